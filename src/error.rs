@@ -1,0 +1,193 @@
+//! What went wrong, in the form that a person, a flow and a journal all get.
+//!
+//! There is one type, [`Failure`], because a failure is also data here: it is written to the journal as
+//! the outcome of an effect, given to Lua as an error value, and printed at the edge with its hint.
+//! Each [`Code`] is a promise: it keeps its name and its exit status, and has a page in `errors/`.
+
+use serde::{Deserialize, Serialize};
+
+/// The exit status that a kind of failure ends the process with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    Service = 3,
+    Invalid = 4,
+    Refused = 5,
+    Budget = 6,
+    Waiting = 7,
+    Interrupted = 130,
+}
+
+macro_rules! codes {
+    ($($variant:ident $name:literal $exit:ident),+ $(,)?) => {
+        /// A stable name for one way to fail; `nietz explain NAME` prints its page.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Code {
+            $(#[serde(rename = $name)] $variant),+
+        }
+
+        impl Code {
+            /// Every code there is, in the order of the exit statuses.
+            pub const ALL: &[Code] = &[$(Code::$variant),+];
+
+            /// Returns the name that people, flows and journals see.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name),+ }
+            }
+
+            /// Returns the exit status of a run that ended with this code.
+            pub fn exit(self) -> Exit {
+                match self { $(Code::$variant => Exit::$exit),+ }
+            }
+
+            /// Returns the page that explains this code.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$variant => include_str!(concat!("errors/", $name, ".md"))),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    FlowError "flow-error" Failed,
+    FlowLimit "flow-limit" Failed,
+    FlowMemory "flow-memory" Failed,
+    FlowInvalid "flow-invalid" Invalid,
+    FlowNotFound "flow-not-found" Usage,
+    ModuleNotFound "module-not-found" Invalid,
+    RequestInvalid "request-invalid" Failed,
+    PersonaNotFound "persona-not-found" Failed,
+    TemplateInvalid "template-invalid" Failed,
+    ConfigInvalid "config-invalid" Failed,
+    KeyMissing "key-missing" Failed,
+    KeyRefused "key-refused" Failed,
+    ModelUnknown "model-unknown" Failed,
+    ModelRefused "model-refused" Failed,
+    ReplyInvalid "reply-invalid" Failed,
+    RunBusy "run-busy" Failed,
+    RunNotFound "run-not-found" Usage,
+    JournalBroken "journal-broken" Invalid,
+    JournalVersion "journal-version" Invalid,
+    DiskFailed "disk-failed" Failed,
+    Internal "internal" Failed,
+    Usage "usage" Usage,
+    ModelUnreachable "model-unreachable" Service,
+    ModelOverloaded "model-overloaded" Service,
+    ModelBroken "model-broken" Service,
+    DocumentInvalid "document-invalid" Invalid,
+    DocumentUnreadable "document-unreadable" Invalid,
+    DocumentVersion "document-version" Invalid,
+    DocumentChanged "document-changed" Failed,
+    DocumentBusy "document-busy" Failed,
+    PathRefused "path-refused" Refused,
+    PermissionRefused "permission-refused" Refused,
+    BudgetUsedUp "budget-used-up" Budget,
+    AnswerMissing "answer-missing" Waiting,
+    AnswerInvalid "answer-invalid" Usage,
+    TimedOut "timed-out" Failed,
+    Interrupted "interrupted" Interrupted,
+}
+
+impl Code {
+    /// Returns the code with this name.
+    pub fn parse(name: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
+}
+
+/// One thing that went wrong: what, why, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    pub code: Code,
+    /// One sentence that names the thing (file, line, field) that it is about.
+    pub message: String,
+    /// What the reader can do now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What stands behind it, outermost first: causes, or a list of faults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+}
+
+/// What most functions of this crate return.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub fn new(code: Code, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into(), hint: None, details: Vec::new() }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds one line of what stands behind this failure.
+    pub fn because(mut self, detail: impl std::fmt::Display) -> Failure {
+        self.details.push(detail.to_string());
+        self
+    }
+
+    /// Returns a failure of the disk that names the path, with a hint for the usual causes.
+    pub fn io(path: &std::path::Path, doing: &str, error: &std::io::Error) -> Failure {
+        use std::io::ErrorKind as Kind;
+        let failure = Failure::new(Code::DiskFailed, format!("cannot {doing} {}: {error}", path.display()));
+        match error.kind() {
+            Kind::StorageFull => failure.hint("free some space on that disk, then resume the run"),
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+                failure.hint("make it writable for you, or choose another workspace with --workspace")
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// Returns the candidate that a misspelt word was most likely meant to be.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().max(word.chars().count()) / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Counts the edits between two words (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_word_finds_its_neighbour_and_nonsense_finds_none() {
+        assert_eq!(nearest("promt", ["prompt", "schema"]), Some("prompt"));
+        assert_eq!(nearest("zzzzzz", ["prompt", "schema"]), None);
+    }
+
+    #[test]
+    fn every_code_has_a_page_that_names_it() {
+        for code in Code::ALL {
+            let page = code.page();
+            assert!(page.starts_with(&format!("# {}\n", code.name())), "{} has no proper page", code.name());
+            assert!(page.contains("## What to do"), "{} does not say what to do", code.name());
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The world behind traits. Nothing here knows Lua or the journal.
+
+pub mod documents;
+pub mod llm;
+pub mod ui;
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::error::Result;
+use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::event::Event;
+use crate::model::question::Question;
+
+/// What a model adapter reports while a call goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallEvent<'a> {
+    /// A piece of the reply's text.
+    Delta(&'a str),
+    /// The call is tried again: text that came before does not count.
+    Retry { attempt: u32, reason: &'a str, wait_ms: u64 },
+}
+
+/// Whatever answers model calls. Dropping the future cancels the call.
+pub trait Models {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        report: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply>>;
+}
+
+/// Whatever a person or a program sits at.
+pub trait FrontEnd {
+    /// Shows one event. Never fails: a closed pipe is found out when an answer is needed.
+    fn show(&self, event: &Event);
+
+    /// Waits for the answer to a question: a string for `ask` and `choose`, a boolean for `confirm`.
+    /// Dropping the future takes the question away.
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>>;
+}

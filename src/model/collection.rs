@@ -1,0 +1,47 @@
+//! What a flow declares about a kind of document: where it lives, in which format, and what is valid.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The documents of one kind, as the flow's manifest declares them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collection {
+    /// `sessions` in `collections = { sessions = … }`.
+    pub name: String,
+    /// Path below the workspace with `{field}` holes: `.project-memory/brainstorm-sessions/{slug}.yaml`.
+    pub path: String,
+    pub format: Format,
+    /// The JSON Schema (2020-12) of a document, or of a row where the format is JSONL.
+    pub schema: Value,
+    /// How versions are told apart; without it, documents have no version.
+    pub version: Option<Version>,
+    /// For each hole of `path`, the JSON pointer where a document carries that field.
+    pub keys: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    Yaml,
+    Json,
+    /// Rows, one JSON object a line, only ever appended to.
+    Jsonl,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    /// JSON pointer of the field that holds the version: `/format_version`.
+    pub field: String,
+    /// The version that is written, as it stands in the document: `"1.2"` or `1`.
+    pub current: Value,
+    /// Older versions that can be migrated, oldest first, as their text: `["1.0"]`. An absent field
+    /// counts as the text `""`.
+    pub migrates: Vec<String>,
+    /// Whether a newer document may be read as far as it is known (it is never saved over).
+    pub read_newer: bool,
+}
+
+/// The values that fill the holes of a collection's path: `{ slug = "checkout" }`.
+pub type Key = BTreeMap<String, String>;

@@ -1,0 +1,60 @@
+//! What reading and writing documents gives back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A document as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loaded {
+    pub value: Value,
+    /// BLAKE3 of the file's bytes, in hex: what a later save expects to find.
+    pub digest: String,
+    /// Below the workspace, with `/`.
+    pub path: String,
+    pub standing: Standing,
+}
+
+/// How a document's version stands to the collection's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Of the current version, and valid by the schema.
+    Current,
+    /// Older; not validated yet. The text names the version, empty when the field is absent.
+    Older(String),
+    /// Newer than this flow knows, read as far as it goes; must not be saved over.
+    Newer(String),
+}
+
+/// A document that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    pub digest: String,
+    pub path: String,
+}
+
+/// One document of a collection, for listings: the key, and the document or why it cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    pub key: std::collections::BTreeMap<String, String>,
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<Loaded>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<crate::error::Failure>,
+}
+
+/// What a save expects to find at the path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// No file, or exactly what is about to be written.
+    Absent,
+    /// The file with this digest, or exactly what is about to be written.
+    Digest(String),
+    /// Whatever is there: the user said so.
+    Anything,
+}

@@ -1,0 +1,67 @@
+//! What a front end is told while a run goes on. A front end shows it or writes it as a JSON line.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Failure;
+use crate::model::chat::Usage;
+use crate::model::question::Question;
+
+/// Something that happened. `--json` writes each as one line with `v`, `seq`, `type` and `run`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// Always the first.
+    RunStarted { flow: String, resumed: bool, journal: String },
+    /// Recorded effects were given back before the first new one.
+    Replayed { effects: usize },
+    /// Markdown that the flow says to the user; `from` is a speaker's name.
+    Said {
+        markdown: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// A model call began. `call` is the effect's key; `show` is whether its text is streamed to the user.
+    CallStarted { call: String, model: String, label: String, show: bool },
+    /// A piece of a call's text.
+    CallDelta { call: String, text: String },
+    /// A call is tried again after a fault.
+    CallRetried { call: String, attempt: u32, reason: String, wait_ms: u64 },
+    /// A call ended, well (`failure` is absent) or not.
+    CallEnded {
+        call: String,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+    /// What the flow is doing now; an empty text takes it away.
+    Status { text: String },
+    /// How far the flow is with something countable.
+    Progress { label: String, done: u64, total: u64 },
+    /// A question is waiting for its answer.
+    Asked { question: Question },
+    /// The answer that the flow got.
+    Answered { id: String, answer: Value },
+    /// Something that the host wants the user to know.
+    Notice { text: String },
+    /// Always the last: the run is done, failed, waiting or interrupted.
+    RunEnded {
+        status: EndStatus,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        usage: Usage,
+        calls: u64,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndStatus {
+    Done,
+    Failed,
+    Waiting,
+    Interrupted,
+}

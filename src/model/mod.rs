@@ -1,0 +1,10 @@
+//! Plain data that every other room speaks: requests, replies, questions, collections. No IO here.
+
+pub mod canonical;
+pub mod chat;
+pub mod collection;
+pub mod document;
+pub mod event;
+pub mod question;
+pub mod redact;
+pub mod text;

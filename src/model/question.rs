@@ -1,0 +1,49 @@
+//! A question to the user, and what may be answered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One question. The id is what `--answers FILE`, a pipe and an editor answer by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: QuestionKind,
+    pub prompt: String,
+    /// What an empty answer means; shown to the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// For `choose`: what may be chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+    /// For `ask`: whether an empty line is an answer. Without it and without a default, it is asked again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// For `ask`: words that a terminal completes with Tab.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub complete: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionKind {
+    /// Free text; the answer is a string.
+    Ask,
+    /// One of the options; the answer is the option's value.
+    Choose,
+    /// Yes or no; the answer is a boolean.
+    Confirm,
+}
+
+/// One option of a choice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// What the flow gets, and what a script answers with.
+    pub value: String,
+    /// What a person reads.
+    pub label: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

@@ -1,0 +1,118 @@
+//! Taking secrets out of text before it is hashed, written, shown or sent.
+
+use std::borrow::Cow;
+
+use regex::Regex;
+use serde_json::Value;
+
+/// Knows the secrets of this process and the shapes of the usual ones.
+pub struct Redactor {
+    /// The name to show and the text to take out, longest first.
+    known: Vec<(String, String)>,
+    shapes: Regex,
+}
+
+/// Shapes of keys that are secret wherever they turn up: OpenAI and Anthropic, AWS, GitHub, Slack,
+/// Google, GitLab, Hugging Face, npm, PEM blocks and bearer headers.
+const SHAPES: &str = r"(?x)
+    \b sk-[A-Za-z0-9_-]{20,}
+  | \b (?:AKIA|ASIA)[0-9A-Z]{16} \b
+  | \b gh[pousr]_[A-Za-z0-9]{36,}
+  | \b github_pat_[A-Za-z0-9_]{40,}
+  | \b xox[abprs]-[A-Za-z0-9-]{20,}
+  | \b AIza[0-9A-Za-z_-]{35}
+  | \b glpat-[0-9A-Za-z_-]{20,}
+  | \b hf_[A-Za-z0-9]{30,}
+  | \b npm_[A-Za-z0-9]{36}
+  | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
+  | (?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*
+";
+
+/// Secrets shorter than this are not looked for: they would tear holes into ordinary text.
+const SHORTEST: usize = 8;
+
+impl Redactor {
+    /// Takes the variables of the environment: those whose names say that they hold a secret count.
+    pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        let mut redactor =
+            Redactor { known: Vec::new(), shapes: Regex::new(SHAPES).expect("the shapes are a valid pattern") };
+        for (name, value) in environment {
+            let upper = name.to_ascii_uppercase();
+            if ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"].iter().any(|end| upper.ends_with(end)) {
+                redactor.learn(&name, &value);
+            }
+        }
+        redactor
+    }
+
+    /// Adds one secret by the name that is shown in its place.
+    pub fn learn(&mut self, name: &str, secret: &str) {
+        let secret = secret.trim();
+        if secret.len() >= SHORTEST && !self.known.iter().any(|(_, known)| known == secret) {
+            self.known.push((name.to_owned(), secret.to_owned()));
+            self.known.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.len()));
+        }
+    }
+
+    /// Returns the text with each secret replaced by `[redacted:NAME]`.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut out = Cow::Borrowed(text);
+        for (name, secret) in &self.known {
+            if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
+                out = Cow::Owned(out.replace(secret.as_str(), &format!("[redacted:{name}]")));
+            }
+        }
+        if let Cow::Owned(redacted) = self.shapes.replace_all(&out, "[redacted]") {
+            out = Cow::Owned(redacted);
+        }
+        out
+    }
+
+    /// Redacts every string and member name of a value in place.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(redacted) = self.text(text) {
+                    *text = redacted;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(members) => {
+                if members.keys().any(|name| matches!(self.text(name), Cow::Owned(_))) {
+                    *members = std::mem::take(members)
+                        .into_iter()
+                        .map(|(name, member)| (self.text(&name).into_owned(), member))
+                        .collect();
+                }
+                members.values_mut().for_each(|member| self.value(member));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redactor() -> Redactor {
+        Redactor::new([("OPENAI_API_KEY".into(), "planted-secret-1".into()), ("HOME".into(), "/home/me".into())])
+    }
+
+    #[test]
+    fn a_key_of_the_environment_is_taken_out_of_strings_and_names() {
+        let mut value = serde_json::json!({"a planted-secret-1": ["x planted-secret-1 y", 1], "home": "/home/me"});
+        redactor().value(&mut value);
+        assert_eq!(
+            value,
+            serde_json::json!({"a [redacted:OPENAI_API_KEY]": ["x [redacted:OPENAI_API_KEY] y", 1], "home": "/home/me"})
+        );
+    }
+
+    #[test]
+    fn the_usual_shapes_are_known_without_the_environment() {
+        let text = format!("key sk-{} and ghp_{} stay out", "a".repeat(30), "b".repeat(36));
+        assert_eq!(redactor().text(&text), "key [redacted] and [redacted] stay out");
+        assert_eq!(redactor().text("nothing to hide"), "nothing to hide");
+    }
+}

@@ -3,5 +3,6 @@
 
 pub mod error;
 pub mod host;
+pub mod journal;
 pub mod model;
 pub mod schema;

@@ -4,6 +4,7 @@ pub mod canonical;
 pub mod chat;
 pub mod collection;
 pub mod document;
+pub mod effect;
 pub mod event;
 pub mod question;
 pub mod redact;

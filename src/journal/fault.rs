@@ -1,0 +1,34 @@
+//! Faults on order, so that a test can end the process at an exact line of the journal.
+//!
+//! `NIETZ_FAULT=kill@7` kills the process with SIGKILL right after line 7 was written (before it is synced);
+//! `NIETZ_FAULT=full@7` lets line 7 fail half-way as on a full disk. Nothing else reads that variable.
+
+/// What is to go wrong at which line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    KillAfter(u64),
+    FullAt(u64),
+}
+
+impl Fault {
+    /// Reads `kill@N` or `full@N`.
+    pub fn parse(text: &str) -> Option<Fault> {
+        let (what, line) = text.split_once('@')?;
+        let line = line.parse().ok()?;
+        match what {
+            "kill" => Some(Fault::KillAfter(line)),
+            "full" => Some(Fault::FullAt(line)),
+            _ => None,
+        }
+    }
+}
+
+/// Ends this process as `kill -9` does: no destructor runs and nothing is flushed.
+pub fn kill_this_process() -> ! {
+    #[cfg(unix)]
+    {
+        let pid = std::process::id().to_string();
+        let _ = std::process::Command::new("kill").args(["-9", &pid]).status();
+    }
+    std::process::abort()
+}

@@ -1,0 +1,15 @@
+//! The run's append-only record of effects and outcomes.
+//!
+//! A journal is a text file of JSON lines. Each line carries its number, the digest of the line before it and
+//! its own, so that a change anywhere is found. Lines are never rewritten; a last line that was torn by a
+//! crash is cut off. Long texts are written once and referred to by their digest.
+//!
+//! `v1` is the format, and never changes; a second version would be a file beside it. `writer` and `reader`
+//! know the format and the disk, and nothing of what effects mean. `key` is how effects are told apart.
+
+pub mod fault;
+pub mod key;
+pub mod reader;
+pub mod texts;
+pub mod v1;
+pub mod writer;

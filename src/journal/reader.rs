@@ -1,0 +1,173 @@
+//! Reads a journal line by line and checks each: number, digest of the line before, its own digest.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Failure, Result};
+use crate::journal::texts::digest;
+use crate::journal::v1::{Read, VERSION};
+
+/// Length of what `sum` adds to a line: `,"sum":"` + 32 hex digits + `"}`.
+const SUM: usize = 8 + 32 + 2;
+
+/// The end of the part of a journal that is whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Lines that are whole.
+    pub lines: u64,
+    /// Their length in bytes.
+    pub length: u64,
+    /// The digest of the last.
+    pub sum: String,
+    /// Bytes of a torn last line after them.
+    pub torn: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parsed<'a> {
+    v: u32,
+    seq: u64,
+    prev: &'a str,
+    #[serde(borrow)]
+    is: Read<'a>,
+    sum: &'a str,
+}
+
+#[derive(Deserialize)]
+struct OnlyVersion {
+    v: u32,
+}
+
+/// Reads the file's text.
+pub fn text(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| Failure::io(path, "read the journal", &error))
+}
+
+/// Gives each line to `each` with its offset, and returns where the whole part ends.
+///
+/// A last line without its line end is torn: it was being written when the process died, so nobody has seen
+/// what it says. Any other line that is not as it was written is an error that names it.
+pub fn read<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+    mut each: impl FnMut(u64, Read<'a>) -> Result<()>,
+) -> Result<Whole> {
+    let mut whole = Whole::default();
+    let mut rest = bytes;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let line = &rest[..end];
+        rest = &rest[end + 1..];
+        let seq = whole.lines + 1;
+        let parsed = parse(line, seq, &whole.sum).map_err(|why| broken(path, seq, why))?;
+        each(seq, parsed.is)?;
+        whole.lines = seq;
+        whole.length += end as u64 + 1;
+        parsed.sum.clone_into(&mut whole.sum);
+    }
+    whole.torn = rest.len() as u64;
+    Ok(whole)
+}
+
+/// Why a line cannot be read.
+enum Why {
+    Changed(&'static str),
+    Version(u32),
+}
+
+fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
+    let text = std::str::from_utf8(line).map_err(|_| Why::Changed("it is not UTF-8"))?;
+    if let Ok(OnlyVersion { v }) = version(text)
+        && v != VERSION
+    {
+        return Err(Why::Version(v));
+    }
+    let parsed: Parsed = serde_json::from_str(text).map_err(|_| Why::Changed("it is not a line of a journal"))?;
+    let body = line.len().checked_sub(SUM).map(|end| &line[..end]).ok_or(Why::Changed("it is too short"))?;
+    if digest(body) != parsed.sum {
+        return Err(Why::Changed("its text does not match its digest"));
+    }
+    if parsed.seq != seq || parsed.v != VERSION {
+        return Err(Why::Changed("its number is not the next one"));
+    }
+    if parsed.prev != prev {
+        return Err(Why::Changed("it does not follow the line before it"));
+    }
+    Ok(parsed)
+}
+
+/// Looks only at `{"v":N` unless that is not how the line begins.
+fn version(text: &str) -> serde_json::Result<OnlyVersion> {
+    match text.strip_prefix("{\"v\":1,") {
+        Some(_) => Ok(OnlyVersion { v: 1 }),
+        None => serde_json::from_str(text),
+    }
+}
+
+fn broken(path: &Path, seq: u64, why: Why) -> Failure {
+    match why {
+        Why::Changed(why) => {
+            let hint = if seq > 1 {
+                format!("lines 1 to {} are whole; `nietz resume RUN --whole` goes on from there and keeps the broken file", seq - 1)
+            } else {
+                "no line is whole: start a new run".to_owned()
+            };
+            Failure::new(Code::JournalBroken, format!("{}:{seq}: this line was changed after it was written: {why}", path.display()))
+                .hint(hint)
+        }
+        Why::Version(v) => Failure::new(
+            Code::JournalVersion,
+            format!("{}:{seq}: this journal has version {v}; this nietz knows version {VERSION}", path.display()),
+        )
+        .hint("use the nietz that wrote it, or a newer one"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::v1::{Record, Text};
+    use crate::journal::writer::{Tail, Writer};
+
+    fn journal() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
+        for text in ["one", "two", "three"] {
+            writer.append(&Record::Text(Text { id: text, text })).unwrap();
+        }
+        writer.sync().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        (folder, path, bytes)
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_in_its_last_line_is_whole_up_to_it() {
+        let (_folder, path, bytes) = journal();
+        let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in last..bytes.len() {
+            let whole = read(&path, &bytes[..cut], |_, _| Ok(())).unwrap();
+            assert_eq!((whole.lines, whole.torn), (2, (cut - last) as u64));
+        }
+        assert_eq!(read(&path, &bytes, |_, _| Ok(())).unwrap().lines, 3);
+    }
+
+    #[test]
+    fn any_flipped_bit_is_found_and_its_line_named() {
+        let (_folder, path, bytes) = journal();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << bit;
+                let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+                match read(&path, &flipped, |_, _| Ok(())) {
+                    Ok(whole) => assert_eq!(at, bytes.len() - 1, "only the last line end may look torn; {whole:?}"),
+                    Err(failure) => {
+                        assert!(failure.message.contains(&format!("journal.jsonl:{line}:")), "{at}: {failure}");
+                    }
+                }
+            }
+        }
+    }
+}

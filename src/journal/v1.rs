@@ -1,0 +1,199 @@
+//! The first version of the journal's lines. Persisted for good: fields are neither renamed nor reordered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::Failure;
+use crate::model::chat::Usage;
+use crate::model::effect::Sources;
+use crate::model::event::EndStatus;
+
+/// The version that stands in each line.
+pub const VERSION: u32 = 1;
+
+/// One line. The digest of a line is `sum`: BLAKE3, 128 bits in hex, over its text up to `,"sum"`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line<R> {
+    pub v: u32,
+    /// From 1, without gaps.
+    pub seq: u64,
+    /// The `sum` of the line before; empty in the first.
+    pub prev: String,
+    pub is: R,
+}
+
+/// What is written.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record<'a> {
+    Open(Box<Open>),
+    Resume(Resume),
+    Text(Text<'a>),
+    Intent(Intent<'a>),
+    Outcome(Outcome<'a>),
+    Effect(Done<'a>),
+    End(Box<End>),
+}
+
+/// What is read; requests and outcomes stay text until somebody needs them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Read<'a> {
+    Open(Box<Open>),
+    Resume(Resume),
+    #[serde(borrow)]
+    Text(ReadText<'a>),
+    #[serde(borrow)]
+    Intent(ReadIntent<'a>),
+    #[serde(borrow)]
+    Outcome(ReadOutcome<'a>),
+    #[serde(borrow)]
+    Effect(ReadDone<'a>),
+    End(Box<End>),
+}
+
+/// The first line: what the run is, and all that its effects depend on besides the flow's files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    pub run: String,
+    /// The flow's name, and how it is found again.
+    pub flow: String,
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    pub params: Value,
+    /// The model that was chosen for the run, and the aliases, so that a resumed run asks the same ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub aliases: std::collections::BTreeMap<String, String>,
+    pub lang: String,
+    pub seed: u64,
+    pub files: Sources,
+    pub host: String,
+    /// ISO 8601, UTC.
+    pub at: String,
+}
+
+/// The run went on in another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resume {
+    pub host: String,
+    /// Source files that are not as they were, with their new digests.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
+    pub changed: Sources,
+    /// Bytes of a torn last line that were cut off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub torn: u64,
+    pub at: String,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A long text, written once; later lines refer to it as `{"$text": id}`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Text<'a> {
+    pub id: &'a str,
+    pub text: &'a str,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadText<'a> {
+    pub id: &'a str,
+    #[serde(borrow)]
+    pub text: &'a RawValue,
+}
+
+/// An effect is about to happen.
+#[derive(Clone, Debug, Serialize)]
+pub struct Intent<'a> {
+    pub key: &'a str,
+    pub kind: &'a str,
+    pub scope: &'a str,
+    pub request: &'a Value,
+    /// What the adapter needs to find out after a crash whether it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<&'a Value>,
+    pub at: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadIntent<'a> {
+    pub key: &'a str,
+    pub kind: &'a str,
+    pub scope: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub request: &'a RawValue,
+    #[serde(borrow, default)]
+    pub prepared: Option<&'a RawValue>,
+    /// Milliseconds since 1970.
+    pub at: u64,
+}
+
+/// What an effect returned: `ok` or `failure`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome<'a> {
+    pub key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ok: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'a Failure>,
+    pub at: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadOutcome<'a> {
+    pub key: &'a str,
+    #[serde(borrow, default)]
+    pub ok: Option<&'a RawValue>,
+    #[serde(default)]
+    pub failure: Option<Failure>,
+    pub at: u64,
+}
+
+/// An effect that happened at once: intent and outcome in one line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Done<'a> {
+    pub key: &'a str,
+    pub kind: &'a str,
+    pub scope: &'a str,
+    pub request: &'a Value,
+    pub ok: &'a Value,
+    pub at: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadDone<'a> {
+    pub key: &'a str,
+    pub kind: &'a str,
+    pub scope: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub request: &'a RawValue,
+    #[serde(borrow)]
+    pub ok: &'a RawValue,
+    pub at: u64,
+}
+
+/// The run ended, for now or for good.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    pub status: EndStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    pub usage: Usage,
+    pub calls: u64,
+    pub at: String,
+}

@@ -1,0 +1,117 @@
+//! Appends lines to a journal, and syncs them when it is told to.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Failure, Result};
+use crate::journal::fault::{Fault, kill_this_process};
+use crate::journal::texts::{Texts, digest};
+use crate::journal::v1::{Line, Record, Text, VERSION};
+
+/// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.
+pub struct Writer {
+    path: PathBuf,
+    file: File,
+    seq: u64,
+    prev: String,
+    length: u64,
+    texts: Texts,
+    unsynced: bool,
+    fault: Option<Fault>,
+    buffer: Vec<u8>,
+}
+
+/// Where a writer goes on: what the reader found.
+#[derive(Default)]
+pub struct Tail {
+    pub seq: u64,
+    pub prev: String,
+    pub length: u64,
+    pub texts: Texts,
+}
+
+impl Writer {
+    /// Opens the journal behind its last whole line; what stands after it is cut off.
+    pub fn open(path: &Path, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+        let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
+        let mut file =
+            File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() != tail.length {
+            file.set_len(tail.length).map_err(io)?;
+        }
+        file.seek(SeekFrom::Start(tail.length)).map_err(io)?;
+        Ok(Writer {
+            path: path.to_owned(),
+            file,
+            seq: tail.seq,
+            prev: tail.prev,
+            length: tail.length,
+            texts: tail.texts,
+            unsynced: false,
+            fault,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Takes the long texts out of a value and writes those that are new.
+    pub fn fold(&mut self, value: Value, lists: bool) -> Result<Value> {
+        let mut texts = std::mem::take(&mut self.texts);
+        let folded =
+            texts.fold(value, lists, &mut |id, text| self.append(&Record::Text(Text { id, text })).map(|_| ()));
+        self.texts = texts;
+        folded
+    }
+
+    /// Writes one line and returns its number. It is in the hands of the operating system then, which
+    /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
+    pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
+        let seq = self.seq + 1;
+        self.buffer.clear();
+        let line = Line { v: VERSION, seq, prev: self.prev.clone(), is: record };
+        serde_json::to_writer(&mut self.buffer, &line).map_err(|error| {
+            Failure::new(crate::error::Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
+        })?;
+        self.buffer.pop();
+        let sum = digest(&self.buffer);
+        self.buffer.extend_from_slice(b",\"sum\":\"");
+        self.buffer.extend_from_slice(sum.as_bytes());
+        self.buffer.extend_from_slice(b"\"}\n");
+        self.write(seq)?;
+        self.seq = seq;
+        self.prev = sum;
+        self.length += self.buffer.len() as u64;
+        self.unsynced = true;
+        if self.fault == Some(Fault::KillAfter(seq)) {
+            kill_this_process();
+        }
+        Ok(seq)
+    }
+
+    fn write(&mut self, seq: u64) -> Result<()> {
+        let written = if self.fault == Some(Fault::FullAt(seq)) {
+            let half = self.buffer.len() / 2;
+            let _ = self.file.write_all(&self.buffer[..half]);
+            Err(std::io::ErrorKind::StorageFull.into())
+        } else {
+            self.file.write_all(&self.buffer)
+        };
+        written.map_err(|error| {
+            // What was written of the line is taken back, so that a later line does not follow half of one.
+            let _ = self.file.set_len(self.length);
+            let _ = self.file.seek(SeekFrom::Start(self.length));
+            Failure::io(&self.path, "write the journal", &error)
+        })
+    }
+
+    /// Waits until everything that was appended is on the disk.
+    pub fn sync(&mut self) -> Result<()> {
+        if self.unsynced {
+            self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+}

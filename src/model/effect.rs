@@ -1,0 +1,199 @@
+//! One request from a flow to the world, as the gate sees it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::chat::ChatRequest;
+use crate::model::collection::Key;
+use crate::model::document::Expect;
+use crate::model::question::Question;
+
+/// Everything that a flow can ask the world for. Each kind has its own rule for the time after a crash:
+/// see [`Effect::settles`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The time, as milliseconds since 1970.
+    Clock,
+    /// 128 bits of chance, made from the run's seed and the effect's key.
+    Random,
+    Say {
+        markdown: String,
+        from: Option<String>,
+    },
+    /// Shown and forgotten: it is not recorded, and left out while a run catches up.
+    Status {
+        text: String,
+    },
+    Progress {
+        label: String,
+        done: u64,
+        total: u64,
+    },
+    Ask(Question),
+    Chat {
+        request: ChatRequest,
+        /// How it is shown; not part of the key.
+        show: Show,
+    },
+    Load {
+        collection: String,
+        key: Key,
+    },
+    Save {
+        collection: String,
+        key: Key,
+        value: Value,
+        expect: Expect,
+        /// The older version that this document was migrated from; its file is kept until this one is safe.
+        migrated: Option<String>,
+    },
+    List {
+        collection: String,
+    },
+    Append {
+        collection: String,
+        key: Key,
+        row: Value,
+    },
+    Rows {
+        collection: String,
+        key: Key,
+    },
+    Delete {
+        collection: String,
+        key: Key,
+        expect: Expect,
+    },
+    /// A time limit for a branch: its outcome says whether it was met.
+    Limit {
+        seconds: f64,
+    },
+}
+
+/// How a model call is shown while it goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Show {
+    pub label: String,
+    pub stream: bool,
+}
+
+/// What a crash between intent and outcome means for a kind of effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settles {
+    /// Never recorded.
+    Transient,
+    /// Recorded in one line when it happens; free to do again, so the line is synced with the next one
+    /// that is not.
+    Instant,
+    /// Recorded as intent and outcome; after a crash in between it is done again.
+    Again,
+    /// Recorded as intent and outcome; after a crash in between the adapter looks whether it happened.
+    Look,
+}
+
+impl Effect {
+    /// Returns the kind's name, as it stands in journals.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Effect::Clock => "clock",
+            Effect::Random => "random",
+            Effect::Say { .. } => "say",
+            Effect::Status { .. } => "status",
+            Effect::Progress { .. } => "progress",
+            Effect::Ask(_) => "ask",
+            Effect::Chat { .. } => "chat",
+            Effect::Load { .. } => "load",
+            Effect::Save { .. } => "save",
+            Effect::List { .. } => "list",
+            Effect::Append { .. } => "append",
+            Effect::Rows { .. } => "rows",
+            Effect::Delete { .. } => "delete",
+            Effect::Limit { .. } => "limit",
+        }
+    }
+
+    /// Returns the rule for a crash between intent and outcome.
+    ///
+    /// Saves and deletes are `Again`: they are made by content, so that doing one twice changes nothing.
+    pub fn settles(&self) -> Settles {
+        match self {
+            Effect::Status { .. } | Effect::Progress { .. } => Settles::Transient,
+            Effect::Clock | Effect::Random | Effect::Say { .. } => Settles::Instant,
+            Effect::Ask(_)
+            | Effect::Chat { .. }
+            | Effect::Load { .. }
+            | Effect::Save { .. }
+            | Effect::List { .. }
+            | Effect::Rows { .. }
+            | Effect::Delete { .. }
+            | Effect::Limit { .. } => Settles::Again,
+            Effect::Append { .. } => Settles::Look,
+        }
+    }
+
+    /// Returns the stateful thing that this effect reads or changes; effects on one thing chain.
+    pub fn thing(&self) -> Option<String> {
+        match self {
+            Effect::Load { collection, .. }
+            | Effect::Save { collection, .. }
+            | Effect::List { collection }
+            | Effect::Append { collection, .. }
+            | Effect::Rows { collection, .. }
+            | Effect::Delete { collection, .. } => Some(format!("collection {collection}")),
+            Effect::Clock
+            | Effect::Random
+            | Effect::Say { .. }
+            | Effect::Status { .. }
+            | Effect::Progress { .. }
+            | Effect::Ask(_)
+            | Effect::Chat { .. }
+            | Effect::Limit { .. } => None,
+        }
+    }
+
+    /// Returns the request as it is keyed and recorded.
+    pub fn request(&self) -> Value {
+        fn of(value: &impl Serialize) -> Value {
+            serde_json::to_value(value).expect("a request is plain data with text keys")
+        }
+        match self {
+            Effect::Clock | Effect::Random => json!({}),
+            Effect::Say { markdown, from } => match from {
+                Some(from) => json!({ "markdown": markdown, "from": from }),
+                None => json!({ "markdown": markdown }),
+            },
+            Effect::Status { text } => json!({ "text": text }),
+            Effect::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
+            Effect::Ask(question) => of(question),
+            Effect::Chat { request, .. } => of(request),
+            Effect::Load { collection, key } => json!({ "collection": collection, "key": key }),
+            Effect::Save { collection, key, value, expect, migrated } => {
+                let mut request = json!({ "collection": collection, "key": key, "value": value, "expect": of(expect) });
+                if let Some(version) = migrated {
+                    request["migrated"] = json!(version);
+                }
+                request
+            }
+            Effect::List { collection } => json!({ "collection": collection }),
+            Effect::Append { collection, key, row } => json!({ "collection": collection, "key": key, "row": row }),
+            Effect::Rows { collection, key } => json!({ "collection": collection, "key": key }),
+            Effect::Delete { collection, key, expect } => {
+                json!({ "collection": collection, "key": key, "expect": of(expect) })
+            }
+            Effect::Limit { seconds } => json!({ "seconds": seconds }),
+        }
+    }
+}
+
+/// What a flow's manifest says it may touch. Unknown permissions are refused when it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Permissions {
+    /// Model calls.
+    pub llm: bool,
+}
+
+/// The digests of the source files that a run loaded, by their path in the pack.
+pub type Sources = BTreeMap<String, String>;

@@ -1,0 +1,57 @@
+//! From the bytes of a file to a value, or to a clear reason why not.
+
+use serde_json::Value;
+
+use super::json;
+use super::spans::Place;
+use super::tree::Trouble;
+use super::yaml;
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::Format;
+
+/// The largest file that is read, in bytes. A session of years stays below one; more is a mistake.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Returns the text of a file: UTF-8, with or without a byte order mark, which is taken off.
+pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(unreadable(file, Place { line: 1, column: 1 }, "is UTF-16; save it as UTF-8"));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let place = json::place(&valid, valid.len());
+            Err(unreadable(file, place, "is not UTF-8 here; save the file as UTF-8"))
+        }
+    }
+}
+
+/// Parses one document, or one row of a JSONL file.
+///
+/// Fails with `document-unreadable` and `file:line:column: reason`.
+pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
+    read(text, format).map_err(|trouble| unreadable(file, trouble.at, &trouble.reason))
+}
+
+/// Parses a text; the place of the trouble is for whoever knows the file's name.
+pub(super) fn read(text: &str, format: Format) -> Result<Value, Trouble<Place>> {
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return Err(Trouble::new(Place { line: 1, column: 1 }, "the file is empty"));
+    }
+    let value = match format {
+        Format::Yaml => yaml::read(text, None)?.finish().0,
+        Format::Json | Format::Jsonl => match json::read(text, None) {
+            Ok(tree) => tree.finish().0,
+            Err(trouble) => return Err(Trouble::new(json::place(text, trouble.at), trouble.reason)),
+        },
+    };
+    // A YAML file of comments alone has no value at all, which is what YAML calls null.
+    Ok(value.unwrap_or(Value::Null))
+}
+
+/// Returns the failure for a text that cannot be read.
+pub(super) fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
+    Failure::new(Code::DocumentUnreadable, format!("{file}:{}:{}: {reason}", place.line, place.column))
+        .hint("mend the file, or restore it from version control; `nietz check` shows every fault")
+}

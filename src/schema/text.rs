@@ -1,0 +1,1 @@
+//! Writes values as the text of a file.

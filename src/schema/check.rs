@@ -78,8 +78,11 @@ impl Schema {
             Err(error) => {
                 let pointer = error.instance_path().as_str();
                 let place = if pointer.is_empty() { "at its top" } else { pointer };
-                Err(Failure::new(Code::FlowInvalid, format!("a schema is wrong {place}: {}", excerpt(&error.to_string())))
-                    .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema"))
+                Err(Failure::new(
+                    Code::FlowInvalid,
+                    format!("a schema is wrong {place}: {}", excerpt(&error.to_string())),
+                )
+                .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema"))
             }
         }
     }
@@ -117,7 +120,12 @@ impl Schema {
         let mut add = |pointer: String, message: String| {
             let fault = Fault { pointer, message, keyword: keyword.to_owned() };
             // A number that breaks its range at both keywords gets one sentence.
-            if !faults.iter().rev().take(8).any(|other| other.pointer == fault.pointer && other.message == fault.message) {
+            if !faults
+                .iter()
+                .rev()
+                .take(8)
+                .any(|other| other.pointer == fault.pointer && other.message == fault.message)
+            {
                 faults.push(fault);
             }
         };
@@ -170,8 +178,12 @@ impl Schema {
                 let length = value.as_str().map_or(0, |text| text.chars().count());
                 format!("must be at most {} long; has {length}", words::count(*limit, "character"))
             }
-            Kind::MinItems { limit } => format!("must have at least {}; has {}", words::count(*limit, "item"), size(value)),
-            Kind::MaxItems { limit } => format!("must have at most {}; has {}", words::count(*limit, "item"), size(value)),
+            Kind::MinItems { limit } => {
+                format!("must have at least {}; has {}", words::count(*limit, "item"), size(value))
+            }
+            Kind::MaxItems { limit } => {
+                format!("must have at most {}; has {}", words::count(*limit, "item"), size(value))
+            }
             Kind::MinProperties { limit } => {
                 format!("must have at least {}; has {}", words::count(*limit, "entry"), size(value))
             }
@@ -204,7 +216,12 @@ impl Schema {
     }
 
     /// Describes a value that fits no branch by the faults of the branch that was most likely meant.
-    fn alternatives(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>], faults: &mut Vec<Fault>) {
+    fn alternatives(
+        &self,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        faults: &mut Vec<Fault>,
+    ) {
         let pointer = error.instance_path().as_str();
         // A branch that wants another type, or another constant member, was not meant.
         let meant = |branch: &&Vec<ValidationError<'static>>| {

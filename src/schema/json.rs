@@ -9,10 +9,7 @@ use super::spans::Place;
 use super::tree::{Tree, Trouble};
 
 /// Reads one JSON value. Positions are byte offsets, see [`place`].
-pub(super) fn read<'w>(
-    text: &str,
-    wanted: Option<&'w HashSet<String>>,
-) -> Result<Tree<'w, usize>, Trouble<usize>> {
+pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Result<Tree<'w, usize>, Trouble<usize>> {
     let mut reader = Reader { text, at: 0, tree: Tree::new(wanted) };
     reader.value()?;
     match reader.peek() {

@@ -89,7 +89,8 @@ pub fn failure(file: &str, faults: &[Located]) -> Failure {
         [fault] => format!("{file} is not valid: {}", fault.message),
         faults => format!("{file} is not valid: it has {} faults", faults.len()),
     };
-    let mut failure = Failure::new(Code::DocumentInvalid, message).hint("mend the file; `nietz check` shows each place");
+    let mut failure =
+        Failure::new(Code::DocumentInvalid, message).hint("mend the file; `nietz check` shows each place");
     failure.details = faults.iter().take(LISTED).map(Located::to_string).collect();
     if faults.len() > LISTED {
         failure.details.push(format!("and {} more", faults.len() - LISTED));

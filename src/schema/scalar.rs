@@ -22,7 +22,8 @@ pub(super) fn resolve(word: &str) -> Result<Value, &'static str> {
     if is_digits(unsigned) {
         return integer(word.strip_prefix('+').unwrap_or(word), 10);
     }
-    if let Some(digits) = word.strip_prefix("0o").filter(|digits| is_all(digits, |byte| (b'0'..=b'7').contains(&byte))) {
+    if let Some(digits) = word.strip_prefix("0o").filter(|digits| is_all(digits, |byte| (b'0'..=b'7').contains(&byte)))
+    {
         return integer(digits, 8);
     }
     if let Some(digits) = word.strip_prefix("0x").filter(|digits| is_all(digits, |byte| byte.is_ascii_hexdigit())) {
@@ -96,8 +97,33 @@ mod tests {
             assert_eq!(resolve(word), Ok(value), "{word}");
         }
         for text in [
-            "no", "yes", "on", "off", "y", "n", "tRUE", "1_000", "0b11", "-0o7", "-0x1", "0x", "0o8", "1e", "e3", ".",
-            "1.2.3", "2026-01-09", "2026-01-09T10:30:00Z", "12:30:45", "<<", "=", "inf", "nan", "+", "-", "1 000",
+            "no",
+            "yes",
+            "on",
+            "off",
+            "y",
+            "n",
+            "tRUE",
+            "1_000",
+            "0b11",
+            "-0o7",
+            "-0x1",
+            "0x",
+            "0o8",
+            "1e",
+            "e3",
+            ".",
+            "1.2.3",
+            "2026-01-09",
+            "2026-01-09T10:30:00Z",
+            "12:30:45",
+            "<<",
+            "=",
+            "inf",
+            "nan",
+            "+",
+            "-",
+            "1 000",
         ] {
             assert_eq!(resolve(text), Ok(Value::from(text)), "{text}");
         }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::json;
 use super::spans::Place;
-use super::tree::Trouble;
 use super::yaml;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
@@ -31,27 +30,26 @@ pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
 ///
 /// Fails with `document-unreadable` and `file:line:column: reason`.
 pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
-    read(text, format).map_err(|trouble| unreadable(file, trouble.at, &trouble.reason))
+    read(text, format).map_err(|(place, reason)| unreadable(file, place, &reason))
 }
 
-/// Parses a text; the place of the trouble is for whoever knows the file's name.
-pub(super) fn read(text: &str, format: Format) -> Result<Value, Trouble<Place>> {
+/// Parses like [`parse`], and leaves the naming of the file to the caller.
+pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Err(Trouble::new(Place { line: 1, column: 1 }, "the file is empty"));
+        return Err((Place { line: 1, column: 1 }, "the file is empty".to_owned()));
     }
     let value = match format {
-        Format::Yaml => yaml::read(text, None)?.finish().0,
-        Format::Json | Format::Jsonl => match json::read(text, None) {
-            Ok(tree) => tree.finish().0,
-            Err(trouble) => return Err(Trouble::new(json::place(text, trouble.at), trouble.reason)),
-        },
+        Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),
+        Format::Json | Format::Jsonl => {
+            json::read(text, None).map_err(|trouble| (json::place(text, trouble.at), trouble.reason))?.finish()
+        }
     };
     // A YAML file of comments alone has no value at all, which is what YAML calls null.
     Ok(value.unwrap_or(Value::Null))
 }
 
 /// Returns the failure for a text that cannot be read.
-pub(super) fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
+fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
     Failure::new(Code::DocumentUnreadable, format!("{file}:{}:{}: {reason}", place.line, place.column))
         .hint("mend the file, or restore it from version control; `nietz check` shows every fault")
 }

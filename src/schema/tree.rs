@@ -122,8 +122,8 @@ impl<'w, P: Copy> Tree<'w, P> {
     }
 
     /// Returns the whole value, if there was one.
-    pub(super) fn finish(self) -> (Option<Value>, HashMap<String, Spot<P>>) {
-        (self.root, self.found)
+    pub(super) fn finish(self) -> Option<Value> {
+        self.root
     }
 
     /// Goes to the node that starts here, and returns how long the pointer of its parent is.

@@ -27,7 +27,10 @@ pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Resul
         if let Event::DocumentStart(_, version) = &event {
             documents += 1;
             if documents > 1 {
-                return Err(Trouble::new(place(span.start), "a second document starts here; one file holds one document"));
+                return Err(Trouble::new(
+                    place(span.start),
+                    "a second document starts here; one file holds one document",
+                ));
             }
             if version.as_ref().is_some_and(|version| (version.major, version.minor) != (1, 2)) {
                 return Err(Trouble::new(place(span.start), "the file says that it is another YAML than 1.2"));

@@ -137,7 +137,9 @@ impl<'t> Reader<'t, '_> {
         if number.is_f64() && token != "-0" && token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
             return Err(Trouble::new(start, super::scalar::TOO_LARGE));
         }
-        self.tree.value(Value::Number(number), start);
+        // serde_json may miss a float by its last bit, so that a file would change by being read and saved.
+        let float = token.parse().ok().filter(|_| number.is_f64()).and_then(Number::from_f64);
+        self.tree.value(Value::Number(float.unwrap_or(number)), start);
         Ok(())
     }
 

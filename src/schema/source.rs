@@ -35,7 +35,7 @@ pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
 
 /// Parses like [`parse`], and leaves the naming of the file to the caller.
 pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+    if text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
         return Err((Place { line: 1, column: 1 }, "the file is empty".to_owned()));
     }
     let value = match format {
@@ -53,3 +53,6 @@ fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
     Failure::new(Code::DocumentUnreadable, format!("{file}:{}:{}: {reason}", place.line, place.column))
         .hint("mend the file, or restore it from version control; `nietz check` shows every fault")
 }
+
+#[cfg(test)]
+mod tests;

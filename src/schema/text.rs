@@ -204,7 +204,33 @@ mod tests {
                 "ended": "a\nb\n",
             },
         });
-        insta::assert_snapshot!(to_text(&value, Format::Yaml), @"");
+        insta::assert_snapshot!(to_text(&value, Format::Yaml), @r#"
+        format_version: "1.2"
+        session:
+          id: feature-auth-2026-01-09
+          ems: 52
+          ratio: 0.5
+          tags: []
+          state: {}
+          last: null
+          ideas:
+            - id: 1
+              content: "Magic links: pour login"
+            - id: 2
+              content: "no"
+          grid:
+            - - 1
+              - 2
+            - []
+          notes: |-
+            Première ligne
+
+              second
+            last
+          ended: |
+            a
+            b
+        "#);
         round_trips(&value);
     }
 

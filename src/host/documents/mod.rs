@@ -4,7 +4,7 @@
 //!
 //! - [`pattern`] turns a key into a path and back, [`paths`] keeps that path inside of the workspace;
 //! - [`read`] loads and judges, [`version`] tells old from new;
-//! - [`save`] shapes, validates and writes, [`rows`] appends, both under a [`lock`];
+//! - [`save`] shapes, validates and writes, [`rows`] appends at the [`tail`], both under a [`lock`];
 //! - [`disk`] is the only room that touches files.
 //!
 //! It knows neither Lua nor the journal, and no kind of document in particular.
@@ -17,6 +17,7 @@ mod pattern;
 mod read;
 mod rows;
 mod save;
+mod tail;
 #[cfg(test)]
 mod testing;
 mod version;

@@ -1,1 +1,26 @@
-//! x
+//! Text to values and back, and whether a value is valid: everything about data files that needs no disk.
+//!
+//! A file goes through these rooms in order: [`source`] decodes and parses it, [`check`] finds what is
+//! wrong with the value, [`spans`] finds where that stands in the text, [`report`] shows it. On the way
+//! out, [`shape`] gives a value the form that its schema means, and [`text`] writes it.
+//! Nothing here reads or writes a file, and nothing here knows which documents exist.
+
+pub mod cache;
+pub mod check;
+mod json;
+pub mod notes;
+pub mod report;
+mod scalar;
+pub mod shape;
+pub mod source;
+pub mod spans;
+mod subschema;
+pub mod text;
+mod tree;
+mod words;
+mod yaml;
+
+pub use cache::Schemas;
+pub use check::{Fault, Formats, Schema};
+pub use report::Located;
+pub use spans::Place;

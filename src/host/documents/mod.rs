@@ -1,1 +1,92 @@
-//! x
+//! The documents of a workspace: loaded only when valid, saved only when valid, never lost.
+//!
+//! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
+//!
+//! - [`pattern`] turns a key into a path and back, [`paths`] keeps that path inside of the workspace;
+//! - [`read`] loads and judges, [`version`] tells old from new;
+//! - [`save`] shapes, validates and writes, [`rows`] appends at the [`tail`], both under a [`lock`];
+//! - [`disk`] is the only room that touches files.
+//!
+//! It knows neither Lua nor the journal, and no kind of document in particular.
+
+mod disk;
+mod list;
+mod lock;
+mod paths;
+mod pattern;
+mod read;
+mod rows;
+mod save;
+mod tail;
+#[cfg(test)]
+mod testing;
+mod version;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+pub use rows::Appended;
+
+use crate::error::Result;
+use crate::model::collection::{Collection, Key};
+use crate::schema::Schemas;
+
+/// How long a save waits for another process that is saving the same document.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The documents of one workspace.
+#[derive(Debug)]
+pub struct Store {
+    /// The workspace, with every link on the way to it resolved.
+    root: PathBuf,
+    schemas: Schemas,
+    patience: Duration,
+    /// Digests of files that are known not to be newer than their flow, which spares reading them again.
+    familiar: Mutex<HashSet<String>>,
+}
+
+impl Store {
+    /// Opens the documents of a workspace, which must exist.
+    pub fn new(root: &Path) -> Result<Store> {
+        let root = disk::canonical(root)?;
+        Ok(Store { root, schemas: Schemas::default(), patience: PATIENCE, familiar: Mutex::default() })
+    }
+
+    /// Sets how long to wait for a document that another process holds.
+    pub fn with_patience(mut self, patience: Duration) -> Store {
+        self.patience = patience;
+        self
+    }
+
+    /// Returns the path of a document below the workspace, with `/`; whether it exists or not.
+    pub fn path(&self, collection: &Collection, key: &Key) -> Result<String> {
+        let relative = pattern::Pattern::of(collection)?.fill(key)?;
+        paths::resolve(&self.root, &relative)?;
+        Ok(relative)
+    }
+
+    /// Returns the key of a file, if its path below the workspace is one of the collection's.
+    pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<Key> {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        pattern::Pattern::of(collection).ok()?.matches(path.to_str()?)
+    }
+
+    fn locate(&self, collection: &Collection, key: &Key) -> Result<(PathBuf, String)> {
+        let relative = pattern::Pattern::of(collection)?.fill(key)?;
+        Ok((paths::resolve(&self.root, &relative)?, relative))
+    }
+
+    fn is_familiar(&self, digest: &str) -> bool {
+        self.familiar.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
+    }
+
+    fn remember(&self, digest: &str) {
+        let mut familiar = self.familiar.lock().unwrap_or_else(PoisonError::into_inner);
+        if familiar.len() >= 10_000 {
+            familiar.clear();
+        }
+        familiar.insert(digest.to_owned());
+    }
+}

@@ -1,0 +1,236 @@
+//! From a key to a path and back: `sessions/{slug}.yaml` and `{ slug = "checkout" }`.
+//!
+//! Key values come from flows and from people, so they are held to characters that are safe in every
+//! file system and cannot climb out of a folder. A pattern must be readable backwards without a
+//! guess, because `nietz check FILE` and listings start from the path.
+
+use crate::error::{Code, Failure, Result, nearest};
+use crate::model::collection::{Collection, Key};
+use crate::model::text::excerpt;
+
+/// How long a key's value may be; with its extension it stays below the limit of file names.
+const LONGEST: usize = 120;
+
+pub(super) struct Pattern<'c> {
+    collection: &'c str,
+    segments: Vec<Vec<Piece<'c>>>,
+}
+
+enum Piece<'c> {
+    Text(&'c str),
+    Hole(&'c str),
+}
+
+impl<'c> Pattern<'c> {
+    /// Reads the pattern of a collection, and refuses one that could leave the workspace.
+    pub(super) fn of(collection: &'c Collection) -> Result<Pattern<'c>> {
+        let refuse = |reason: String| {
+            Failure::new(
+                Code::FlowInvalid,
+                format!("the path \"{}\" of the collection {} {reason}", excerpt(&collection.path), collection.name),
+            )
+            .hint("a path looks like `.project/sessions/{slug}.yaml`")
+        };
+        let mut segments = Vec::new();
+        for segment in collection.path.split('/') {
+            if matches!(segment, "" | "." | "..") {
+                return Err(refuse("is not a plain path below the workspace".to_owned()));
+            }
+            if segment.contains(['\\', ':', '\0']) || segment.contains(char::is_control) {
+                return Err(refuse("has a character that does not belong into file names".to_owned()));
+            }
+            segments.push(pieces(segment).map_err(|reason| refuse(reason.to_owned()))?);
+        }
+        Ok(Pattern { collection: &collection.name, segments })
+    }
+
+    /// Returns the path of a key, below the workspace.
+    pub(super) fn fill(&self, key: &Key) -> Result<String> {
+        let holes: Vec<&str> = self.holes().collect();
+        if let Some(name) = key.keys().find(|name| !holes.contains(&name.as_str())) {
+            let failure = Failure::new(
+                Code::RequestInvalid,
+                format!("the collection {} has no key \"{}\"", self.collection, excerpt(name)),
+            );
+            return Err(match nearest(name, holes.iter().copied()) {
+                Some(near) => failure.hint(format!("did you mean \"{near}\"?")),
+                None => failure.hint(format!("its keys are: {}", holes.join(", "))),
+            });
+        }
+        let mut path = String::new();
+        for segment in &self.segments {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            for piece in segment {
+                path.push_str(match piece {
+                    Piece::Text(text) => text,
+                    Piece::Hole(hole) => self.value(key, hole)?,
+                });
+            }
+        }
+        Ok(path)
+    }
+
+    fn value<'k>(&self, key: &'k Key, hole: &str) -> Result<&'k str> {
+        let Some(value) = key.get(hole) else {
+            let message = format!("a document of the collection {} needs the key \"{hole}\"", self.collection);
+            return Err(Failure::new(Code::RequestInvalid, message));
+        };
+        match is_safe(value) {
+            true => Ok(value),
+            false => Err(Failure::new(
+                Code::PathRefused,
+                format!("\"{}\" cannot be the {hole} of a file in the collection {}", excerpt(value), self.collection),
+            )
+            .hint(format!("use 1 to {LONGEST} of the characters A-Z a-z 0-9 . _ - and do not start with a point"))),
+        }
+    }
+
+    /// Returns the key of a path, if the path is one of this pattern's.
+    pub(super) fn matches(&self, path: &str) -> Option<Key> {
+        let mut key = Key::new();
+        let mut names = path.split('/');
+        for segment in &self.segments {
+            let mut rest = names.next()?;
+            for (index, piece) in segment.iter().enumerate() {
+                match piece {
+                    Piece::Text(text) => rest = rest.strip_prefix(text)?,
+                    Piece::Hole(hole) => {
+                        let end = match segment.get(index + 1) {
+                            Some(Piece::Text(text)) if index + 2 == segment.len() => rest.strip_suffix(text)?.len(),
+                            Some(Piece::Text(text)) => rest.find(text)?,
+                            _ => rest.len(),
+                        };
+                        let value = rest.get(..end).filter(|value| is_safe(value))?;
+                        if key.insert((*hole).to_owned(), value.to_owned()).is_some_and(|other| other != value) {
+                            return None;
+                        }
+                        rest = &rest[end..];
+                    }
+                }
+            }
+            if !rest.is_empty() {
+                return None;
+            }
+        }
+        names.next().is_none().then_some(key)
+    }
+
+    /// Returns the folder below which all paths of this pattern are; empty for the workspace itself.
+    pub(super) fn folder(&self) -> String {
+        let fixed = self.segments.iter().take(self.segments.len() - 1).map_while(|segment| match segment.as_slice() {
+            [Piece::Text(text)] => Some(*text),
+            _ => None,
+        });
+        fixed.collect::<Vec<_>>().join("/")
+    }
+
+    /// Returns how many folders and files deep its paths are.
+    pub(super) fn depth(&self) -> usize {
+        self.segments.len()
+    }
+
+    fn holes(&self) -> impl Iterator<Item = &'c str> {
+        self.segments.iter().flatten().filter_map(|piece| match piece {
+            Piece::Hole(hole) => Some(*hole),
+            Piece::Text(_) => None,
+        })
+    }
+}
+
+/// Splits one part of a path into its text and its holes.
+fn pieces(segment: &str) -> std::result::Result<Vec<Piece<'_>>, &'static str> {
+    let mut pieces = Vec::new();
+    let mut rest = segment;
+    while let Some(start) = rest.find('{') {
+        let length = rest[start..].find('}').ok_or("has a `{` without its `}`")?;
+        let hole = &rest[start + 1..start + length];
+        if hole.is_empty() || !hole.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err("has a hole whose name is not made of letters, digits and _");
+        }
+        let text = &rest[..start];
+        // Between two holes, only a character that no key can have tells where one ends.
+        if matches!(pieces.last(), Some(Piece::Hole(_))) && text.chars().all(is_key_character) {
+            return Err("has two holes that run into each other; put a `/` or another sign such as `@` between them");
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        pieces.push(Piece::Hole(hole));
+        rest = &rest[start + length + 1..];
+    }
+    if rest.contains('}') || pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('}'))) {
+        return Err("has a `}` without its `{`");
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    Ok(pieces)
+}
+
+fn is_key_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+fn is_safe(value: &str) -> bool {
+    (1..=LONGEST).contains(&value.len()) && !value.starts_with('.') && value.chars().all(is_key_character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{collection, key};
+    use super::*;
+
+    fn filled(path: &str, keys: &[(&str, &str)]) -> Result<String> {
+        Pattern::of(&collection(path))?.fill(&key(keys))
+    }
+
+    #[test]
+    fn a_key_becomes_a_path_and_back() {
+        for (path, keys, expected) in [
+            (".data/notes/{slug}.yaml", &[("slug", "a-1")][..], ".data/notes/a-1.yaml"),
+            ("{group}/rows-{slug}.x.jsonl", &[("group", "g"), ("slug", "v1.2_b")], "g/rows-v1.2_b.x.jsonl"),
+            ("{slug}@{day}.json", &[("slug", "a-b"), ("day", "2026-01-09")], "a-b@2026-01-09.json"),
+            ("{slug}/{slug}.json", &[("slug", "a")], "a/a.json"),
+            ("fixed.yaml", &[], "fixed.yaml"),
+        ] {
+            let collection = collection(path);
+            let pattern = Pattern::of(&collection).unwrap();
+            assert_eq!(pattern.fill(&key(keys)).unwrap(), expected);
+            assert_eq!(pattern.matches(expected), Some(key(keys)), "{expected}");
+        }
+    }
+
+    #[test]
+    fn other_paths_do_not_match() {
+        let collection = collection(".data/{slug}/{slug}.yaml");
+        let pattern = Pattern::of(&collection).unwrap();
+        for path in [".data/a/b.yaml", ".data/a", ".data/a/a.yml", ".data/a/a.yaml/b", "x/a/a.yaml", ".data/.a/.a.yaml"]
+        {
+            assert_eq!(pattern.matches(path), None, "{path}");
+        }
+        assert_eq!(pattern.folder(), ".data");
+    }
+
+    #[test]
+    fn unsafe_keys_are_refused() {
+        let long = "x".repeat(121);
+        for value in ["", ".", "..", ".a", "a/b", "../a", "a\\b", "a b", "é", "a\0", "\u{1b}[2J", long.as_str()] {
+            let failure = filled("d/{slug}.yaml", &[("slug", value)]).unwrap_err();
+            assert_eq!(failure.code, Code::PathRefused, "{value}");
+        }
+    }
+
+    #[test]
+    fn wrong_keys_and_wrong_patterns_are_named() {
+        assert_eq!(filled("{slug}.yaml", &[]).unwrap_err().code, Code::RequestInvalid);
+        let failure = filled("{slug}.yaml", &[("slgu", "a")]).unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean \"slug\"?"));
+        for path in
+            ["/etc/{a}", "../{a}", "a/../{b}", "", "a//b", "a/{", "a}", "{}", "{a}{b}", "{a}-{b}", "C:\\a", "./a"]
+        {
+            assert_eq!(filled(path, &[("a", "x"), ("b", "y")]).unwrap_err().code, Code::FlowInvalid, "{path}");
+        }
+    }
+}

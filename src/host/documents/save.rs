@@ -1,0 +1,167 @@
+//! Saving: shaped, validated in that very form, locked, compared, and then replaced in one step.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::lock::Lock;
+use super::version::{self, Judged};
+use super::{Store, disk, read};
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, Format, Key};
+use crate::model::document::{Expect, Saved, Standing};
+use crate::schema::{Fault, shape, source, text};
+
+impl Store {
+    /// Saves a document, if it is valid and if what stands at its path is what is expected.
+    pub fn save(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect) -> Result<Saved> {
+        self.write(collection, key, value, expect, false)
+    }
+
+    /// Saves a document that was migrated. Until the new file is safely written, the old one is kept
+    /// beside it as `<file>.v<version>.bak`.
+    pub fn save_migrated(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect) -> Result<Saved> {
+        self.write(collection, key, value, expect, true)
+    }
+
+    /// Deletes a document; tells whether there was one.
+    pub fn delete(&self, collection: &Collection, key: &Key, expect: &Expect) -> Result<bool> {
+        let (path, relative) = self.locate(collection, key)?;
+        if disk::kind(disk::folder(&path))? == disk::Kind::Absent {
+            return Ok(false);
+        }
+        let _lock = Lock::take(&path, self.patience)?;
+        let Some(present) = disk::read(&path)? else { return Ok(false) };
+        if !expected(expect, Some(&disk::digest(&present))) {
+            return Err(changed(&relative, Some(&present)));
+        }
+        disk::remove(&path)
+    }
+
+    fn write(
+        &self,
+        collection: &Collection,
+        key: &Key,
+        value: &Value,
+        expect: &Expect,
+        migrated: bool,
+    ) -> Result<Saved> {
+        if collection.format == Format::Jsonl {
+            let message = format!("the collection {} holds rows; they are appended, not saved", collection.name);
+            return Err(Failure::new(Code::RequestInvalid, message));
+        }
+        let (path, relative) = self.locate(collection, key)?;
+        let mut value = value.clone();
+        shape::shape(&mut value, &collection.schema);
+        let faults = self.faults_to_save(collection, key, &value)?;
+        if !faults.is_empty() {
+            return Err(invalid(&relative, &faults));
+        }
+        let text = text::to_text(&value, collection.format);
+        let saved = Saved { digest: disk::digest(text.as_bytes()), path: relative };
+
+        disk::make_folders(&path)?;
+        let _lock = Lock::take(&path, self.patience)?;
+        let present = disk::read(&path)?;
+        let digest = present.as_deref().map(disk::digest);
+        if digest.as_ref() == Some(&saved.digest) {
+            // Written before, perhaps by a run that was killed then: only its name may not be durable yet.
+            disk::sync_folder(disk::folder(&path))?;
+        } else {
+            if let (Some(bytes), Some(digest)) = (&present, &digest) {
+                self.refuse_newer(collection, bytes, digest, &saved.path)?;
+            }
+            if !expected(expect, digest.as_deref()) {
+                return Err(changed(&saved.path, present.as_deref()));
+            }
+            if let (Some(bytes), true) = (&present, migrated) {
+                disk::replace(&backup(&path, collection, bytes), bytes)?;
+            }
+            disk::replace(&path, text.as_bytes())?;
+        }
+        if migrated {
+            self.remove_backups(collection, &path)?;
+        }
+        self.remember(&saved.digest);
+        Ok(saved)
+    }
+
+    fn faults_to_save(&self, collection: &Collection, key: &Key, value: &Value) -> Result<Vec<Fault>> {
+        let mut faults = self.schema_for_writing(collection)?.faults(value);
+        faults.extend(read::key_faults(collection, value, key));
+        if let Some(version) = &collection.version
+            && !matches!(version::judge(collection, value, &collection.name), Ok(Judged::Known(Standing::Current)))
+        {
+            let message = format!("must be the current version {}", version.current);
+            faults.push(Fault::new(version.field.as_str(), "version", message));
+        }
+        Ok(faults)
+    }
+
+    /// Refuses to write over a file that a newer flow wrote: what this one does not know would be lost.
+    fn refuse_newer(&self, collection: &Collection, bytes: &[u8], digest: &str, file: &str) -> Result<()> {
+        let Some(version) = collection.version.as_ref().filter(|_| !self.is_familiar(digest)) else { return Ok(()) };
+        // A file that cannot be read has no version; whether it may be replaced is the caller's word.
+        let value = source::decode(bytes, file).and_then(|text| source::parse(text, collection.format, file));
+        match value.ok().and_then(|value| version::newer_than(collection, &value)) {
+            Some(found) => Err(version::newer(file, &found, &version::plain(&version.current))
+                .hint("it is not written over; save under another name, or update the flow")),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what an earlier try of a migration, which was killed, may have left too.
+    fn remove_backups(&self, collection: &Collection, path: &Path) -> Result<()> {
+        for version in collection.version.iter().flat_map(|version| &version.migrates) {
+            disk::remove(&backup_path(path, version))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns where the old file is kept during a migration.
+fn backup(path: &Path, collection: &Collection, bytes: &[u8]) -> std::path::PathBuf {
+    let standing = source::decode(bytes, "")
+        .and_then(|text| source::parse(text, collection.format, ""))
+        .and_then(|value| version::judge(collection, &value, ""));
+    match standing {
+        Ok(Judged::Known(Standing::Older(version))) => backup_path(path, &version),
+        _ => backup_path(path, ""),
+    }
+}
+
+/// The version comes from a manifest, so only what is safe in a name is taken of it.
+fn backup_path(path: &Path, version: &str) -> std::path::PathBuf {
+    let version: String =
+        version.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')).collect();
+    let version = if version.is_empty() { "0" } else { &version };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name}.v{version}.bak"))
+}
+
+fn expected(expect: &Expect, digest: Option<&str>) -> bool {
+    match expect {
+        Expect::Anything => true,
+        Expect::Absent => digest.is_none(),
+        Expect::Digest(wanted) => digest == Some(wanted),
+    }
+}
+
+fn changed(file: &str, present: Option<&[u8]>) -> Failure {
+    let message = match present {
+        Some(_) => format!("{file} was changed by somebody else since it was read"),
+        None => format!("{file} was removed by somebody else since it was read"),
+    };
+    Failure::new(Code::DocumentChanged, message)
+        .hint("nothing was written: save the version in memory under another name, or load the file again")
+}
+
+pub(super) fn invalid(file: &str, faults: &[Fault]) -> Failure {
+    let message = match faults {
+        [fault] => format!("{file} was not saved, because it would not be valid: {fault}"),
+        faults => format!("{file} was not saved, because it would have {} faults", faults.len()),
+    };
+    let mut failure = Failure::new(Code::DocumentInvalid, message);
+    failure.details = faults.iter().map(|fault| format!("{file}: {fault}")).collect();
+    failure
+}

@@ -1,0 +1,135 @@
+//! The end of a file of rows: where the last whole row ends, and how one more is added.
+//!
+//! Only the end is read, so that appending costs the same however many rows there are.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Result, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use crate::model::collection::Format;
+use crate::model::text::excerpt;
+use crate::schema::source;
+
+/// How much of the end is read at first; a longer last row makes it read more.
+const WINDOW: u64 = 64 * 1024;
+
+/// How a file of rows ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// How many bytes the file has.
+    pub length: u64,
+    /// How many of them are whole rows; the rest is a torn one.
+    pub keep: u64,
+    /// Whether the last whole row lacks its line end. Whoever wrote it, it is complete.
+    pub unended: bool,
+    /// The beginning of what is torn.
+    pub torn: Option<String>,
+}
+
+impl Tail {
+    /// Looks at the end of a file; one that does not exist is empty.
+    pub(super) fn of_file(path: &Path) -> Result<Tail> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Tail::of(&[], 0)),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        let mut window = WINDOW;
+        loop {
+            let start = length.saturating_sub(window);
+            let bytes = read(&mut file, start)?;
+            if start == 0 || bytes.contains(&b'\n') {
+                return Ok(Tail::of(&bytes, start));
+            }
+            window *= 8;
+        }
+    }
+
+    /// Looks at the end of bytes, which start at an offset in their file.
+    pub(super) fn of(bytes: &[u8], offset: u64) -> Tail {
+        let start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        let last = &bytes[start..];
+        let length = offset + count(bytes);
+        let is_row = std::str::from_utf8(last).is_ok_and(|line| {
+            source::read(line.trim_start_matches('\u{feff}'), Format::Jsonl).is_ok_and(|row| row.is_object())
+        });
+        match last {
+            [] => Tail { length, keep: length, unended: false, torn: None },
+            _ if is_row => Tail { length, keep: length, unended: true, torn: None },
+            torn => {
+                let torn = Some(excerpt(&String::from_utf8_lossy(torn)));
+                Tail { length, keep: offset + count(&bytes[..start]), unended: false, torn }
+            }
+        }
+    }
+
+    /// Returns where the next row will start.
+    pub(super) fn next(&self) -> u64 {
+        self.keep + u64::from(self.unended)
+    }
+
+    /// Adds a line in place of what is torn, with one write, and waits until it is on the disk.
+    pub(super) fn extend(&self, path: &Path, line: &str) -> Result<()> {
+        let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
+        if self.keep < self.length {
+            file.set_len(self.keep)?;
+        }
+        file.seek(SeekFrom::Start(self.keep))?;
+        let bytes = if self.unended { format!("\n{line}") } else { line.to_owned() };
+        let written = file.write_all(bytes.as_bytes()).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // Half a row is worse than none; if even this fails, the next append cuts it off.
+            let _ = file.set_len(self.keep);
+        }
+        written
+    }
+}
+
+/// Returns where a line stands at or after a byte that starts a row.
+pub(super) fn find(path: &Path, line: &str, at: u64) -> Result<Option<u64>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let row = line.trim_end().as_bytes();
+    let mut start = at;
+    for found in read(&mut file, at)?.split(|byte| *byte == b'\n') {
+        if found.strip_suffix(b"\r").unwrap_or(found) == row {
+            return Ok(Some(start));
+        }
+        start += count(found) + 1;
+    }
+    Ok(None)
+}
+
+fn read(file: &mut File, start: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(source::MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn count(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_large_file_is_found_without_reading_it_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(200_000));
+        std::fs::write(&path, format!("{{}}\n{long}\n{long}")).unwrap();
+        let tail = Tail::of_file(&path).unwrap();
+        assert!(tail.unended && tail.keep == tail.length);
+        std::fs::write(&path, format!("{{}}\n{long}\n{}", &long[..150_000])).unwrap();
+        let tail = Tail::of_file(&path).unwrap();
+        assert_eq!(tail.keep, 3 + count(long.as_bytes()) + 1);
+        assert!(tail.torn.is_some_and(|torn| torn.starts_with("{\"a\":\"xx")));
+    }
+}

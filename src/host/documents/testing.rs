@@ -1,0 +1,56 @@
+//! What the tests of this folder share: plain collections, keys, and a store in a fresh folder.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::Store;
+use crate::model::collection::{Collection, Format, Key, Version};
+
+pub(super) fn collection(path: &str) -> Collection {
+    Collection {
+        name: "notes".to_owned(),
+        path: path.to_owned(),
+        format: Format::Yaml,
+        schema: json!({
+            "type": "object",
+            "required": ["slug"],
+            "properties": {
+                "format_version": {"type": "string"},
+                "slug": {"type": "string"},
+                "score": {"type": "integer", "minimum": 0, "maximum": 100},
+                "tags": {"type": "array", "items": {"type": "string"}},
+            },
+        }),
+        version: None,
+        keys: [("slug".to_owned(), "/slug".to_owned())].into(),
+    }
+}
+
+/// Returns a collection whose current version is 1.2, which migrates 1.0; there never was a 1.1.
+pub(super) fn versioned() -> Collection {
+    let version = Version {
+        field: "/format_version".to_owned(),
+        current: json!("1.2"),
+        migrates: vec!["1.0".to_owned()],
+        read_newer: false,
+    };
+    Collection { version: Some(version), ..collection("data/{slug}.yaml") }
+}
+
+pub(super) fn rows() -> Collection {
+    Collection { format: Format::Jsonl, keys: Default::default(), ..collection("rows/{slug}.jsonl") }
+}
+
+pub(super) fn key(pairs: &[(&str, &str)]) -> Key {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(super) fn slug(slug: &str) -> Key {
+    key(&[("slug", slug)])
+}
+
+pub(super) fn store() -> (TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path()).unwrap();
+    (folder, store)
+}

@@ -1,0 +1,303 @@
+//! Whether a value is valid by its schema, and if not, everything that is wrong, in words.
+//!
+//! Validation itself is the jsonschema crate's, offline: a schema cannot make us fetch anything. What
+//! is added here is the language: a fault says what is wanted and what was found, in the terms of the
+//! file's author, and quotes at most a short, cleaned piece of a value.
+
+use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Map, Value};
+
+use super::tree;
+use super::words;
+use crate::error::{Code, Failure, Result, nearest};
+use crate::model::text::excerpt;
+
+/// How far a pattern may search before it counts as failed; the default would take a second.
+const BACKTRACKS: usize = 100_000;
+
+/// One thing that is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// JSON pointer of what it is about; empty for the whole value.
+    pub pointer: String,
+    pub message: String,
+    /// The rule that was broken: `required`, `enum` …
+    pub keyword: String,
+}
+
+impl Fault {
+    pub fn new(pointer: impl Into<String>, keyword: &str, message: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), keyword: keyword.to_owned(), message: message.into() }
+    }
+
+    /// Tells whether it is about a member's name, and not about its value.
+    pub fn is_about_key(&self) -> bool {
+        matches!(self.keyword.as_str(), "additionalProperties" | "unevaluatedProperties" | "propertyNames" | "unknown")
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.pointer.as_str() {
+            "" => f.write_str(&self.message),
+            pointer => write!(f, "{}: {}", crate::model::text::clean(pointer), self.message),
+        }
+    }
+}
+
+/// Whether `format` (uuid, date-time …) is a rule or a remark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Formats {
+    Asserted,
+    Annotations,
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    source: Value,
+}
+
+impl Schema {
+    /// Compiles a schema; formats are asserted.
+    pub fn compile(schema: &Value) -> Result<Schema> {
+        Schema::compile_with(schema, Formats::Asserted)
+    }
+
+    /// Compiles a schema. Without `$schema` it is of the draft 2020-12; whatever it refers to must be inside of it.
+    pub fn compile_with(schema: &Value, formats: Formats) -> Result<Schema> {
+        let built = jsonschema::options()
+            .offline()
+            .should_validate_formats(formats == Formats::Asserted)
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
+            .build(schema);
+        match built {
+            Ok(validator) => Ok(Schema { validator, source: schema.clone() }),
+            Err(error) => {
+                let pointer = error.instance_path().as_str();
+                let place = if pointer.is_empty() { "at its top" } else { pointer };
+                Err(Failure::new(
+                    Code::FlowInvalid,
+                    format!("a schema is wrong {place}: {}", excerpt(&error.to_string())),
+                )
+                .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema"))
+            }
+        }
+    }
+
+    /// Returns the schema as it was written.
+    pub fn source(&self) -> &Value {
+        &self.source
+    }
+
+    /// Tells whether the value is valid, without saying why not.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        !tree::is_too_deep(value) && self.validator.is_valid(value)
+    }
+
+    /// Returns all faults of a value; none means that it is valid.
+    pub fn faults(&self, value: &Value) -> Vec<Fault> {
+        if tree::is_too_deep(value) {
+            let message = format!("lists and objects stand more than {} deep in one another", tree::DEPTH);
+            return vec![Fault::new("", "depth", message)];
+        }
+        let mut faults = Vec::new();
+        // Most values are valid, and asking only that is several times faster.
+        if !self.validator.is_valid(value) {
+            for error in self.validator.iter_errors(value) {
+                self.describe(&error, &mut faults);
+            }
+        }
+        faults
+    }
+
+    /// Adds what one error means, without saying the same twice.
+    fn describe(&self, error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
+        let pointer = error.instance_path().as_str();
+        let keyword = error.kind().keyword();
+        let mut add = |pointer: String, message: String| {
+            let fault = Fault { pointer, message, keyword: keyword.to_owned() };
+            // A number that breaks its range at both keywords gets one sentence.
+            if !faults
+                .iter()
+                .rev()
+                .take(8)
+                .any(|other| other.pointer == fault.pointer && other.message == fault.message)
+            {
+                faults.push(fault);
+            }
+        };
+        match error.kind() {
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                for name in unexpected {
+                    add(format!("{pointer}/{}", tree::escape(name)), self.unknown(name, error));
+                }
+            }
+            Kind::PropertyNames { error: inner } => {
+                let name = inner.instance().as_str().unwrap_or_default();
+                add(
+                    format!("{pointer}/{}", tree::escape(name)),
+                    format!("the name \"{}\" is not allowed: it {}", excerpt(name), self.sentence(inner)),
+                );
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.alternatives(error, context, faults),
+            _ => add(pointer.to_owned(), self.sentence(error)),
+        }
+    }
+
+    /// Returns what is wrong at one place.
+    fn sentence(&self, error: &ValidationError<'_>) -> String {
+        let value = error.instance().as_ref();
+        let found = words::found(value);
+        let nothing = Map::new();
+        let schema = self.around(error).unwrap_or(&nothing);
+        match error.kind() {
+            Kind::Type { .. } | Kind::Minimum { .. } | Kind::Maximum { .. } => {
+                format!("must be {}; found {found}{}", words::wanted(schema), quoted_number(schema, value))
+            }
+            Kind::ExclusiveMinimum { .. } | Kind::ExclusiveMaximum { .. } => {
+                format!("must be {}; found {found}", words::wanted(schema))
+            }
+            Kind::Enum { options } => {
+                let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+                let near = value.as_str().and_then(|word| nearest(word, known));
+                let near = near.map(|near| format!("; did you mean {}?", excerpt(near))).unwrap_or_default();
+                format!("must be one of {}; found {found}{near}", words::options(options))
+            }
+            Kind::Constant { expected_value } => format!("must be {}; found {found}", words::literal(expected_value)),
+            Kind::Required { property } => format!("is missing required {}", words::literal(property)),
+            Kind::Pattern { pattern } => format!("must match the pattern {}; found {found}", excerpt(pattern)),
+            Kind::Format { format } => format!("must be {}; found {found}", words::format(format)),
+            Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
+            Kind::MinLength { limit } => {
+                format!("must be at least {} long; found {found}", words::count(*limit, "character"))
+            }
+            Kind::MaxLength { limit } => {
+                let length = value.as_str().map_or(0, |text| text.chars().count());
+                format!("must be at most {} long; has {length}", words::count(*limit, "character"))
+            }
+            Kind::MinItems { limit } => {
+                format!("must have at least {}; has {}", words::count(*limit, "item"), size(value))
+            }
+            Kind::MaxItems { limit } => {
+                format!("must have at most {}; has {}", words::count(*limit, "item"), size(value))
+            }
+            Kind::MinProperties { limit } => {
+                format!("must have at least {}; has {}", words::count(*limit, "entry"), size(value))
+            }
+            Kind::MaxProperties { limit } => {
+                format!("must have at most {}; has {}", words::count(*limit, "entry"), size(value))
+            }
+            Kind::AdditionalItems { limit } => format!("must have at most {limit} items; has {}", size(value)),
+            Kind::UnevaluatedItems { .. } => "has items that are not known here".to_owned(),
+            Kind::UniqueItems => "must not hold the same item twice".to_owned(),
+            Kind::Contains => "does not hold as many items of the required kind as it must".to_owned(),
+            Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}; found {found}"),
+            Kind::FalseSchema => "is not allowed here".to_owned(),
+            Kind::Not { .. } => format!("has a form that is forbidden here; found {found}"),
+            Kind::OneOfMultipleValid { .. } => "fits several forms of which only one is allowed".to_owned(),
+            Kind::ContentEncoding { content_encoding } => format!("must be text in {}", excerpt(content_encoding)),
+            Kind::ContentMediaType { content_media_type } => format!("must be {}", excerpt(content_media_type)),
+            Kind::FromUtf8 { .. } => "must be encoded UTF-8".to_owned(),
+            Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+                "cannot be compared with its pattern: that takes too long".to_owned()
+            }
+            Kind::Custom { message, .. } => excerpt(message),
+            Kind::Referencing(error) => format!("cannot be checked: {}", excerpt(&error.to_string())),
+            Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => format!("has none of the allowed forms; found {found}"),
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                let names: Vec<String> = unexpected.iter().map(|name| self.unknown(name, error)).collect();
+                names.join("; ")
+            }
+            Kind::PropertyNames { error } => self.sentence(error),
+        }
+    }
+
+    /// Describes a value that fits no branch by the faults of the branch that was most likely meant.
+    fn alternatives(
+        &self,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        faults: &mut Vec<Fault>,
+    ) {
+        let pointer = error.instance_path().as_str();
+        // A branch that wants another type, or another constant member, was not meant.
+        let meant = |branch: &&Vec<ValidationError<'static>>| {
+            !branch.iter().any(|inner| {
+                let path = inner.instance_path().as_str();
+                let one_deeper = path.strip_prefix(pointer).is_some_and(|rest| rest.matches('/').count() <= 1);
+                match inner.kind() {
+                    Kind::Type { .. } | Kind::FalseSchema => path == pointer,
+                    Kind::Constant { .. } => one_deeper,
+                    _ => false,
+                }
+            })
+        };
+        let branches: Vec<_> = context.iter().filter(meant).collect();
+        if let Some(branch) = branches.iter().min_by_key(|branch| branch.len()) {
+            for inner in branch.iter() {
+                self.describe(inner, faults);
+            }
+            return;
+        }
+        let mut wanted: Vec<String> = Vec::new();
+        for inner in context.iter().flatten() {
+            let here = inner.instance_path().as_str() == pointer;
+            let phrase = match (inner.kind(), self.around(inner)) {
+                (Kind::Type { .. }, Some(schema)) if here => words::wanted(schema),
+                (Kind::Constant { expected_value }, _) if here => words::literal(expected_value),
+                _ => continue,
+            };
+            if !wanted.contains(&phrase) {
+                wanted.push(phrase);
+            }
+        }
+        let found = words::found(error.instance());
+        let message = match wanted.as_slice() {
+            [] => format!("has none of the {} allowed forms; found {found}", context.len()),
+            wanted => format!("must be {}; found {found}", wanted.join(" or ")),
+        };
+        faults.push(Fault::new(pointer, error.kind().keyword(), message));
+    }
+
+    fn unknown(&self, name: &str, error: &ValidationError<'_>) -> String {
+        let properties = self.around(error).and_then(|schema| schema.get("properties")?.as_object());
+        let near = nearest(name, properties.into_iter().flat_map(Map::keys).map(String::as_str));
+        let near = near.map(|near| format!("; did you mean \"{}\"?", excerpt(near))).unwrap_or_default();
+        format!("\"{}\" is not known here{near}", excerpt(name))
+    }
+
+    /// Returns the object of the schema in which the broken rule stands.
+    fn around(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
+        let path = error.schema_path().as_str();
+        self.source.pointer(&path[..path.rfind('/')?])?.as_object()
+    }
+}
+
+/// Returns a word on the commonest slip: a number or boolean in quotes.
+fn quoted_number(schema: &Map<String, Value>, value: &Value) -> &'static str {
+    let wants = |name: &str| schema.get("type").is_some_and(|kind| kind == name);
+    match value {
+        Value::String(text) if (wants("integer") || wants("number")) && text.parse::<f64>().is_ok() => {
+            ", which is text because of its quotes"
+        }
+        Value::String(text) if wants("boolean") && matches!(text.as_str(), "true" | "false") => {
+            ", which is text because of its quotes"
+        }
+        Value::Number(_) if wants("string") => ", which is a number; put it in quotes",
+        _ => "",
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

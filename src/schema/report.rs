@@ -1,0 +1,228 @@
+//! Shows what is wrong with a file: one line a fault, a picture of the place, or data for programs.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use serde::Serialize;
+
+use super::check::Fault;
+use super::spans::{Place, Spans};
+use crate::error::{Code, Failure};
+use crate::model::collection::Format;
+use crate::model::text::clean;
+
+/// How many faults a failure lists; the file that has more is another kind of file.
+const LISTED: usize = 1000;
+
+/// The longest line, in bytes, of which a picture is drawn; a renderer takes long over longer ones.
+const DRAWN: usize = 20_000;
+
+/// Whether something is wrong, or only worth a remark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Error,
+    Note,
+}
+
+/// A fault and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Located {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    pub pointer: String,
+    pub message: String,
+    pub keyword: String,
+    pub severity: Severity,
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}: ", self.file, self.line, self.column)?;
+        if !self.pointer.is_empty() {
+            write!(f, "{}: ", clean(&self.pointer))?;
+        }
+        match self.severity {
+            Severity::Error => f.write_str(&self.message),
+            Severity::Note => write!(f, "note: {}", self.message),
+        }
+    }
+}
+
+impl Located {
+    /// Returns the trouble of a text that cannot be read at all.
+    pub fn unreadable(file: &str, place: Place, message: impl Into<String>) -> Located {
+        let fault = Fault::new("", "syntax", message);
+        Located::new(file, place, fault, Severity::Error)
+    }
+
+    fn new(file: &str, place: Place, fault: Fault, severity: Severity) -> Located {
+        let Fault { pointer, message, keyword } = fault;
+        Located { file: file.to_owned(), line: place.line, column: place.column, pointer, message, keyword, severity }
+    }
+}
+
+/// Finds the faults of a value in the text that it was read from, and sorts them by place.
+pub fn locate(faults: Vec<Fault>, severity: Severity, text: &str, format: Format, file: &str) -> Vec<Located> {
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    let spans = Spans::find(text, format, faults.iter().map(|fault| fault.pointer.as_str()));
+    let mut located: Vec<Located> = faults
+        .into_iter()
+        .map(|fault| {
+            let place = match fault.is_about_key() {
+                true => spans.key(&fault.pointer),
+                false => spans.value(&fault.pointer),
+            };
+            Located::new(file, place, fault, severity)
+        })
+        .collect();
+    located.sort_by_key(|fault| (fault.line, fault.column));
+    located
+}
+
+/// Returns the failure that lists all faults of a file.
+pub fn failure(file: &str, faults: &[Located]) -> Failure {
+    let message = match faults {
+        [fault] => format!("{file} is not valid: {}", fault.message),
+        faults => format!("{file} is not valid: it has {} faults", faults.len()),
+    };
+    let mut failure =
+        Failure::new(Code::DocumentInvalid, message).hint("mend the file; `nietz check` shows each place");
+    failure.details = faults.iter().take(LISTED).map(Located::to_string).collect();
+    if faults.len() > LISTED {
+        failure.details.push(format!("and {} more", faults.len() - LISTED));
+    }
+    failure
+}
+
+/// Returns a picture of each fault: the line, a mark under the place, and what is wrong with it.
+pub fn render(text: &str, faults: &[Located], colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.decor_style(DecorStyle::Ascii);
+    let lines: Vec<&str> = text.lines().collect();
+    let pictures: Vec<String> = faults
+        .iter()
+        .map(|fault| {
+            let line = lines.get(fault.line.saturating_sub(1)).copied().unwrap_or_default();
+            picture(&renderer, fault, line)
+        })
+        .collect();
+    pictures.join("\n\n")
+}
+
+fn picture(renderer: &Renderer, fault: &Located, line: &str) -> String {
+    let level = match fault.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(fault.message.as_str());
+    if line.len() > DRAWN {
+        let origin = Origin::path(fault.file.as_str()).line(fault.line).char_column(fault.column);
+        return renderer.render(&[title.element(origin)]);
+    }
+    // The line is cleaned before it is measured: marks count the bytes of what is shown.
+    let shown = clean(line).replace('\t', " ");
+    let start = shown.char_indices().nth(fault.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);
+    let mark = start..start + mark(&shown[start..]);
+    let label = clean(&fault.pointer);
+    let snippet = Snippet::source(shown.as_str())
+        .path(fault.file.as_str())
+        .line_start(fault.line)
+        .annotation(AnnotationKind::Primary.span(mark).label(label.as_str()));
+    renderer.render(&[title.element(snippet)])
+}
+
+/// Returns how many bytes of a line belong to the word or the quoted text that it starts with.
+fn mark(rest: &str) -> usize {
+    let mut chars = rest.char_indices();
+    match chars.next() {
+        None => 0,
+        Some((_, quote @ ('"' | '\''))) => {
+            chars.find(|(_, c)| *c == quote).map_or(rest.trim_end().len(), |(end, _)| end + 1)
+        }
+        Some((_, first)) => rest
+            .find(|c: char| c.is_whitespace() || matches!(c, ':' | ',' | ']' | '}'))
+            .filter(|end| *end > 0)
+            .unwrap_or(if rest.contains(char::is_whitespace) { first.len_utf8() } else { rest.len() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a: 1\nlist:\n  - id: 1\n  - {id: x, more: 2}\n\"b/c\": \u{1b}[2J\n";
+
+    fn located(text: &str, format: Format) -> Vec<Located> {
+        let faults = vec![
+            Fault::new("/list/1/more", "additionalProperties", "\"more\" is not known here"),
+            Fault::new("/list/1/id", "type", "must be an integer; found \"x\""),
+            Fault::new("", "required", "is missing required \"z\""),
+            Fault::new("/b~1c", "type", "must be a list"),
+        ];
+        locate(faults, Severity::Error, text, format, "f")
+    }
+
+    #[test]
+    fn faults_are_found_in_yaml_and_json_alike() {
+        let json = "{\n \"a\": 1, \"list\": [\n  {\"id\": 1},\n  {\"id\": \"x\", \"more\": 2}],\n \"b/c\": 2}";
+        let lines = |found: Vec<Located>| found.iter().map(Located::to_string).collect::<Vec<_>>().join("\n");
+        insta::assert_snapshot!(lines(located(&TEXT.replace('\u{1b}', "x"), Format::Yaml)), @r#"
+        f:1:1: is missing required "z"
+        f:4:10: /list/1/id: must be an integer; found "x"
+        f:4:13: /list/1/more: "more" is not known here
+        f:5:8: /b~1c: must be a list
+        "#);
+        insta::assert_snapshot!(lines(located(json, Format::Json)), @r#"
+        f:1:1: is missing required "z"
+        f:4:10: /list/1/id: must be an integer; found "x"
+        f:4:15: /list/1/more: "more" is not known here
+        f:5:9: /b~1c: must be a list
+        "#);
+    }
+
+    #[test]
+    fn a_picture_shows_the_place_and_obeys_no_escape() {
+        let mut found = vec![Located::unreadable("f", Place { line: 5, column: 8 }, "control characters")];
+        found[0].severity = Severity::Note;
+        found.extend(located(&TEXT.replace('\u{1b}', "x"), Format::Yaml).into_iter().skip(1).take(1));
+        insta::assert_snapshot!(render(TEXT, &found, false), @r#"
+        note: control characters
+         --> f:5:8
+          |
+        5 | "b/c": ␛[2J
+          |        ^^^^
+
+        error: must be an integer; found "x"
+         --> f:4:10
+          |
+        4 |   - {id: x, more: 2}
+          |          ^ /list/1/id
+        "#);
+    }
+
+    #[test]
+    fn a_place_far_in_a_long_line_or_outside_of_the_text_is_no_trouble() {
+        for (items, is_drawn) in [(200, true), (10_000, false)] {
+            let text = format!("[{}\"wrong\"]", "\"éé\", ".repeat(items));
+            let fault = Fault::new(format!("/{items}"), "type", "x");
+            let found = locate(vec![fault], Severity::Error, &text, Format::Json, "f");
+            let shown = render(&text, &found, false);
+            assert!(shown.contains(&format!("f:1:{}", 2 + 6 * items)) && shown.len() < 1000, "{shown}");
+            assert_eq!(shown.contains("\"wrong\""), is_drawn, "{shown}");
+        }
+        let outside = Located::unreadable("f", Place { line: 99, column: 99 }, "x");
+        assert!(render("a", &[outside], false).contains("f:99:99"));
+    }
+
+    #[test]
+    fn the_data_for_programs_keeps_its_names() {
+        let found = Located::unreadable("f", Place { line: 1, column: 2 }, "m");
+        assert_eq!(
+            serde_json::to_string(&found).unwrap(),
+            r#"{"file":"f","line":1,"column":2,"pointer":"","message":"m","keyword":"syntax","severity":"error"}"#
+        );
+    }
+}

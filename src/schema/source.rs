@@ -1,0 +1,58 @@
+//! From the bytes of a file to a value, or to a clear reason why not.
+
+use serde_json::Value;
+
+use super::json;
+use super::spans::Place;
+use super::yaml;
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::Format;
+
+/// The largest file that is read, in bytes. A session of years stays below one; more is a mistake.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Returns the text of a file: UTF-8, with or without a byte order mark, which is taken off.
+pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(unreadable(file, Place { line: 1, column: 1 }, "is UTF-16; save it as UTF-8"));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let place = json::place(&valid, valid.len());
+            Err(unreadable(file, place, "is not UTF-8 here; save the file as UTF-8"))
+        }
+    }
+}
+
+/// Parses one document, or one row of a JSONL file.
+///
+/// Fails with `document-unreadable` and `file:line:column: reason`.
+pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
+    read(text, format).map_err(|(place, reason)| unreadable(file, place, &reason))
+}
+
+/// Parses like [`parse`], and leaves the naming of the file to the caller.
+pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
+    if text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
+        return Err((Place { line: 1, column: 1 }, "the file is empty".to_owned()));
+    }
+    let value = match format {
+        Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),
+        Format::Json | Format::Jsonl => {
+            json::read(text, None).map_err(|trouble| (json::place(text, trouble.at), trouble.reason))?.finish()
+        }
+    };
+    // A YAML file of comments alone has no value at all, which is what YAML calls null.
+    Ok(value.unwrap_or(Value::Null))
+}
+
+/// Returns the failure for a text that cannot be read.
+fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
+    Failure::new(Code::DocumentUnreadable, format!("{file}:{}:{}: {reason}", place.line, place.column))
+        .hint("mend the file, or restore it from version control; `nietz check` shows every fault")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Where in a text the node of a JSON pointer stands.
+//!
+//! Positions cost time and memory, and are wanted only when something is wrong: so a text is read a
+//! second time for them, and only those of the wanted pointers are kept.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::json;
+use super::tree::Spot;
+use super::yaml;
+use crate::model::collection::Format;
+
+/// A line and a column, both from 1, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// The places of some nodes of a text.
+#[derive(Debug)]
+pub struct Spans(HashMap<String, Spot<Place>>);
+
+impl Spans {
+    /// Finds the nodes of these pointers, and the nodes around them.
+    pub fn find<'p>(text: &str, format: Format, pointers: impl IntoIterator<Item = &'p str>) -> Spans {
+        let mut wanted = HashSet::new();
+        for mut pointer in pointers {
+            while wanted.insert(pointer.to_owned()) {
+                let Some(end) = pointer.rfind('/') else { break };
+                pointer = &pointer[..end];
+            }
+        }
+        Spans(match format {
+            Format::Yaml => yaml::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default(),
+            Format::Json | Format::Jsonl => {
+                let found = json::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default();
+                let place = |at| json::place(text, at);
+                let spot = |spot: Spot<usize>| Spot { key: spot.key.map(place), value: place(spot.value) };
+                found.into_iter().map(|(pointer, found)| (pointer, spot(found))).collect()
+            }
+        })
+    }
+
+    /// Returns the place of a value, or of the nearest node around it that the text has.
+    pub fn value(&self, pointer: &str) -> Place {
+        self.nearest(pointer).map_or(Place { line: 1, column: 1 }, |spot| spot.value)
+    }
+
+    /// Returns the place of a member's key, or what [`Spans::value`] returns where there is no key.
+    pub fn key(&self, pointer: &str) -> Place {
+        self.0.get(pointer).and_then(|spot| spot.key).unwrap_or_else(|| self.value(pointer))
+    }
+
+    /// What an alias repeats has no place of its own, so the nodes around it are tried.
+    fn nearest(&self, mut pointer: &str) -> Option<&Spot<Place>> {
+        loop {
+            if let Some(spot) = self.0.get(pointer) {
+                return Some(spot);
+            }
+            pointer = &pointer[..pointer.rfind('/')?];
+        }
+    }
+}

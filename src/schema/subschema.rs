@@ -1,0 +1,152 @@
+//! Which parts of a schema speak about a value: what follows `$ref`, `allOf` and the branches that fit.
+//!
+//! Validation is jsonschema's work. This is for what a validator cannot say: which form an empty table
+//! was meant to have, in which order members stand, and which members the schema knows.
+
+use serde_json::{Map, Value};
+
+/// How far references are followed; a schema that refers to itself in circles ends here.
+const STEPS: usize = 24;
+
+pub(super) const NULL: u8 = 1;
+pub(super) const BOOLEAN: u8 = 2;
+pub(super) const NUMBER: u8 = 4;
+pub(super) const STRING: u8 = 8;
+pub(super) const ARRAY: u8 = 16;
+pub(super) const OBJECT: u8 = 32;
+const ANY: u8 = 63;
+
+type Part<'s> = &'s Map<String, Value>;
+
+/// Returns every part of the schemas that applies to the value.
+pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -> Vec<Part<'s>> {
+    let mut found = Vec::new();
+    for schema in schemas {
+        gather(root, schema, value, STEPS, &mut found);
+    }
+    found
+}
+
+fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, found: &mut Vec<Part<'s>>) {
+    let (Value::Object(part), true) = (schema, steps > 0 && found.len() < 256) else { return };
+    found.push(part);
+    if let Some(target) = target(root, part) {
+        gather(root, target, value, steps - 1, found);
+    }
+    for branch in list(part, "allOf") {
+        gather(root, branch, value, steps - 1, found);
+    }
+    for alternatives in ["anyOf", "oneOf"] {
+        let mut fitting = list(part, alternatives).iter().filter(|branch| fits(root, branch, value, steps - 1));
+        if let (Some(branch), None) = (fitting.next(), fitting.next()) {
+            gather(root, branch, value, steps - 1, found);
+        }
+    }
+}
+
+/// Tells whether a branch may be the one that is meant: its type fits, and its constant members too.
+fn fits(root: &Value, branch: &Value, value: &Value, steps: usize) -> bool {
+    let kind = match value {
+        Value::Object(members) if members.is_empty() => OBJECT | ARRAY,
+        other => kind(other),
+    };
+    if types(root, branch, steps) & kind == 0 {
+        return false;
+    }
+    let branch = branch.as_object().and_then(|part| target(root, part)).unwrap_or(branch);
+    let constants = branch.get("properties").and_then(Value::as_object);
+    constants.into_iter().flatten().all(|(name, schema)| match (schema.get("const"), value.get(name)) {
+        (Some(constant), Some(member)) => constant == member,
+        _ => true,
+    })
+}
+
+/// Returns the types that all these schemas together allow.
+pub(super) fn types_of(root: &Value, schemas: &[&Value]) -> u8 {
+    schemas.iter().fold(ANY, |allowed, schema| allowed & types(root, schema, STEPS))
+}
+
+fn types(root: &Value, schema: &Value, steps: usize) -> u8 {
+    let part = match schema {
+        Value::Bool(false) => return 0,
+        Value::Object(part) if steps > 0 => part,
+        _ => return ANY,
+    };
+    let mut allowed = match part.get("type") {
+        Some(Value::String(name)) => named(name),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).fold(0, |sum, name| sum | named(name)),
+        _ => ANY,
+    };
+    if let Some(constant) = part.get("const") {
+        allowed &= kind(constant);
+    }
+    if let Some(Value::Array(options)) = part.get("enum") {
+        allowed &= options.iter().fold(0, |sum, option| sum | kind(option));
+    }
+    if let Some(target) = target(root, part) {
+        allowed &= types(root, target, steps - 1);
+    }
+    for branch in list(part, "allOf") {
+        allowed &= types(root, branch, steps - 1);
+    }
+    for alternatives in ["anyOf", "oneOf"] {
+        if part.contains_key(alternatives) {
+            allowed &= list(part, alternatives).iter().fold(0, |sum, branch| sum | types(root, branch, steps - 1));
+        }
+    }
+    allowed
+}
+
+/// Returns the schemas of a member.
+pub(super) fn member<'s>(parts: &[Part<'s>], name: &str) -> Vec<&'s Value> {
+    parts
+        .iter()
+        .filter_map(|part| {
+            let known = part.get("properties").and_then(|properties| properties.get(name));
+            // With one pattern and nothing else allowed, a member matches it or is refused anyway.
+            let closed = part.get("additionalProperties") == Some(&Value::Bool(false));
+            let patterns = part.get("patternProperties").and_then(Value::as_object);
+            let pattern = patterns.filter(|patterns| closed && patterns.len() == 1).and_then(|one| one.values().next());
+            let other = part.get("additionalProperties").filter(|_| patterns.is_none());
+            known.or(pattern).or(other)
+        })
+        .collect()
+}
+
+/// Returns the schemas of the item at an index.
+pub(super) fn item<'s>(parts: &[Part<'s>], index: usize) -> Vec<&'s Value> {
+    parts.iter().filter_map(|part| list(part, "prefixItems").get(index).or_else(|| part.get("items"))).collect()
+}
+
+/// Returns what a local `$ref` refers to.
+pub(super) fn target<'s>(root: &'s Value, part: Part<'s>) -> Option<&'s Value> {
+    let pointer = part.get("$ref")?.as_str()?.strip_prefix('#')?;
+    root.pointer(pointer)
+}
+
+pub(super) fn list<'s>(part: Part<'s>, keyword: &str) -> &'s [Value] {
+    part.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn named(name: &str) -> u8 {
+    match name {
+        "null" => NULL,
+        "boolean" => BOOLEAN,
+        "integer" | "number" => NUMBER,
+        "string" => STRING,
+        "array" => ARRAY,
+        "object" => OBJECT,
+        _ => 0,
+    }
+}
+
+fn kind(value: &Value) -> u8 {
+    match value {
+        Value::Null => NULL,
+        Value::Bool(_) => BOOLEAN,
+        Value::Number(_) => NUMBER,
+        Value::String(_) => STRING,
+        Value::Array(_) => ARRAY,
+        Value::Object(_) => OBJECT,
+    }
+}

@@ -1,0 +1,161 @@
+//! Reads YAML into a tree, from the events of the parser that our YAML library is built on.
+//!
+//! The library's own way to a value guesses at words (`1_000`, `017`) and expands merge keys, so the
+//! meaning of words is [`scalar`]'s here, and everything that could surprise is refused with its
+//! reason: tags, merge keys, a second document, aliases that would blow up.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag, options};
+
+use super::scalar;
+use super::spans::Place;
+use super::tree::{DEPTH, Tree, Trouble, too_deep};
+
+/// How many nodes (and 16 bytes of text count as one) anchors and aliases may copy altogether. A person
+/// who repeats a block stays far below; `3000 × 3000` aliases or the billion laughs do not.
+const COPIES: usize = 100_000;
+
+/// Reads one YAML document.
+pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Result<Tree<'w, Place>, Trouble<Place>> {
+    let options = options! { emit_comments: false };
+    let mut reader = Reader { tree: Tree::new(wanted), anchors: HashMap::new(), open: Vec::new(), copies: COPIES };
+    let mut documents = 0;
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| Trouble::new(place(*error.marker()), error.info()))?;
+        if let Event::DocumentStart(_, version) = &event {
+            documents += 1;
+            if documents > 1 {
+                return Err(Trouble::new(
+                    place(span.start),
+                    "a second document starts here; one file holds one document",
+                ));
+            }
+            if version.as_ref().is_some_and(|version| (version.major, version.minor) != (1, 2)) {
+                return Err(Trouble::new(place(span.start), "the file says that it is another YAML than 1.2"));
+            }
+        }
+        reader.event(event, span)?;
+    }
+    Ok(reader.tree)
+}
+
+fn place(marker: Marker) -> Place {
+    Place { line: marker.line().max(1), column: marker.col() + 1 }
+}
+
+struct Reader<'w> {
+    tree: Tree<'w, Place>,
+    anchors: HashMap<usize, Value>,
+    /// The anchors of the lists and objects that are open; 0 where there is none.
+    open: Vec<usize>,
+    copies: usize,
+}
+
+impl Reader<'_> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Trouble<Place>> {
+        let at = place(span.start);
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                refuse_tag(tag.as_deref(), at)?;
+                if self.tree.wants_key() {
+                    self.keep(anchor, &Value::String(text.to_string()), at)?;
+                    return self.key(&text, style, at);
+                }
+                let value = match style {
+                    ScalarStyle::Plain => scalar::resolve(&text).map_err(|reason| Trouble::new(at, reason))?,
+                    _ => Value::String(text.into_owned()),
+                };
+                self.keep(anchor, &value, at)?;
+                self.tree.value(value, at);
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                refuse_tag(tag.as_deref(), at)?;
+                self.refuse_as_key(at)?;
+                self.tree.open_list(at)?;
+                self.open.push(anchor);
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                refuse_tag(tag.as_deref(), at)?;
+                self.refuse_as_key(at)?;
+                self.tree.open_object(at)?;
+                self.open.push(anchor);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let value = self.tree.close();
+                let anchor = self.open.pop().unwrap_or(0);
+                self.keep(anchor, &value, at)?;
+                self.tree.put(value);
+            }
+            Event::Alias(anchor) => {
+                self.refuse_as_key(at)?;
+                let Some(value) = self.anchors.get(&anchor).cloned() else {
+                    return Err(Trouble::new(at, "this alias stands inside of what it repeats"));
+                };
+                self.count(&value, self.tree.depth(), at)?;
+                self.tree.value(value, at);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, text: &str, style: ScalarStyle, at: Place) -> Result<(), Trouble<Place>> {
+        if style == ScalarStyle::Plain {
+            if text == "<<" {
+                let reason = "merge keys (<<) are not part of YAML 1.2; write the members out";
+                return Err(Trouble::new(at, reason));
+            }
+            if scalar::resolve(text) == Ok(Value::Null) {
+                return Err(Trouble::new(at, "a key is empty or null; put it in quotes if it is text"));
+            }
+        }
+        self.tree.key(text.to_owned(), at)
+    }
+
+    fn refuse_as_key(&self, at: Place) -> Result<(), Trouble<Place>> {
+        match self.tree.wants_key() {
+            true => Err(Trouble::new(at, "a key must be plain or quoted text")),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps a copy of an anchored value for its aliases.
+    fn keep(&mut self, anchor: usize, value: &Value, at: Place) -> Result<(), Trouble<Place>> {
+        if anchor > 0 {
+            self.count(value, 0, at)?;
+            self.anchors.insert(anchor, value.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes a copy off the budget.
+    fn count(&mut self, value: &Value, depth: usize, at: Place) -> Result<(), Trouble<Place>> {
+        if depth > DEPTH {
+            return Err(too_deep(at));
+        }
+        let weight = match value {
+            Value::String(text) => 1 + text.len() / 16,
+            _ => 1,
+        };
+        self.copies = self.copies.checked_sub(weight).ok_or_else(|| {
+            Trouble::new(at, "the anchors and aliases of this file would blow it up; write the values out")
+        })?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.count(item, depth + 1, at)),
+            Value::Object(members) => members.values().try_for_each(|member| self.count(member, depth + 1, at)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refuse_tag(tag: Option<&Tag>, at: Place) -> Result<(), Trouble<Place>> {
+    match tag {
+        Some(tag) => {
+            let tag = crate::model::text::excerpt(&tag.original());
+            Err(Trouble::new(at, format!("the tag {tag} is not allowed; write the value plainly, or text in quotes")))
+        }
+        None => Ok(()),
+    }
+}

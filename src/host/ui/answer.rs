@@ -1,0 +1,242 @@
+//! From what somebody typed, or a file says, to the answer that a flow gets.
+//!
+//! Every front end goes through here, so that `2`, `Round`, `round` and `ro` mean the same option at a
+//! terminal, in a pipe, in a JSON line and in an answers file. Nothing here reads or prints.
+
+use serde_json::Value;
+
+use crate::error::{Code, Failure};
+use crate::model::question::{Choice, Question, QuestionKind};
+use crate::model::text::{clean, excerpt};
+
+/// Returns the answer that this text means, or a sentence that says why it means none.
+///
+/// An empty text means the default, or nothing at all where the question is optional.
+pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return empty(question);
+    }
+    match question.kind {
+        QuestionKind::Ask => Ok(Value::from(clean(text))),
+        QuestionKind::Choose => choose(&question.options, text).map(|choice| Value::from(choice.value.as_str())),
+        QuestionKind::Confirm => confirm(text),
+    }
+}
+
+/// Returns the answer that this JSON value means, or a sentence that says why it means none.
+///
+/// `null` is the empty answer. A number or a boolean stands for its text where text is wanted, except
+/// a fraction: YAML has already made `1.10` into 1.1 by the time that we see it.
+pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
+    match value {
+        Value::Null => empty(question),
+        Value::String(text) => parse(question, text),
+        Value::Bool(yes) if question.kind == QuestionKind::Confirm => Ok(Value::from(*yes)),
+        Value::Bool(yes) => parse(question, if *yes { "true" } else { "false" }),
+        Value::Number(number) if !number.is_f64() => parse(question, &number.to_string()),
+        Value::Number(number) => Err(format!("{number} may have lost digits; put it in quotes")),
+        Value::Array(_) | Value::Object(_) => Err(format!("{} is no single answer", excerpt(&value.to_string()))),
+    }
+}
+
+/// Returns what an empty answer means, where it means something.
+pub fn default(question: &Question) -> Option<Value> {
+    match question.default.as_ref() {
+        // A null default is no default; without this, `check` and `default` would call each other for ever.
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if text.trim().is_empty() => {
+            (question.kind == QuestionKind::Ask).then(|| Value::from(""))
+        }
+        Some(value) => check(question, value).ok(),
+    }
+}
+
+/// Returns what may be answered, as the end of a sentence.
+pub fn allowed(question: &Question) -> String {
+    match question.kind {
+        QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
+        QuestionKind::Ask => "any text".to_owned(),
+        QuestionKind::Confirm => "yes or no".to_owned(),
+        QuestionKind::Choose => {
+            let values: Vec<String> = question.options.iter().map(|choice| excerpt(&choice.value)).collect();
+            match values.as_slice() {
+                [] => "nothing, as there are no options".to_owned(),
+                [one] => one.clone(),
+                [first @ .., last] => format!("{} or {last}", first.join(", ")),
+            }
+        }
+    }
+}
+
+/// Returns an answer as a person reads it: the label of the option, yes or no, the text itself.
+pub fn shown(question: &Question, answer: &Value) -> String {
+    match answer {
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => {
+            let chosen = question.options.iter().find(|choice| choice.value == *text);
+            clean(chosen.map_or(text, |choice| &choice.label))
+        }
+        other => clean(&other.to_string()),
+    }
+}
+
+/// Returns the failure for an answer that nobody is there to correct.
+pub fn refuse(question: &Question, why: &str) -> Failure {
+    let id = excerpt(&question.id);
+    Failure::new(Code::AnswerInvalid, format!("the answer to `{id}` is not valid: {why}"))
+        .hint(format!("`{id}` may be answered with {}", allowed(question)))
+        .because(format!("the question: {}", excerpt(&question.prompt)))
+}
+
+/// Returns the failure for a question that nobody answers; the run waits and can be resumed.
+pub fn missing(question: &Question, run: &str) -> Failure {
+    let id = excerpt(&question.id);
+    Failure::new(Code::AnswerMissing, format!("nobody is there to answer `{id}`: {}", excerpt(&question.prompt)))
+        .hint(format!(
+            "go on with `nietz resume {run}` at a terminal, or put `{id}: ANSWER` into a file and use \
+             `nietz resume {run} --answers FILE`"
+        ))
+        .because(format!("it may be answered with {}", allowed(question)))
+}
+
+/// Returns the failure for a question that was left with Ctrl-C or Ctrl-D.
+pub fn interrupted(question: &Question, run: &str) -> Failure {
+    Failure::new(Code::Interrupted, format!("interrupted at the question `{}`", excerpt(&question.id)))
+        .hint(format!("`nietz resume {run}` asks it again; everything before it is kept"))
+}
+
+fn empty(question: &Question) -> Result<Value, String> {
+    match default(question) {
+        Some(value) => Ok(value),
+        None if question.kind == QuestionKind::Ask && question.optional => Ok(Value::from("")),
+        None => Err("an answer is needed".to_owned()),
+    }
+}
+
+/// Finds an option by value, label, number or beginning, in that order: a value `2` beats the second option.
+fn choose<'a>(options: &'a [Choice], text: &str) -> Result<&'a Choice, String> {
+    let lower = text.to_lowercase();
+    let exact = options
+        .iter()
+        .find(|choice| choice.value == text)
+        .or_else(|| options.iter().find(|choice| choice.value.to_lowercase() == lower))
+        .or_else(|| options.iter().find(|choice| choice.label.trim().to_lowercase() == lower));
+    if let Some(choice) = exact {
+        return Ok(choice);
+    }
+    if let Ok(number) = text.trim_end_matches(['.', ')']).parse::<usize>() {
+        return number
+            .checked_sub(1)
+            .and_then(|index| options.get(index))
+            .ok_or_else(|| format!("there is no option {number}; there are {}", options.len()));
+    }
+    let begins = |choice: &&Choice| {
+        choice.value.to_lowercase().starts_with(&lower) || choice.label.to_lowercase().starts_with(&lower)
+    };
+    let found: Vec<&Choice> = options.iter().filter(begins).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(format!("`{}` is none of the options", excerpt(text))),
+        [first, second, ..] => {
+            let (first, second) = (excerpt(&first.label), excerpt(&second.label));
+            Err(format!("`{}` may mean {first} or {second}", excerpt(text)))
+        }
+    }
+}
+
+fn confirm(text: &str) -> Result<Value, String> {
+    match text.to_lowercase().as_str() {
+        "y" | "yes" | "true" | "1" => Ok(Value::from(true)),
+        "n" | "no" | "false" | "0" => Ok(Value::from(false)),
+        _ => Err(format!("`{}` is neither yes nor no", excerpt(text))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{allowed, check, default, parse, refuse};
+    use crate::model::question::Question;
+
+    fn question(json: serde_json::Value) -> Question {
+        serde_json::from_value(json).expect("the test's question is well formed")
+    }
+
+    fn shape() -> Question {
+        question(json!({"id": "shape", "type": "choose", "prompt": "Which shape?", "options": [
+            {"value": "round", "label": "Round"},
+            {"value": "square", "label": "With corners"},
+            {"value": "rough", "label": "Rough"},
+        ]}))
+    }
+
+    #[test]
+    fn an_option_is_found_by_value_label_number_and_beginning() {
+        for (text, value) in [
+            ("square", "square"),
+            ("WITH CORNERS", "square"),
+            ("2", "square"),
+            ("2.", "square"),
+            ("w", "square"),
+            (" rou ", ""),
+            ("roun", "round"),
+        ] {
+            let found = parse(&shape(), text);
+            assert_eq!(found.ok().unwrap_or(json!("")), json!(value), "{text}");
+        }
+        assert_eq!(parse(&shape(), "ro"), Err("`ro` may mean Round or Rough".to_owned()));
+        assert_eq!(parse(&shape(), "4"), Err("there is no option 4; there are 3".to_owned()));
+        assert_eq!(parse(&shape(), "0"), Err("there is no option 0; there are 3".to_owned()));
+        assert_eq!(parse(&shape(), "blue\u{1b}[2J"), Err("`blue␛[2J` is none of the options".to_owned()));
+        assert_eq!(parse(&shape(), ""), Err("an answer is needed".to_owned()));
+    }
+
+    #[test]
+    fn a_value_that_is_a_number_beats_the_place_in_the_list() {
+        let question = question(json!({"id": "n", "type": "choose", "prompt": "?", "options": [
+            {"value": "2", "label": "two"}, {"value": "1", "label": "one"},
+        ]}));
+        assert_eq!(parse(&question, "1"), Ok(json!("1")));
+    }
+
+    #[test]
+    fn an_empty_answer_is_the_default_or_nothing_or_refused() {
+        let ask = |more: serde_json::Value| {
+            let mut fields = json!({"id": "topic", "type": "ask", "prompt": "Topic?"});
+            if let (Some(all), Some(more)) = (fields.as_object_mut(), more.as_object()) {
+                all.extend(more.clone());
+            }
+            question(fields)
+        };
+        assert!(parse(&ask(json!({})), " ").is_err());
+        assert_eq!(parse(&ask(json!({"optional": true})), ""), Ok(json!("")));
+        assert_eq!(parse(&ask(json!({"default": "tea"})), ""), Ok(json!("tea")));
+        assert_eq!(default(&ask(json!({"default": null}))), None);
+        let confirm = question(json!({"id": "c", "type": "confirm", "prompt": "Sure?", "default": false}));
+        assert_eq!(parse(&confirm, ""), Ok(json!(false)));
+        assert_eq!(parse(&confirm, "Y"), Ok(json!(true)));
+        assert!(parse(&confirm, "perhaps").is_err());
+    }
+
+    #[test]
+    fn values_of_a_file_stand_for_their_text_where_nothing_was_lost() {
+        assert_eq!(check(&shape(), &json!(3)), Ok(json!("rough")));
+        assert_eq!(check(&shape(), &json!(1.5)), Err("1.5 may have lost digits; put it in quotes".to_owned()));
+        assert!(check(&shape(), &json!({"value": "round"})).is_err());
+        let confirm = question(json!({"id": "c", "type": "confirm", "prompt": "Sure?"}));
+        assert_eq!(check(&confirm, &json!(true)), Ok(json!(true)));
+        assert_eq!(check(&confirm, &json!("no")), Ok(json!(false)));
+        assert!(check(&confirm, &json!(null)).is_err());
+    }
+
+    #[test]
+    fn a_refusal_names_the_question_and_what_is_allowed() {
+        let failure = refuse(&shape(), "`blue` is none of the options");
+        assert_eq!(failure.message, "the answer to `shape` is not valid: `blue` is none of the options");
+        assert_eq!(failure.hint.as_deref(), Some("`shape` may be answered with round, square or rough"));
+        assert_eq!(allowed(&shape()), "round, square or rough");
+    }
+}

@@ -1,0 +1,213 @@
+//! Answers that a file gives, for scripts and tests: `--answers FILE`.
+//!
+//! The file is a mapping, in YAML or JSON, from a question's id to its answer. A single answer is given
+//! each time the question is asked; a list gives one a time and is then used up. `"*"` answers what has
+//! no entry of its own. What the file does not answer goes on to the front end behind it.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::answer;
+use crate::error::{Code, Failure, Result, nearest};
+use crate::host::FrontEnd;
+use crate::model::event::Event;
+use crate::model::question::Question;
+use crate::model::text::{clean, excerpt};
+
+/// The entry that answers every question without one of its own.
+const ANY: &str = "*";
+
+/// A front end that looks into a file before it asks the one behind it.
+pub struct Answers {
+    behind: Box<dyn FrontEnd>,
+    entries: RefCell<IndexMap<String, Entry>>,
+    /// The ids that were asked and that the file does not name; a misspelt entry is near one of them.
+    unknown: RefCell<Vec<String>>,
+}
+
+/// What the file says to one question.
+struct Entry {
+    given: Given,
+    /// Whether the question was ever asked.
+    used: bool,
+}
+
+enum Given {
+    Always(Value),
+    /// In the order of asking, reversed so that the next one is the last.
+    InTurn(Vec<Value>),
+}
+
+impl Answers {
+    /// Reads the file, and puts it in front of another front end.
+    pub fn open(path: &Path, behind: Box<dyn FrontEnd>) -> Result<Answers> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::new(Code::Usage, format!("cannot read the answers file {}: {error}", path.display()))
+        })?;
+        Answers::parse(&path.display().to_string(), &text, behind)
+    }
+
+    /// Takes the answers from a text; `name` is what failures call it.
+    pub fn parse(name: &str, text: &str, behind: Box<dyn FrontEnd>) -> Result<Answers> {
+        // Without strict booleans YAML would turn the answer `no` to a free question into false.
+        let options = serde_yaml::options! { strict_booleans: true };
+        let refuse = |why: String| {
+            Failure::new(Code::AnswerInvalid, format!("{}: {}", clean(name), clean(&why)))
+                .hint("an answers file maps ids to answers, a line each: `topic: better tea`")
+        };
+        let empty = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+        let mapping: IndexMap<String, Value> = if empty {
+            IndexMap::new()
+        } else {
+            serde_yaml::from_str_with_options(text, options)
+                .map_err(|error| refuse(error.without_snippet().to_string()))?
+        };
+        let mut entries = IndexMap::new();
+        for (id, value) in mapping {
+            let given = match value {
+                Value::Array(mut list) => {
+                    list.reverse();
+                    Given::InTurn(list)
+                }
+                one => Given::Always(one),
+            };
+            entries.insert(id, Entry { given, used: false });
+        }
+        Ok(Answers { behind, entries: RefCell::new(entries), unknown: RefCell::default() })
+    }
+
+    /// Counts one answer as given: a resumed run has its recorded answers already.
+    pub fn skip(&self, id: &str) {
+        self.take(id);
+    }
+
+    /// Returns a line for each entry that no question asked for, with the id that it may have meant.
+    pub fn unused(&self) -> Vec<String> {
+        let unknown = self.unknown.borrow();
+        let entries = self.entries.borrow();
+        let unused = entries.iter().filter(|(id, entry)| !entry.used && *id != ANY);
+        unused
+            .map(|(id, _)| match nearest(id, unknown.iter().map(String::as_str)) {
+                Some(meant) => format!("`{}` was never asked; did you mean `{}`?", excerpt(id), excerpt(meant)),
+                None => format!("`{}` was never asked", excerpt(id)),
+            })
+            .collect()
+    }
+
+    fn take(&self, id: &str) -> Option<Value> {
+        let mut entries = self.entries.borrow_mut();
+        // A list that is used up does not fall through to `*`: its author has said how many there are.
+        let key = if entries.contains_key(id) { id } else { ANY };
+        if key == ANY {
+            self.unknown.borrow_mut().push(id.to_owned());
+        }
+        let entry = entries.get_mut(key)?;
+        entry.used = true;
+        match &mut entry.given {
+            Given::Always(value) => Some(value.clone()),
+            Given::InTurn(list) => list.pop(),
+        }
+    }
+
+    async fn answer(&self, question: &Question) -> Result<Value> {
+        match self.take(&question.id) {
+            Some(value) => answer::check(question, &value).map_err(|why| answer::refuse(question, &why)),
+            None => self.behind.ask(question).await,
+        }
+    }
+}
+
+impl FrontEnd for Answers {
+    fn show(&self, event: &Event) {
+        self.behind.show(event);
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.answer(question).boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::super::out::tests::Captured;
+    use super::super::pipe::{Pipe, Questions, Streams};
+    use super::super::samples::{save, shape, topic};
+    use super::Answers;
+    use crate::error::{Code, Result};
+    use crate::host::FrontEnd;
+    use crate::model::event::Event;
+
+    fn answers(text: &str, input: &'static str) -> (Result<Answers>, Captured) {
+        let out = Captured::default();
+        let streams = Streams { input: Box::new(Cursor::new(input)), out: out.stream(), err: out.stream() };
+        (Answers::parse("a.yaml", text, Box::new(Pipe::new("r1", Questions::Echoed, streams))), out)
+    }
+
+    #[tokio::test]
+    async fn the_file_answers_first_then_whoever_is_behind_it() {
+        let (answers, out) = answers("topic: [no, 7]\nsave: yes\nshpae: round\n", "third\n");
+        let answers = answers.expect("the file is well formed");
+        let mut given = Vec::new();
+        for question in [topic(), save(), topic(), save(), topic()] {
+            answers.show(&Event::Asked { question: question.clone() });
+            let answer = answers.ask(&question).await.expect("there is an answer");
+            answers.show(&Event::Answered { id: question.id, answer: answer.clone() });
+            given.push(answer);
+        }
+        assert_eq!(given, [json!("no"), json!(true), json!("7"), json!(true), json!("third")]);
+        assert_snapshot!(out.text(), @r"
+        ? What about?
+        > no
+        ? Save it? (y/N)
+        > yes
+        ? What about?
+        > 7
+        ? Save it? (y/N)
+        > yes
+        ? What about?
+        > third
+        ");
+        assert_eq!(answers.ask(&shape()).await.expect_err("nobody knows").code, Code::AnswerMissing);
+        assert_eq!(answers.unused(), ["`shpae` was never asked; did you mean `shape`?"]);
+    }
+
+    #[tokio::test]
+    async fn a_star_answers_the_rest_and_a_wrong_answer_is_refused() {
+        let (answers, _) = answers("\"*\": 2\ntopic: {a: 1}", "");
+        let answers = answers.expect("the file is well formed");
+        assert_eq!(answers.ask(&shape()).await.ok(), Some(json!("square")));
+        let failure = answers.ask(&save()).await.expect_err("2 is neither yes nor no");
+        assert_eq!(
+            (failure.code, failure.hint.as_deref()),
+            (Code::AnswerInvalid, Some("`save` may be answered with yes or no"),)
+        );
+        assert!(answers.ask(&topic()).await.is_err());
+        assert!(answers.unused().is_empty());
+    }
+
+    #[tokio::test]
+    async fn answers_that_a_resumed_run_has_already_are_counted() {
+        let (answers, _) = answers("topic: [one, two]", "");
+        let answers = answers.expect("the file is well formed");
+        answers.skip("topic");
+        assert_eq!(answers.ask(&topic()).await.ok(), Some(json!("two")));
+    }
+
+    #[test]
+    fn a_file_that_is_no_mapping_is_refused_with_its_name_and_line() {
+        let message = |text| answers(text, "").0.err().map(|failure| failure.message).unwrap_or_default();
+        assert_snapshot!(message("- a"), @"a.yaml: expected mapping start at line 1, column 1");
+        assert_snapshot!(message("a: 1\na: 2"), @"a.yaml: duplicate mapping key: a, set DuplicateKeyPolicy in Options if acceptable at line 2, column 1");
+        assert!(answers("# nothing yet\n", "").0.is_ok());
+    }
+}

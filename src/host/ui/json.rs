@@ -1,0 +1,234 @@
+//! The front end for programs: standard output is JSON lines and nothing else.
+//!
+//! Each line is an event with `v`, `seq`, `type` and `run`; `events.schema.json` beside this file says
+//! what stands in each. The first line names the run, the last is always `run_ended`.
+//!
+//! A program answers with lines of its own: `{"id": "topic", "answer": "tea"}`, in any order and even
+//! before the question, or plain text, which goes to the question that has been open longest. An answer
+//! that will not do is told by a `notice`, and the question stays open.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, Write};
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::answer;
+use super::lines::Lines;
+use super::out::Out;
+use crate::error::{Code, Failure, Result};
+use crate::host::FrontEnd;
+use crate::model::chat::Usage;
+use crate::model::event::{EndStatus, Event};
+use crate::model::question::Question;
+use crate::model::text::excerpt;
+
+/// The schema of a line, as it is published.
+pub const SCHEMA: &str = include_str!("events.schema.json");
+
+/// The version of the lines. A new field is no new version; a changed or missing one is.
+const VERSION: u32 = 1;
+
+/// JSON lines in, JSON lines out.
+pub struct Json {
+    run: String,
+    lines: Lines,
+    out: Out,
+    seq: Cell<u64>,
+    ended: Cell<bool>,
+    /// Answers that came by id and were not asked for yet.
+    early: RefCell<HashMap<String, VecDeque<Value>>>,
+    /// Told when `early` got something: it may be for another question that is open.
+    arrived: Notify,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u32,
+    seq: u64,
+    run: &'a str,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// What a program writes to answer one question.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reply {
+    id: String,
+    answer: Value,
+}
+
+impl Json {
+    pub fn new(run: &str, input: Box<dyn BufRead + Send>, out: Box<dyn Write + Send>) -> Json {
+        Json {
+            run: run.to_owned(),
+            lines: Lines::new(input),
+            out: Out::new(out),
+            seq: Cell::new(0),
+            ended: Cell::new(false),
+            early: RefCell::default(),
+            arrived: Notify::new(),
+        }
+    }
+
+    fn notice(&self, text: String) {
+        self.show(&Event::Notice { text });
+    }
+
+    async fn answer(&self, question: &Question) -> Result<Value> {
+        loop {
+            let given = self.next(question).await?;
+            match answer::check(question, &given) {
+                Ok(value) => return Ok(value),
+                Err(why) => {
+                    let (id, allowed) = (excerpt(&question.id), answer::allowed(question));
+                    self.notice(format!("the answer to `{id}` is not valid: {why}; answer with {allowed}"));
+                }
+            }
+        }
+    }
+
+    /// Waits for something that is meant as the answer to this question.
+    async fn next(&self, question: &Question) -> Result<Value> {
+        loop {
+            let early = self.early.borrow_mut().get_mut(&question.id).and_then(VecDeque::pop_front);
+            if let Some(value) = early {
+                return Ok(value);
+            }
+            let line = tokio::select! {
+                biased;
+                () = self.arrived.notified() => continue,
+                line = self.lines.next() => line,
+            };
+            let Some(line) = line else { return Err(answer::missing(question, &self.run)) };
+            if !line.trim_start().starts_with('{') {
+                return Ok(Value::from(line));
+            }
+            match serde_json::from_str::<Reply>(&line) {
+                Ok(reply) => {
+                    self.early.borrow_mut().entry(reply.id).or_default().push_back(reply.answer);
+                    self.arrived.notify_waiters();
+                }
+                Err(error) => {
+                    let line = excerpt(&line);
+                    self.notice(format!("a line of the input is no {{\"id\", \"answer\"}}: {error}: {line}"));
+                }
+            }
+        }
+    }
+}
+
+impl FrontEnd for Json {
+    fn show(&self, event: &Event) {
+        // Nothing follows the end: a reader may close its side as soon as it has seen it.
+        if self.ended.get() {
+            return;
+        }
+        self.ended.set(matches!(event, Event::RunEnded { .. }));
+        let line = Line { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
+        if let Ok(mut text) = serde_json::to_string(&line) {
+            text.push('\n');
+            self.out.put(&text);
+        }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.answer(question).boxed_local()
+    }
+}
+
+/// However the host ends, a reader gets its last line.
+impl Drop for Json {
+    fn drop(&mut self) {
+        if self.seq.get() > 0 && !self.ended.get() {
+            let failure = Failure::new(Code::Internal, "the host ended without a word")
+                .hint(format!("`nietz resume {}` goes on from the last thing that was recorded", self.run));
+            let (usage, status) = (Usage::default(), EndStatus::Failed);
+            self.show(&Event::RunEnded { status, result: None, failure: Some(failure), usage, calls: 0 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use insta::assert_snapshot;
+    use serde_json::{Value, json};
+
+    use super::super::out::tests::Captured;
+    use super::super::samples;
+    use super::{Json, SCHEMA};
+    use crate::error::Code;
+    use crate::host::FrontEnd;
+    use crate::model::question::Question;
+
+    fn json_end(input: &'static str) -> (Json, Captured) {
+        let out = Captured::default();
+        (Json::new("r1", Box::new(Cursor::new(input)), out.stream()), out)
+    }
+
+    fn ask(id: &str) -> Question {
+        serde_json::from_value(json!({"id": id, "type": "confirm", "prompt": "Sure?"})).expect("well formed")
+    }
+
+    #[tokio::test]
+    async fn every_event_is_a_line_that_is_valid_by_the_published_schema() {
+        let schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+        let validator = jsonschema::draft202012::new(&schema).expect("the schema is a schema");
+        let (front, out) = json_end("");
+        let all = samples::all();
+        for event in &all {
+            front.show(event);
+        }
+        let text = out.text();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+        assert_eq!(lines.len(), all.len());
+        for line in &lines {
+            let faults: Vec<String> = validator.iter_errors(line).map(|fault| fault.to_string()).collect();
+            assert!(faults.is_empty(), "{line}: {faults:?}");
+        }
+        let mut types: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+        types.dedup();
+        let known: Vec<&str> = schema["properties"]["type"]["enum"]
+            .as_array()
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        assert_eq!(types, known, "the schema and the samples name the same events, in the same order");
+        assert!(validator.validate(&json!({"v": 1, "seq": 0, "run": "r", "type": "status"})).is_err());
+        assert!(
+            validator.validate(&json!({"v": 1, "seq": 0, "run": "r", "type": "status", "text": "", "x": 1})).is_err()
+        );
+    }
+
+    #[tokio::test]
+    async fn answers_are_found_by_id_in_any_order_and_bad_ones_are_told() {
+        let (front, out) =
+            json_end("{\"id\":\"b\",\"answer\":true}\n{\"id\":\"a\",\"answer\":\"perhaps\"}\n{\"id\":\"a\"\nno\n");
+        let (a, b) = (ask("a"), ask("b"));
+        let (a, b) = tokio::join!(front.ask(&a), front.ask(&b));
+        assert_eq!((a.ok(), b.ok()), (Some(json!(false)), Some(json!(true))));
+        let failure = front.ask(&ask("c")).await.expect_err("the input has ended");
+        assert_eq!(failure.code, Code::AnswerMissing);
+        assert_snapshot!(out.text(), @r#"
+        {"v":1,"seq":0,"run":"r1","type":"notice","text":"the answer to `a` is not valid: `perhaps` is neither yes nor no; answer with yes or no"}
+        {"v":1,"seq":1,"run":"r1","type":"notice","text":"a line of the input is no {\"id\", \"answer\"}: EOF while parsing an object at line 1 column 9: {\"id\":\"a\""}
+        "#);
+    }
+
+    #[test]
+    fn the_last_line_is_the_end_even_when_the_host_forgets_it() {
+        let (front, out) = json_end("");
+        front.show(&samples::status("working"));
+        drop(front);
+        assert_snapshot!(out.text(), @r#"
+        {"v":1,"seq":0,"run":"r1","type":"status","text":"working"}
+        {"v":1,"seq":1,"run":"r1","type":"run_ended","status":"failed","failure":{"code":"internal","message":"the host ended without a word","hint":"`nietz resume r1` goes on from the last thing that was recorded"},"usage":{"input":0,"output":0},"calls":0}
+        "#);
+    }
+}

@@ -1,0 +1,92 @@
+//! Reading lines from a file or a pipe without stopping everything else.
+//!
+//! A read of standard input cannot be taken back, so it happens on a thread of its own, and only when
+//! somebody asks for a line. When the asker goes away in between, the line waits for the next one.
+
+use std::cell::Cell;
+use std::io::{self, BufRead};
+use std::sync::mpsc as blocking;
+use std::thread;
+
+use tokio::sync::{Mutex, mpsc};
+
+/// The longest line that is read; what is longer is cut into several.
+const LONGEST: usize = 1024 * 1024;
+
+/// A source of lines that is read on demand.
+pub(super) struct Lines {
+    wanted: blocking::Sender<()>,
+    /// Whether a line was asked for that has not come yet.
+    asked: Cell<bool>,
+    /// A fair lock: whoever asked first gets the next line.
+    lines: Mutex<mpsc::UnboundedReceiver<String>>,
+}
+
+impl Lines {
+    /// Starts the thread that reads; it ends with the source, or with this value.
+    pub(super) fn new(source: impl BufRead + Send + 'static) -> Lines {
+        let (wanted, wishes) = blocking::channel();
+        let (send, lines) = mpsc::unbounded_channel();
+        let mut source = source;
+        let started = thread::Builder::new().name("lines".to_owned()).spawn(move || {
+            while wishes.recv().is_ok() {
+                let Ok(Some(line)) = read_line(&mut source) else { break };
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        // Without a thread the sender is gone too, and every asker is told that there are no more lines.
+        drop(started);
+        Lines { wanted, asked: Cell::new(false), lines: Mutex::new(lines) }
+    }
+
+    /// Returns the next line, or nothing at the end of the source. Dropping the future loses no line.
+    pub(super) async fn next(&self) -> Option<String> {
+        let mut lines = self.lines.lock().await;
+        if !self.asked.replace(true) && self.wanted.send(()).is_err() {
+            return None;
+        }
+        let line = lines.recv().await;
+        self.asked.set(false);
+        line
+    }
+}
+
+/// Reads one line as text; bytes that are no UTF-8 become `�`, an over-long line comes in pieces.
+fn read_line(source: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    io::Read::take(&mut *source, LONGEST as u64).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::time::Duration;
+
+    use super::Lines;
+
+    #[tokio::test]
+    async fn lines_come_in_order_and_then_end() {
+        let lines = Lines::new(Cursor::new("one\r\ntwo\n\nlast\u{e9}"));
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().await {
+            all.push(line);
+        }
+        assert_eq!(all, ["one", "two", "", "lasté"]);
+        assert_eq!(lines.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_came_for_somebody_who_left_waits_for_the_next() {
+        let (reader, mut writer) = std::io::pipe().expect("the system gives a pipe");
+        let lines = Lines::new(std::io::BufReader::new(reader));
+        assert!(tokio::time::timeout(Duration::from_millis(10), lines.next()).await.is_err());
+        std::io::Write::write_all(&mut writer, b"late\n").expect("the pipe is open");
+        assert_eq!(lines.next().await.as_deref(), Some("late"));
+    }
+}

@@ -1,0 +1,90 @@
+//! Writing to a stream that may be closed at any time.
+//!
+//! A front end never fails to show something: whoever closed the pipe does not want to see more. But a
+//! question that nobody can see cannot be answered, so the first failed write is remembered.
+
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+
+use crate::model::text::clean;
+
+/// A stream for text, with the memory of whether it still takes any.
+pub(super) struct Out {
+    stream: RefCell<Box<dyn Write + Send>>,
+    closed: Cell<bool>,
+}
+
+impl Out {
+    pub(super) fn new(stream: Box<dyn Write + Send>) -> Out {
+        Out { stream: RefCell::new(stream), closed: Cell::new(false) }
+    }
+
+    /// Writes the text and hands it on at once, so that a reader at the other end sees it.
+    pub(super) fn put(&self, text: &str) {
+        if self.closed.get() {
+            return;
+        }
+        let mut stream = self.stream.borrow_mut();
+        if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
+            self.closed.set(true);
+        }
+    }
+
+    /// Returns whether a write has failed.
+    pub(super) fn closed(&self) -> bool {
+        self.closed.get()
+    }
+}
+
+/// Returns foreign text as it may be shown: Windows line ends are line ends, all other control is a picture.
+pub(super) fn safe(text: &str) -> String {
+    clean(&text.replace("\r\n", "\n"))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use super::{Out, safe};
+
+    /// A stream whose text a test can look at while a front end writes to it.
+    #[derive(Clone, Default)]
+    pub(in crate::host::ui) struct Captured(Arc<Mutex<Vec<u8>>>);
+
+    impl Captured {
+        pub(in crate::host::ui) fn stream(&self) -> Box<dyn Write + Send> {
+            Box::new(self.clone())
+        }
+
+        pub(in crate::host::ui) fn text(&self) -> String {
+            String::from_utf8_lossy(&self.0.lock().expect("no writer panicked")).into_owned()
+        }
+    }
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no writer panicked").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_remembered_and_nothing_fails() {
+        let (reader, writer) = io::pipe().expect("the system gives a pipe");
+        drop(reader);
+        let out = Out::new(Box::new(writer));
+        assert!(!out.closed());
+        out.put("into the void");
+        assert!(out.closed());
+    }
+
+    #[test]
+    fn foreign_text_keeps_its_lines_and_loses_its_control() {
+        assert_eq!(safe("a\r\nb\r\u{1b}[1m"), "a\nb␍␛[1m");
+    }
+}

@@ -1,0 +1,305 @@
+//! The front end for pipes, files and terminals that cannot move their cursor: plain text, line by line.
+//!
+//! Answers are read one a line, and only while a question is open. What is read is echoed after the
+//! question, so that the transcript reads as the conversation did. Nothing moves and nothing is coloured.
+//! The text of a streamed call is held back until the call has ended well: a call that is tried again
+//! would otherwise leave half a reply in the transcript, and two at once would be mixed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::answer;
+use super::ending::{self, Ending};
+use super::lines::Lines;
+use super::out::{Out, safe};
+use crate::error::Result;
+use crate::host::FrontEnd;
+use crate::model::event::Event;
+use crate::model::question::{Question, QuestionKind};
+
+/// What a plain front end reads from and writes to.
+pub struct Streams {
+    pub input: Box<dyn BufRead + Send>,
+    pub out: Box<dyn Write + Send>,
+    pub err: Box<dyn Write + Send>,
+}
+
+/// How questions are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Questions {
+    /// Answers come from a pipe or a file: each is repeated after its question.
+    Echoed,
+    /// Answers are typed at a terminal, which shows them itself.
+    Typed,
+    /// Answers are typed at a terminal, but standard output goes elsewhere: questions go to standard error.
+    Aside,
+}
+
+/// Plain text in, plain text out.
+pub struct Pipe {
+    run: String,
+    lines: Lines,
+    out: Out,
+    err: Out,
+    questions: Questions,
+    started: Instant,
+    /// The shown calls that are under way: speaker and text so far.
+    streams: RefCell<HashMap<String, (String, String)>>,
+    /// Questions that were announced and not yet answered here; an answers file answers without asking.
+    open: RefCell<HashMap<String, Question>>,
+    /// One question at a time, in the order in which they were asked.
+    turn: Mutex<()>,
+}
+
+impl Pipe {
+    pub fn new(run: &str, questions: Questions, streams: Streams) -> Pipe {
+        Pipe {
+            run: run.to_owned(),
+            lines: Lines::new(streams.input),
+            out: Out::new(streams.out),
+            err: Out::new(streams.err),
+            questions,
+            started: Instant::now(),
+            streams: RefCell::default(),
+            open: RefCell::default(),
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Where questions and their answers are shown.
+    fn aside(&self) -> &Out {
+        match self.questions {
+            Questions::Echoed | Questions::Typed => &self.out,
+            Questions::Aside => &self.err,
+        }
+    }
+
+    fn say(&self, from: Option<&str>, markdown: &str) {
+        let mut text = safe(markdown.trim_end());
+        text.push('\n');
+        if let Some(from) = from.filter(|from| !from.is_empty()) {
+            text = format!("{}:\n{text}", safe(from));
+        }
+        self.out.put(&text);
+    }
+
+    async fn answer(&self, question: &Question) -> Result<Value> {
+        let _turn = self.turn.lock().await;
+        self.open.borrow_mut().remove(&question.id);
+        let aside = self.aside();
+        aside.put(&put(question));
+        loop {
+            aside.put("> ");
+            // Whoever closed the output cannot see the question, so no answer can be meant for it.
+            let line = if aside.closed() { None } else { self.lines.next().await };
+            let Some(line) = line else {
+                aside.put("\n");
+                return Err(answer::missing(question, &self.run));
+            };
+            if self.questions == Questions::Echoed {
+                aside.put(&format!("{}\n", safe(&line)));
+            }
+            match answer::parse(question, &line) {
+                Ok(value) => {
+                    if line.trim().is_empty() && self.questions == Questions::Echoed {
+                        aside.put(&format!("  ({})\n", answer::shown(question, &value)));
+                    }
+                    return Ok(value);
+                }
+                Err(why) => aside.put(&format!("  {why}; answer with {}\n", answer::allowed(question))),
+            }
+        }
+    }
+}
+
+impl FrontEnd for Pipe {
+    fn show(&self, event: &Event) {
+        match event {
+            Event::RunStarted { .. } | Event::Replayed { .. } | Event::Status { .. } | Event::Progress { .. } => {}
+            Event::Said { markdown, from } => self.say(from.as_deref(), markdown),
+            Event::CallStarted { call, label, show, .. } => {
+                if *show {
+                    self.streams.borrow_mut().insert(call.clone(), (label.clone(), String::new()));
+                }
+            }
+            Event::CallDelta { call, text } => {
+                if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
+                    so_far.push_str(text);
+                }
+            }
+            Event::CallRetried { call, .. } => {
+                if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
+                    so_far.clear();
+                }
+            }
+            Event::CallEnded { call, failure, .. } => {
+                let ended = self.streams.borrow_mut().remove(call);
+                if let (Some((label, text)), None) = (ended, failure) {
+                    self.say(Some(&label), &text);
+                }
+            }
+            Event::Asked { question } => {
+                self.open.borrow_mut().insert(question.id.clone(), question.clone());
+            }
+            Event::Answered { id, answer } => {
+                // Still open here means that it was not asked here: an answers file knew the answer.
+                let open = self.open.borrow_mut().remove(id);
+                if let Some(question) = open {
+                    let shown = safe(&answer::shown(&question, answer));
+                    self.aside().put(&format!("{}> {shown}\n", put(&question)));
+                }
+            }
+            Event::Notice { text } => self.err.put(&format!("{}\n", safe(text))),
+            Event::RunEnded { status, failure, usage, calls, .. } => {
+                let (status, usage, calls) = (*status, *usage, *calls);
+                let elapsed = self.started.elapsed();
+                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                self.err.put(&ending::text(&ending, &self.run, &ending::plain));
+            }
+        }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.answer(question).boxed_local()
+    }
+}
+
+/// Returns a question as lines of plain text: the prompt, what may be chosen, what an empty line means.
+fn put(question: &Question) -> String {
+    let mut out = format!("? {}", safe(question.prompt.trim_end()));
+    let default = answer::default(question);
+    match question.kind {
+        QuestionKind::Choose => {
+            out.push('\n');
+            for (index, choice) in question.options.iter().enumerate() {
+                let _ = write!(out, "  {}. {}", index + 1, safe(&choice.label));
+                if let Some(hint) = &choice.hint {
+                    let _ = write!(out, " – {}", safe(hint));
+                }
+                if default.as_ref().and_then(Value::as_str) == Some(choice.value.as_str()) {
+                    out.push_str(" (default)");
+                }
+                out.push('\n');
+            }
+        }
+        QuestionKind::Confirm => {
+            out.push_str(match default.as_ref().and_then(Value::as_bool) {
+                Some(true) => " (Y/n)\n",
+                Some(false) => " (y/N)\n",
+                None => " (y/n)\n",
+            });
+        }
+        QuestionKind::Ask => {
+            match default.as_ref().map(|value| answer::shown(question, value)).filter(|text| !text.is_empty()) {
+                Some(text) => {
+                    let _ = writeln!(out, " (default: {text})");
+                }
+                None if question.optional => out.push_str(" (may be left empty)\n"),
+                None => out.push('\n'),
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::super::out::tests::Captured;
+    use super::super::samples::{delta, ended, question, retried, save, shape, started, topic};
+    use super::{Pipe, Questions, Streams};
+    use crate::error::Code;
+    use crate::host::FrontEnd;
+    use crate::model::event::Event;
+
+    fn pipe(input: &'static str) -> (Pipe, Captured, Captured) {
+        let (out, err) = (Captured::default(), Captured::default());
+        let streams = Streams { input: Box::new(Cursor::new(input)), out: out.stream(), err: err.stream() };
+        (Pipe::new("r1", Questions::Echoed, streams), out, err)
+    }
+
+    #[tokio::test]
+    async fn the_transcript_reads_as_the_conversation_did() {
+        let (pipe, out, err) = pipe("a \u{1b}[2Jdesk\nblue\n2\n\nperhaps\nY\n");
+        let (topic, shape, save) = (topic(), shape(), save());
+        let name = question(json!({"id": "name", "type": "ask", "prompt": "Its name?", "default": "Bob"}));
+        let mut answers = Vec::new();
+        pipe.show(&Event::Said { markdown: "# Hello\n\n*you*\u{7}\n".into(), from: Some("Socrates".into()) });
+        for question in [&topic, &shape, &name, &save] {
+            pipe.show(&Event::Asked { question: question.clone() });
+            let answer = pipe.ask(question).await.expect("there is a line for it");
+            pipe.show(&Event::Answered { id: question.id.clone(), answer: answer.clone() });
+            answers.push(answer);
+        }
+        assert_eq!(answers, [json!("a ␛[2Jdesk"), json!("square"), json!("Bob"), json!(true)]);
+        let failure = pipe.ask(&topic).await.expect_err("the input has ended");
+        assert_eq!(failure.code, Code::AnswerMissing);
+        assert!(failure.hint.is_some_and(|hint| hint.contains("nietz resume r1")));
+        assert_snapshot!(out.text(), @r"
+        Socrates:
+        # Hello
+
+        *you*␇
+        ? What about?
+        > a ␛[2Jdesk
+        ? Which shape?
+          1. Round – no corners
+          2. Square
+        > blue
+          `blue` is none of the options; answer with round or square
+        > 2
+        ? Its name? (default: Bob)
+        > 
+          (Bob)
+        ? Save it? (y/N)
+        > perhaps
+          `perhaps` is neither yes nor no; answer with yes or no
+        > Y
+        ? What about?
+        >
+        ");
+        assert_eq!(err.text(), "");
+    }
+
+    #[tokio::test]
+    async fn a_streamed_call_is_shown_once_whole_and_without_its_false_starts() {
+        let (pipe, out, _) = pipe("");
+        let events =
+            [started("a", true), started("b", true), started("c", false), delta("a", "one "), delta("b", "bee")];
+        events.iter().for_each(|event| pipe.show(event));
+        let events = [delta("a", "two"), delta("c", "hidden"), retried("a"), delta("a", "three")];
+        events.iter().for_each(|event| pipe.show(event));
+        ["c", "b", "a"].iter().for_each(|call| pipe.show(&ended(call, None)));
+        assert_snapshot!(out.text(), @r"
+        b:
+        bee
+        a:
+        three
+        ");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_came_from_elsewhere_is_shown_with_its_question() {
+        let (pipe, out, err) = pipe("");
+        pipe.show(&Event::Asked { question: save() });
+        pipe.show(&Event::Answered { id: "save".into(), answer: json!(true) });
+        pipe.show(&Event::Notice { text: "by the way".into() });
+        assert_snapshot!(out.text(), @r"
+        ? Save it? (y/N)
+        > yes
+        ");
+        assert_eq!(err.text(), "by the way\n");
+    }
+}

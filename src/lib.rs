@@ -1,8 +1,12 @@
-//! The host that runs flows.
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod error;
-pub mod host;
-pub mod journal;
 pub mod model;
 pub mod schema;
+pub mod journal;
+pub mod template;
+pub mod assets;
+pub mod pack;
+pub mod host;
+pub mod engine;
+pub mod lua;

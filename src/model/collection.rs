@@ -28,6 +28,32 @@ pub enum Format {
     Json,
     /// Rows, one JSON object a line, only ever appended to.
     Jsonl,
+    /// Plain text, such as Markdown: the document is one string.
+    Text,
+}
+
+impl Format {
+    /// Returns the format with this name.
+    pub fn parse(name: &str) -> Option<Format> {
+        match name {
+            "yaml" => Some(Format::Yaml),
+            "json" => Some(Format::Json),
+            "jsonl" => Some(Format::Jsonl),
+            "text" => Some(Format::Text),
+            _ => None,
+        }
+    }
+
+    /// Returns the format that a path's ending says.
+    pub fn of_path(path: &str) -> Option<Format> {
+        match path.rsplit_once('.')?.1 {
+            "yaml" | "yml" => Some(Format::Yaml),
+            "json" => Some(Format::Json),
+            "jsonl" => Some(Format::Jsonl),
+            "md" | "txt" => Some(Format::Text),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -66,10 +66,6 @@ pub enum Effect {
         key: Key,
         expect: Expect,
     },
-    /// A time limit for a branch: its outcome says whether it was met.
-    Limit {
-        seconds: f64,
-    },
 }
 
 /// How a model call is shown while it goes on.
@@ -110,7 +106,6 @@ impl Effect {
             Effect::Append { .. } => "append",
             Effect::Rows { .. } => "rows",
             Effect::Delete { .. } => "delete",
-            Effect::Limit { .. } => "limit",
         }
     }
 
@@ -127,8 +122,7 @@ impl Effect {
             | Effect::Save { .. }
             | Effect::List { .. }
             | Effect::Rows { .. }
-            | Effect::Delete { .. }
-            | Effect::Limit { .. } => Settles::Again,
+            | Effect::Delete { .. } => Settles::Again,
             Effect::Append { .. } => Settles::Look,
         }
     }
@@ -148,8 +142,7 @@ impl Effect {
             | Effect::Status { .. }
             | Effect::Progress { .. }
             | Effect::Ask(_)
-            | Effect::Chat { .. }
-            | Effect::Limit { .. } => None,
+            | Effect::Chat { .. } => None,
         }
     }
 
@@ -182,7 +175,6 @@ impl Effect {
             Effect::Delete { collection, key, expect } => {
                 json!({ "collection": collection, "key": key, "expect": of(expect) })
             }
-            Effect::Limit { seconds } => json!({ "seconds": seconds }),
         }
     }
 }

@@ -6,6 +6,8 @@ pub mod collection;
 pub mod document;
 pub mod effect;
 pub mod event;
+pub mod param;
+pub mod pattern;
 pub mod question;
 pub mod redact;
 pub mod text;

@@ -35,11 +35,12 @@ pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
 
 /// Parses like [`parse`], and leaves the naming of the file to the caller.
 pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
-    if text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
+    if format != Format::Text && text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
         return Err((Place { line: 1, column: 1 }, "the file is empty".to_owned()));
     }
     let value = match format {
         Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),
+        Format::Text => Some(Value::String(text.to_owned())),
         Format::Json | Format::Jsonl => {
             json::read(text, None).map_err(|trouble| (json::place(text, trouble.at), trouble.reason))?.finish()
         }

@@ -35,6 +35,7 @@ impl Spans {
         }
         Spans(match format {
             Format::Yaml => yaml::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default(),
+            Format::Text => return Spans(std::collections::HashMap::new()),
             Format::Json | Format::Jsonl => {
                 let found = json::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default();
                 let place = |at| json::place(text, at);

@@ -26,6 +26,7 @@ pub fn to_text(value: &Value, format: Format) -> String {
         // The alternate form of a value is its JSON with two spaces; writing to memory cannot fail.
         Format::Json => format!("{value:#}\n"),
         Format::Jsonl => format!("{value}\n"),
+        Format::Text => value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string()),
     }
 }
 

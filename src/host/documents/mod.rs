@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
 //!
-//! - [`pattern`] turns a key into a path and back, [`paths`] keeps that path inside of the workspace;
+//! - [`crate::model::pattern`] turns a key into a path and back, [`paths`] keeps that path inside of the workspace;
 //! - [`read`] loads and judges, [`version`] tells old from new;
 //! - [`save`] shapes, validates and writes, [`rows`] appends at the [`tail`], both under a [`lock`];
 //! - [`disk`] is the only room that touches files.
@@ -13,7 +13,7 @@ mod disk;
 mod list;
 mod lock;
 mod paths;
-mod pattern;
+
 mod read;
 mod rows;
 mod save;
@@ -31,6 +31,7 @@ pub use rows::Appended;
 
 use crate::error::Result;
 use crate::model::collection::{Collection, Key};
+use crate::model::pattern::Pattern;
 use crate::schema::Schemas;
 
 /// How long a save waits for another process that is saving the same document.
@@ -62,7 +63,7 @@ impl Store {
 
     /// Returns the path of a document below the workspace, with `/`; whether it exists or not.
     pub fn path(&self, collection: &Collection, key: &Key) -> Result<String> {
-        let relative = pattern::Pattern::of(collection)?.fill(key)?;
+        let relative = Pattern::of(collection)?.fill(key)?;
         paths::resolve(&self.root, &relative)?;
         Ok(relative)
     }
@@ -70,11 +71,11 @@ impl Store {
     /// Returns the key of a file, if its path below the workspace is one of the collection's.
     pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<Key> {
         let path = path.strip_prefix(&self.root).unwrap_or(path);
-        pattern::Pattern::of(collection).ok()?.matches(path.to_str()?)
+        Pattern::of(collection).ok()?.matches(path.to_str()?)
     }
 
     fn locate(&self, collection: &Collection, key: &Key) -> Result<(PathBuf, String)> {
-        let relative = pattern::Pattern::of(collection)?.fill(key)?;
+        let relative = Pattern::of(collection)?.fill(key)?;
         Ok((paths::resolve(&self.root, &relative)?, relative))
     }
 

@@ -11,7 +11,7 @@ use crate::model::text::excerpt;
 /// How long a key's value may be; with its extension it stays below the limit of file names.
 const LONGEST: usize = 120;
 
-pub(super) struct Pattern<'c> {
+pub struct Pattern<'c> {
     collection: &'c str,
     segments: Vec<Vec<Piece<'c>>>,
 }
@@ -23,7 +23,7 @@ enum Piece<'c> {
 
 impl<'c> Pattern<'c> {
     /// Reads the pattern of a collection, and refuses one that could leave the workspace.
-    pub(super) fn of(collection: &'c Collection) -> Result<Pattern<'c>> {
+    pub fn of(collection: &'c Collection) -> Result<Pattern<'c>> {
         let refuse = |reason: String| {
             Failure::new(
                 Code::FlowInvalid,
@@ -45,7 +45,7 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the path of a key, below the workspace.
-    pub(super) fn fill(&self, key: &Key) -> Result<String> {
+    pub fn fill(&self, key: &Key) -> Result<String> {
         let holes: Vec<&str> = self.holes().collect();
         if let Some(name) = key.keys().find(|name| !holes.contains(&name.as_str())) {
             let failure = Failure::new(
@@ -88,7 +88,7 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the key of a path, if the path is one of this pattern's.
-    pub(super) fn matches(&self, path: &str) -> Option<Key> {
+    pub fn matches(&self, path: &str) -> Option<Key> {
         let mut key = Key::new();
         let mut names = path.split('/');
         for segment in &self.segments {
@@ -118,7 +118,7 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the folder below which all paths of this pattern are; empty for the workspace itself.
-    pub(super) fn folder(&self) -> String {
+    pub fn folder(&self) -> String {
         let fixed = self.segments.iter().take(self.segments.len() - 1).map_while(|segment| match segment.as_slice() {
             [Piece::Text(text)] => Some(*text),
             _ => None,
@@ -127,7 +127,7 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns how many folders and files deep its paths are.
-    pub(super) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.segments.len()
     }
 

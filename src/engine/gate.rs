@@ -1,0 +1,352 @@
+//! THE one place where an effect happens.
+//!
+//! Key it; give back what is recorded; refuse what is not permitted; write the intent; let the world perform
+//! it; write the outcome; sync; give it to the flow. Nothing else calls an adapter.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::engine::past::{Before, Past};
+use crate::engine::world::World;
+use crate::error::{Code, Failure, Result};
+use crate::journal::key::{Key, Keys};
+use crate::journal::v1::{Done, End, Intent, Outcome, Record, Resume};
+use crate::journal::writer::Writer;
+use crate::model::chat::Usage;
+use crate::model::effect::{Effect, Permissions, Settles};
+use crate::model::event::Event;
+use crate::model::redact::Redactor;
+
+/// What the gate says to an effect.
+pub enum Admitted {
+    /// It is done, now or in the past without having waited.
+    Now(Result<Value>),
+    /// It was done in the past; its outcome's line says when, among the others that are waited for.
+    Recorded(u64, Result<Value>),
+    /// It is under way.
+    Live(Live),
+}
+
+/// An effect under way. Dropping the future cancels it.
+pub struct Live {
+    pub key: Key,
+    pub future: LocalBoxFuture<'static, Result<Value>>,
+}
+
+/// The gate of one run.
+pub struct Gate {
+    world: Rc<World>,
+    redactor: Rc<Redactor>,
+    state: RefCell<State>,
+}
+
+struct State {
+    writer: Writer,
+    past: Past,
+    keys: Keys,
+    permissions: Permissions,
+    /// Written before the first new line of a resumed run.
+    resume: Option<Resume>,
+    /// What was said since the last answer, while the run catches up: shown again when it goes live.
+    unseen: Vec<Event>,
+    given_back: usize,
+    /// Model calls under way.
+    chats: HashSet<Key>,
+    usage: Usage,
+    calls: u64,
+    seed: u64,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    pub usage: Usage,
+    pub calls: u64,
+}
+
+impl Gate {
+    pub fn new(
+        world: Rc<World>,
+        redactor: Rc<Redactor>,
+        writer: Writer,
+        past: Past,
+        seed: u64,
+        resume: Option<Resume>,
+    ) -> Gate {
+        let state = State {
+            writer,
+            past,
+            keys: Keys::default(),
+            permissions: Permissions::default(),
+            resume,
+            unseen: Vec::new(),
+            given_back: 0,
+            chats: HashSet::new(),
+            usage: Usage::default(),
+            calls: 0,
+            seed,
+        };
+        Gate { world, redactor, state: RefCell::new(state) }
+    }
+
+    /// Sets what the flow's manifest declared.
+    pub fn permit(&self, permissions: Permissions) {
+        self.state.borrow_mut().permissions = permissions;
+    }
+
+    /// Returns the world that effects are performed through.
+    pub fn world(&self) -> &Rc<World> {
+        &self.world
+    }
+
+    /// Names a branch or scope inside `scope`.
+    pub fn scope(&self, scope: &str, name: &str) -> String {
+        self.state.borrow_mut().keys.scope(scope, name)
+    }
+
+    /// Lets an effect happen, or gives back what it returned before.
+    ///
+    /// An `Err` of this function is no outcome: the journal cannot be written, and the run must stop.
+    pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admitted> {
+        let state = &mut *self.state.borrow_mut();
+        if effect.settles() == Settles::Transient {
+            if state.caught_up() {
+                self.world.show_transient(&effect);
+            }
+            return Ok(Admitted::Now(Ok(Value::Null)));
+        }
+        let request = self.redact(&mut effect);
+        let key = state.keys.next(effect.kind(), scope, &request, effect.thing().as_deref());
+        match state.past.of(key)? {
+            Before::Ended(line, outcome) => Ok(state.give_back(&effect, line, outcome)),
+            Before::Never => self.begin(state, scope, effect, key, request, None),
+            Before::Began(prepared) => self.begin(state, scope, effect, key, request, Some(prepared)),
+        }
+    }
+
+    fn begin(
+        &self,
+        state: &mut State,
+        scope: &str,
+        effect: Effect,
+        key: Key,
+        request: Value,
+        began: Option<Option<Value>>,
+    ) -> Result<Admitted> {
+        state.go_live(&self.world)?;
+        if let Err(refused) = permitted(&effect, state.permissions) {
+            return Ok(Admitted::Now(Err(refused)));
+        }
+        let at = self.world.clock();
+        let hex = key.to_string();
+        let kind = effect.kind();
+        if effect.settles() == Settles::Instant {
+            let mut ok = self.world.perform_now(&effect, key, state.seed);
+            self.redactor.value(&mut ok);
+            let request = state.writer.fold(request, true)?;
+            let folded = state.writer.fold(ok.clone(), false)?;
+            state.writer.append(&Record::Effect(Done { key: &hex, kind, scope, request: &request, ok: &folded, at }))?;
+            return Ok(Admitted::Now(Ok(ok)));
+        }
+        let mut prepared = None;
+        if effect.settles() == Settles::Look {
+            if let Some(Some(before)) = &began
+                && let Some(outcome) = self.world.look(&effect, before)
+            {
+                self.end_in(state, key, &outcome)?;
+                state.writer.sync()?;
+                return Ok(Admitted::Now(outcome));
+            }
+            match self.world.prepare(&effect) {
+                Ok(found) => prepared = Some(found),
+                Err(failure) => {
+                    let outcome = Err(failure);
+                    let request = state.writer.fold(request, true)?;
+                    let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
+                    state.writer.append(&Record::Intent(intent))?;
+                    self.end_in(state, key, &outcome)?;
+                    return Ok(Admitted::Now(outcome));
+                }
+            }
+        }
+        // An intent that stands in the journal already is not written again, unless it was prepared anew.
+        if began.is_none() || prepared.is_some() {
+            let request = state.writer.fold(request, true)?;
+            let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
+            state.writer.append(&Record::Intent(intent))?;
+            if effect.settles() == Settles::Look {
+                state.writer.sync()?;
+            }
+        }
+        if let Effect::Chat { .. } = effect {
+            state.chats.insert(key);
+        }
+        Ok(Admitted::Live(Live { key, future: self.world.perform(effect, key) }))
+    }
+
+    /// Redacts an effect and returns its request.
+    fn redact(&self, effect: &mut Effect) -> Value {
+        match effect {
+            Effect::Say { markdown, from } => {
+                redact_text(&self.redactor, markdown);
+                from.iter_mut().for_each(|from| redact_text(&self.redactor, from));
+            }
+            Effect::Save { value, .. } => self.redactor.value(value),
+            Effect::Append { row, .. } => self.redactor.value(row),
+            Effect::Chat { request, .. } => {
+                request.system.iter_mut().for_each(|text| redact_text(&self.redactor, text));
+                for message in &mut request.messages {
+                    redact_text(&self.redactor, &mut message.content);
+                    message.tool_calls.iter_mut().for_each(|call| redact_text(&self.redactor, &mut call.arguments));
+                }
+            }
+            Effect::Ask(question) => redact_text(&self.redactor, &mut question.prompt),
+            _ => {}
+        }
+        let mut request = effect.request();
+        self.redactor.value(&mut request);
+        request
+    }
+
+    /// Takes the secrets out of an outcome, counts what it used and writes it. It is not synced yet.
+    pub fn end(&self, key: Key, mut outcome: Result<Value>) -> Result<Result<Value>> {
+        match &mut outcome {
+            Ok(value) => self.redactor.value(value),
+            Err(failure) => {
+                redact_text(&self.redactor, &mut failure.message);
+                failure.details.iter_mut().for_each(|detail| redact_text(&self.redactor, detail));
+            }
+        }
+        self.end_in(&mut self.state.borrow_mut(), key, &outcome)?;
+        Ok(outcome)
+    }
+
+    fn end_in(&self, state: &mut State, key: Key, outcome: &Result<Value>) -> Result<()> {
+        let hex = key.to_string();
+        let at = self.world.clock();
+        if state.chats.remove(&key) {
+            state.count(outcome);
+        }
+        match outcome {
+            Ok(value) => {
+                let folded = state.writer.fold(value.clone(), false)?;
+                state.writer.append(&Record::Outcome(Outcome { key: &hex, ok: Some(&folded), failure: None, at }))?;
+            }
+            Err(failure) => {
+                state.writer.append(&Record::Outcome(Outcome { key: &hex, ok: None, failure: Some(failure), at }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all outcomes are on the disk; only then may the flow see them.
+    pub fn sync(&self) -> Result<()> {
+        self.state.borrow_mut().writer.sync()
+    }
+
+    pub fn used(&self) -> Used {
+        let state = self.state.borrow();
+        Used { usage: state.usage, calls: state.calls }
+    }
+
+    /// Returns whether this process has written nothing: the run was finished already.
+    pub fn only_replayed(&self) -> bool {
+        self.state.borrow().resume.is_some()
+    }
+
+    /// Writes how the run ended. A finished run that was only replayed has its end already.
+    pub fn close(&self, end: End) -> Result<()> {
+        let state = &mut *self.state.borrow_mut();
+        if state.resume.is_some() && state.past.end.as_ref().is_some_and(|before| before.status == end.status) {
+            return Ok(());
+        }
+        state.go_live(&self.world)?;
+        state.writer.append(&Record::End(Box::new(end)))?;
+        state.writer.sync()
+    }
+}
+
+impl State {
+    fn caught_up(&self) -> bool {
+        self.resume.is_none()
+    }
+
+    /// The first effect that is not recorded: from here on the run is live.
+    fn go_live(&mut self, world: &World) -> Result<()> {
+        if let Some(resume) = self.resume.take() {
+            self.writer.append(&Record::Resume(resume))?;
+            world.front.show(&Event::Replayed { effects: self.given_back });
+            self.unseen.drain(..).for_each(|event| world.front.show(&event));
+        }
+        Ok(())
+    }
+
+    /// Counts a model call that was answered.
+    fn count(&mut self, outcome: &Result<Value>) {
+        if let Ok(reply) = outcome {
+            self.usage += Usage::deserialize(&reply["usage"]).unwrap_or_default();
+            self.calls += 1;
+        }
+    }
+
+    fn give_back(&mut self, effect: &Effect, line: u64, outcome: Result<Value>) -> Admitted {
+        self.given_back += 1;
+        if let Effect::Chat { .. } = effect {
+            self.count(&outcome);
+        }
+        if !self.caught_up() {
+            match effect {
+                Effect::Say { markdown, from } => {
+                    self.unseen.push(Event::Said { markdown: markdown.clone(), from: from.clone() });
+                }
+                Effect::Chat { show, .. } if show.stream => {
+                    if let Some(text) = outcome.as_ref().ok().and_then(|reply| reply["text"].as_str()) {
+                        self.unseen.push(Event::Said { markdown: text.to_owned(), from: Some(show.label.clone()) });
+                    }
+                }
+                Effect::Ask(_) => self.unseen.clear(),
+                _ => {}
+            }
+        }
+        match effect.settles() {
+            Settles::Instant | Settles::Transient => Admitted::Now(outcome),
+            Settles::Again | Settles::Look => Admitted::Recorded(line, outcome),
+        }
+    }
+}
+
+fn redact_text(redactor: &Redactor, text: &mut String) {
+    if let std::borrow::Cow::Owned(redacted) = redactor.text(text) {
+        *text = redacted;
+    }
+}
+
+fn permitted(effect: &Effect, permissions: Permissions) -> Result<()> {
+    match effect {
+        Effect::Chat { .. } if !permissions.llm => Err(Failure::new(
+            Code::PermissionRefused,
+            "this flow calls a model, but its manifest does not declare that it may",
+        )
+        .hint("add `permissions = { llm = true }` to its nietz.flow{…}")),
+        // Documents are permitted by the collections that the manifest declares: there is no other way to name one.
+        Effect::Chat { .. }
+        | Effect::Clock
+        | Effect::Random
+        | Effect::Say { .. }
+        | Effect::Status { .. }
+        | Effect::Progress { .. }
+        | Effect::Ask(_)
+        | Effect::Load { .. }
+        | Effect::Save { .. }
+        | Effect::List { .. }
+        | Effect::Append { .. }
+        | Effect::Rows { .. }
+        | Effect::Delete { .. } => Ok(()),
+    }
+}
+

@@ -1,0 +1,181 @@
+//! What a journal says has happened: outcomes by key, intents without an outcome, texts.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Failure, Result};
+use crate::journal::key::Key;
+use crate::journal::reader::{self, Whole};
+use crate::journal::texts::{Texts, Unfold};
+use crate::journal::v1::{End, Open, Read};
+use crate::journal::writer::Tail;
+
+/// An outcome as it stands in the journal; parsed when it is needed.
+#[derive(Clone, Debug)]
+enum Recorded {
+    Ok(Range<usize>),
+    Failed(Box<Failure>),
+}
+
+/// The recorded part of a run.
+#[derive(Default)]
+pub struct Past {
+    bytes: Vec<u8>,
+    outcomes: HashMap<Key, (u64, Recorded)>,
+    /// Intents without an outcome, and what was prepared for them.
+    open: HashMap<Key, Option<Value>>,
+    unfold: Unfold,
+    pub first: Option<Box<Open>>,
+    pub end: Option<Box<End>>,
+    pub whole: Whole,
+    /// Effects that the journal holds an outcome of.
+    pub effects: usize,
+}
+
+/// What became of an effect, as the journal has it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Before {
+    /// It never began.
+    Never,
+    /// It began, and nobody knows whether it happened.
+    Began(Option<Value>),
+    /// It has an outcome, written in this line.
+    Ended(u64, Result<Value>),
+}
+
+impl Past {
+    /// Reads the journal at `path`; `keep` is what goes to the writer that continues it.
+    pub fn read(path: &Path) -> Result<(Past, Tail)> {
+        let bytes = reader::text(path)?;
+        let mut past = Past::default();
+        let mut texts = Texts::default();
+        let mut scopes: HashMap<Key, String> = HashMap::new();
+        let mut active: HashMap<String, u64> = HashMap::new();
+        let mut failures: Vec<Key> = Vec::new();
+        let base = bytes.as_ptr() as usize;
+        let place = |raw: &RawValue| {
+            let start = raw.get().as_ptr() as usize - base;
+            start..start + raw.get().len()
+        };
+        let whole = reader::read(path, &bytes, |seq, record| {
+            match record {
+                Read::Open(open) => past.first = Some(open),
+                Read::Resume(_) => past.end = None,
+                Read::End(end) => past.end = Some(end),
+                Read::Text(text) => {
+                    texts.learn(text.id);
+                    let plain = serde_json::from_str(text.text.get()).map_err(|error| damaged(path, seq, &error))?;
+                    past.unfold.learn(text.id, plain);
+                }
+                Read::Intent(intent) => {
+                    let key = parse_key(path, seq, intent.key)?;
+                    let prepared = intent.prepared.map(|raw| serde_json::from_str(raw.get()));
+                    let prepared = prepared.transpose().map_err(|error| damaged(path, seq, &error))?;
+                    past.open.insert(key, prepared);
+                    note_activity(&mut active, &intent.scope, seq);
+                    scopes.insert(key, intent.scope.into_owned());
+                }
+                Read::Outcome(outcome) => {
+                    let key = parse_key(path, seq, outcome.key)?;
+                    past.open.remove(&key);
+                    let recorded = match (outcome.ok, outcome.failure) {
+                        (Some(raw), None) => Recorded::Ok(place(raw)),
+                        (None, Some(failure)) => {
+                            failures.push(key);
+                            Recorded::Failed(Box::new(failure))
+                        }
+                        _ => return Err(damaged(path, seq, &"an outcome is either ok or a failure")),
+                    };
+                    past.outcomes.insert(key, (seq, recorded));
+                }
+                Read::Effect(done) => {
+                    let key = parse_key(path, seq, done.key)?;
+                    note_activity(&mut active, &done.scope, seq);
+                    past.outcomes.insert(key, (seq, Recorded::Ok(place(done.ok))));
+                }
+            }
+            Ok(())
+        })?;
+        for key in failures {
+            past.forget_unless_handled(key, scopes.get(&key).map_or("/", String::as_str), &active);
+        }
+        past.effects = past.outcomes.len();
+        past.whole = whole.clone();
+        past.bytes = bytes;
+        Ok((past, Tail { seq: whole.lines, prev: whole.sum, length: whole.length, texts }))
+    }
+
+    /// A failure that the flow went on after was handled, and is given back as it was. One that nothing
+    /// followed, in its scope or around it, ended the run: it is tried again.
+    fn forget_unless_handled(&mut self, key: Key, scope: &str, active: &HashMap<String, u64>) {
+        let Some((seq, Recorded::Failed(_))) = self.outcomes.get(&key) else { return };
+        let handled = around(scope).any(|scope| active.get(scope).is_some_and(|last| last > seq));
+        if !handled {
+            self.outcomes.remove(&key);
+        }
+    }
+
+    /// Returns what became of the effect with this key.
+    pub fn of(&mut self, key: Key) -> Result<Before> {
+        match self.outcomes.get(&key) {
+            Some((seq, Recorded::Failed(failure))) => Ok(Before::Ended(*seq, Err((**failure).clone()))),
+            Some((seq, Recorded::Ok(range))) => {
+                let seq = *seq;
+                let value: Value = serde_json::from_slice(&self.bytes[range.clone()])
+                    .map_err(|error| damaged(Path::new("journal"), seq, &error))?;
+                let value = self.unfold.value(value).map_err(|id| {
+                    damaged(Path::new("journal"), seq, &format!("it refers to a text {id} that is not there"))
+                })?;
+                Ok(Before::Ended(seq, Ok(value)))
+            }
+            None => Ok(self.open.get(&key).map_or(Before::Never, |prepared| Before::Began(prepared.clone()))),
+        }
+    }
+}
+
+/// Returns a scope and all scopes around it.
+fn around(scope: &str) -> impl Iterator<Item = &str> {
+    let mut next = Some(scope);
+    std::iter::from_fn(move || {
+        let scope = next?;
+        next = match scope.rfind('/') {
+            Some(0) if scope.len() > 1 => Some("/"),
+            Some(0) | None => None,
+            Some(at) => Some(&scope[..at]),
+        };
+        Some(scope)
+    })
+}
+
+fn note_activity(active: &mut HashMap<String, u64>, scope: &Cow<'_, str>, seq: u64) {
+    match active.get_mut(scope.as_ref()) {
+        Some(last) => *last = seq,
+        None => {
+            active.insert(scope.to_string(), seq);
+        }
+    }
+}
+
+fn parse_key(path: &Path, seq: u64, hex: &str) -> Result<Key> {
+    Key::parse(hex).ok_or_else(|| damaged(path, seq, &"its key is not 32 hex digits"))
+}
+
+fn damaged(path: &Path, seq: u64, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::around;
+
+    #[test]
+    fn the_scopes_around_a_scope_end_at_the_root() {
+        assert_eq!(around("/a/b#2").collect::<Vec<_>>(), ["/a/b#2", "/a", "/"]);
+        assert_eq!(around("/").collect::<Vec<_>>(), ["/"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! The adapters of one run, and which of them performs which effect. Only the gate calls this.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::error::{Code, Failure, Result};
+use crate::host::documents::Store;
+use crate::host::{CallEvent, FrontEnd, Models};
+use crate::journal::key::Key;
+use crate::model::chat::{ChatRequest, Usage};
+use crate::model::collection::Collection;
+use crate::model::effect::{Effect, Show};
+use crate::model::event::Event;
+
+/// Everything outside of the process, as one run sees it.
+pub struct World {
+    pub models: Box<dyn Models>,
+    pub store: Store,
+    pub front: Rc<dyn FrontEnd>,
+    pub collections: RefCell<BTreeMap<String, Collection>>,
+    /// Milliseconds since 1970.
+    pub now: Box<dyn Fn() -> u64>,
+}
+
+impl World {
+    pub fn clock(&self) -> u64 {
+        (self.now)()
+    }
+
+    /// Performs an effect that does not wait.
+    pub fn perform_now(&self, effect: &Effect, key: Key, seed: u64) -> Value {
+        match effect {
+            Effect::Clock => json!(self.clock()),
+            Effect::Random => {
+                let mut hasher = blake3::Hasher::new();
+                hasher.update(&seed.to_le_bytes());
+                hasher.update(&key.bytes());
+                json!(crate::journal::texts::digest(hasher.finalize().as_bytes()))
+            }
+            Effect::Say { markdown, from } => {
+                self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });
+                Value::Null
+            }
+            other => {
+                self.show_transient(other);
+                Value::Null
+            }
+        }
+    }
+
+    /// Shows what is not recorded.
+    pub fn show_transient(&self, effect: &Effect) {
+        match effect {
+            Effect::Status { text } => self.front.show(&Event::Status { text: text.clone() }),
+            Effect::Progress { label, done, total } => {
+                self.front.show(&Event::Progress { label: label.clone(), done: *done, total: *total });
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns what has to be known to find out after a crash whether the effect happened.
+    pub fn prepare(&self, effect: &Effect) -> Result<Value> {
+        match effect {
+            Effect::Append { collection, key, .. } => {
+                Ok(json!({ "at": self.store.rows_end(&self.collection(collection)?, key)? }))
+            }
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// Returns the outcome of an effect whose intent stands in the journal, if it happened.
+    pub fn look(&self, effect: &Effect, prepared: &Value) -> Option<Result<Value>> {
+        match effect {
+            Effect::Append { collection, key, row } => {
+                let collection = self.collection(collection).ok()?;
+                let at = prepared["at"].as_u64()?;
+                let done = self.store.append_settled(&collection, key, row, at).ok()?;
+                done.then(|| self.store.path(&collection, key).map(|path| json!({ "path": path })))
+            }
+            _ => None,
+        }
+    }
+
+    /// Performs an effect that takes its time.
+    pub fn perform(self: &Rc<World>, effect: Effect, key: Key) -> LocalBoxFuture<'static, Result<Value>> {
+        let world = Rc::clone(self);
+        match effect {
+            Effect::Chat { request, show } => async move { world.chat(request, show, key).await }.boxed_local(),
+            Effect::Ask(question) => async move {
+                world.front.show(&Event::Asked { question: question.clone() });
+                let answer = world.front.ask(&question).await?;
+                world.front.show(&Event::Answered { id: question.id, answer: answer.clone() });
+                Ok(answer)
+            }
+            .boxed_local(),
+            other => async move { world.document(other) }.boxed_local(),
+        }
+    }
+
+    async fn chat(&self, request: ChatRequest, show: Show, key: Key) -> Result<Value> {
+        let call = key.to_string();
+        self.front.show(&Event::CallStarted {
+            call: call.clone(),
+            model: request.model.clone(),
+            label: show.label,
+            show: show.stream,
+        });
+        let mut report = |event: CallEvent<'_>| {
+            self.front.show(&match event {
+                CallEvent::Delta(text) => Event::CallDelta { call: call.clone(), text: text.to_owned() },
+                CallEvent::Retry { attempt, reason, wait_ms } => {
+                    Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
+                }
+            });
+        };
+        let reply = self.models.chat(&request, &mut report).await;
+        let (usage, failure) = match &reply {
+            Ok(reply) => (reply.usage, None),
+            Err(failure) => (Usage::default(), Some(failure.clone())),
+        };
+        self.front.show(&Event::CallEnded { call, usage, failure });
+        reply.map(|reply| plain(&reply))
+    }
+
+    fn document(&self, effect: Effect) -> Result<Value> {
+        let store = &self.store;
+        match effect {
+            Effect::Load { collection, key } => Ok(plain(&store.load(&self.collection(&collection)?, &key)?)),
+            Effect::Save { collection, key, value, expect, migrated } => {
+                let collection = self.collection(&collection)?;
+                let saved = match migrated {
+                    Some(_) => store.save_migrated(&collection, &key, &value, &expect)?,
+                    None => store.save(&collection, &key, &value, &expect)?,
+                };
+                Ok(plain(&saved))
+            }
+            Effect::List { collection } => Ok(plain(&store.list(&self.collection(&collection)?)?)),
+            Effect::Append { collection, key, row } => {
+                Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))
+            }
+            Effect::Rows { collection, key } => Ok(plain(&store.rows(&self.collection(&collection)?, &key)?)),
+            Effect::Delete { collection, key, expect } => {
+                store.delete(&self.collection(&collection)?, &key, &expect)?;
+                Ok(Value::Null)
+            }
+            other => Err(Failure::new(Code::Internal, format!("nothing performs `{}`", other.kind()))),
+        }
+    }
+
+    /// Returns the collection of this name, as the flow's manifest declared it.
+    pub fn collection(&self, name: &str) -> Result<Collection> {
+        self.collections.borrow().get(name).cloned().ok_or_else(|| {
+            let known = self.collections.borrow();
+            let failure =
+                Failure::new(Code::PermissionRefused, format!("this flow's manifest declares no collection `{name}`"));
+            match crate::error::nearest(name, known.keys().map(String::as_str)) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint("declare it: collections = { NAME = { path = …, schema = … } }"),
+            }
+        })
+    }
+}
+
+fn plain(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("an outcome is plain data with text keys")
+}

@@ -1,0 +1,94 @@
+//! `@nietz/clock`: recorded time. It also stands behind `os.time`, `os.clock` and `os.date`.
+
+use std::rc::Rc;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::lua::api::args::{Args, invalid};
+use crate::lua::api::{Module, vm_error};
+use crate::lua::scheduler::Request;
+use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+
+const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let clock = Module::new(vm)?
+        .effect("now", now)?
+        .effect("unix", unix)?
+        .pure("parse", parse)?
+        .pure("format", format)?
+        .build();
+    let stock = Module::new(vm)?.pure("date", date)?.pure("time", time)?.build();
+    stock.set_readonly(false);
+    stock.raw_set("unix", clock.raw_get::<LuaValue>("unix")?)?;
+    vm.lua.globals().raw_set("os", Module::new(vm)?.luau(include_str!("os.luau"), stock)?.build())?;
+    Ok(clock)
+}
+
+fn now(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(Request::Effect(Box::new(Effect::Clock), |lua, value| {
+        Ok(LuaValue::String(lua.create_string(iso(seconds(value), ISO).unwrap_or_default())?))
+    }))
+}
+
+fn unix(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(Request::Effect(Box::new(Effect::Clock), |_, value| Ok(LuaValue::Number(seconds(value)))))
+}
+
+/// Returns the seconds of a recorded time, which is in milliseconds.
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default() / 1000.0
+}
+
+fn parse(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let text = Args::new(lua, "clock.parse", values).text(0)?;
+    #[allow(clippy::cast_precision_loss)]
+    Ok(DateTime::parse_from_rfc3339(&text)
+        .map_or(LuaValue::Nil, |time| LuaValue::Number(time.timestamp_millis() as f64 / 1000.0)))
+}
+
+fn format(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "clock.format", values);
+    let pattern = args.maybe_text(1)?.unwrap_or_else(|| ISO.to_owned());
+    let text = iso(args.number(0)?, &pattern)
+        .ok_or_else(|| invalid("clock.format: not a time, or not a strftime format"))?;
+    lua.create_string(text).map(LuaValue::String).map_err(vm_error)
+}
+
+/// Returns a time by a strftime format.
+fn iso(seconds: f64, pattern: &str) -> Option<String> {
+    use std::fmt::Write;
+    #[allow(clippy::cast_possible_truncation)]
+    let time = DateTime::<Utc>::from_timestamp_millis((seconds * 1000.0).round() as i64)?;
+    let mut out = String::new();
+    write!(out, "{}", time.format(pattern)).ok()?;
+    Some(out)
+}
+
+/// `os.date` of a given time.
+fn date(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "os.date", values);
+    let pattern = args.text(0)?;
+    let text = iso(args.number(1)?, pattern.trim_start_matches('!'))
+        .ok_or_else(|| invalid("os.date: not a time, or not a strftime format"))?;
+    lua.create_string(text).map(LuaValue::String).map_err(vm_error)
+}
+
+/// `os.time` of a table with year, month, day and so on, in UTC.
+fn time(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let table = Args::new(lua, "os.time", values).table(0)?;
+    #[allow(clippy::cast_possible_truncation)]
+    let field = |name: &str, default: f64| table.raw_get::<Option<f64>>(name).ok().flatten().unwrap_or(default) as i64;
+    let day = NaiveDate::from_ymd_opt(i32::try_from(field("year", 1970.0)).unwrap_or(i32::MAX), 1, 1)
+        .ok_or_else(|| invalid("os.time: the year is out of range"))?;
+    let months = u32::try_from(field("month", 1.0) - 1).unwrap_or(0);
+    let day = day.checked_add_months(chrono::Months::new(months)).ok_or_else(|| invalid("os.time: out of range"))?;
+    let seconds = (field("day", 1.0) - 1) * 86400 + field("hour", 12.0) * 3600 + field("min", 0.0) * 60 + field("sec", 0.0);
+    let start = day.and_hms_opt(0, 0, 0).map_or(0, |time| time.and_utc().timestamp());
+    #[allow(clippy::cast_precision_loss)]
+    Ok(LuaValue::Number((start + seconds) as f64))
+}

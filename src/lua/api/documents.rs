@@ -1,0 +1,203 @@
+//! `@nietz/documents`: the files that a flow owns. One file operation is one effect; migrating and what to
+//! expect at a path are steps in `documents.luau`.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{Code, Failure, Result, nearest};
+use crate::lua::api::args::{Args, data, invalid};
+use crate::lua::api::schema::faults_to_lua;
+use crate::lua::api::{Module, context, vm_error};
+use crate::lua::convert;
+use crate::lua::manifest::Declared;
+use crate::lua::scheduler::{Request, nothing};
+use crate::lua::vm::Vm;
+use crate::model::collection::{Collection, Key};
+use crate::model::document::Expect;
+use crate::model::effect::Effect;
+use crate::model::pattern::Pattern;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let native = Module::new(vm)?
+        .pure("declared", declared)?
+        .pure("key", key)?
+        .pure("path", path)?
+        .pure("check", check)?
+        .effect("load", load)?
+        .effect("save", save)?
+        .effect("list", list)?
+        .effect("append", append)?
+        .effect("rows", rows)?
+        .effect("delete", delete)?
+        .build();
+    Ok(Module::new(vm)?.luau(include_str!("documents.luau"), native)?.build())
+}
+
+/// The functions that a manifest declared with its collections, for `documents.luau`.
+pub(in crate::lua) struct Functions(pub std::collections::BTreeMap<String, Declared>);
+
+fn collection(lua: &Lua, name: &str) -> Result<Collection> {
+    let context = context(lua)?;
+    let known = context.collections.borrow();
+    known.get(name).cloned().ok_or_else(|| {
+        let failure =
+            Failure::new(Code::PermissionRefused, format!("this flow's manifest declares no collection `{name}`"));
+        match nearest(name, known.keys().map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("declare it in nietz.flow{…}: collections = { NAME = { path = …, schema = … } }"),
+        }
+    })
+}
+
+/// Returns the migrations (oldest first), the rules and the version of a collection.
+fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let name = Args::new(lua, "documents.collection", values).text(0)?;
+    collection(lua, &name)?;
+    let functions = lua.app_data_ref::<Functions>();
+    let table = lua.create_table().map_err(vm_error)?;
+    let migrations = lua.create_table().map_err(vm_error)?;
+    if let Some(declared) = functions.as_ref().and_then(|functions| functions.0.get(&name)) {
+        for (version, migrate) in &declared.migrations {
+            migrations.raw_set(version.as_str(), migrate.clone()).map_err(vm_error)?;
+        }
+        if let Some(version) = &declared.collection.version {
+            let current = convert::to_lua(lua, &version.current).map_err(vm_error)?;
+            table.raw_set("current", current).map_err(vm_error)?;
+            table.raw_set("field", version.field.as_str()).map_err(vm_error)?;
+            table.raw_set("order", version.migrates.clone()).map_err(vm_error)?;
+        }
+        table.raw_set("rules", declared.rules.clone()).map_err(vm_error)?;
+    }
+    table.raw_set("migrations", migrations).map_err(vm_error)?;
+    Ok(LuaValue::Table(table))
+}
+
+/// Reads a key: a table, or a text where the path has one hole.
+fn read_key(collection: &Collection, value: &Value) -> Result<Key> {
+    let pattern = Pattern::of(collection)?;
+    let holes: Vec<&str> = pattern.holes().collect();
+    match value {
+        Value::Null if holes.is_empty() => Ok(Key::new()),
+        Value::String(text) if holes.len() == 1 => Ok(Key::from([(holes[0].to_owned(), text.clone())])),
+        Value::Object(_) => data(value.clone(), "key"),
+        _ => Err(invalid(format!(
+            "collection `{}` needs a key with {}",
+            collection.name,
+            if holes.is_empty() { "nothing in it".to_owned() } else { holes.join(", ") }
+        ))),
+    }
+}
+
+/// Returns the key of a document, by the collection's pointers.
+fn key(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "documents.save", values);
+    let collection = collection(lua, &args.text(0)?)?;
+    let document = args.json(1, "document")?;
+    let mut key = serde_json::Map::new();
+    for hole in Pattern::of(&collection)?.holes() {
+        let pointer = collection.keys.get(hole).cloned().unwrap_or_else(|| format!("/{hole}"));
+        match document.pointer(&pointer) {
+            Some(Value::String(text)) => key.insert(hole.to_owned(), Value::from(text.as_str())),
+            Some(Value::Number(number)) => key.insert(hole.to_owned(), Value::from(number.to_string())),
+            _ => {
+                return Err(invalid(format!(
+                    "collection `{}`: the document has no text at `{pointer}` for `{{{hole}}}` in its path",
+                    collection.name
+                ))
+                .hint("say where it stands with `keys`, or give it with save(doc, { key = … })"));
+            }
+        };
+    }
+    convert::to_lua(lua, &Value::Object(key)).map_err(vm_error)
+}
+
+fn path(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "documents.path", values);
+    let collection = collection(lua, &args.text(0)?)?;
+    let key = read_key(&collection, &args.json(1, "key")?)?;
+    let path = Pattern::of(&collection)?.fill(&key)?;
+    lua.create_string(path).map(LuaValue::String).map_err(vm_error)
+}
+
+fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "documents.check", values);
+    let collection = collection(lua, &args.text(0)?)?;
+    let mut document = args.json(1, "document")?;
+    crate::schema::shape::shape(&mut document, &collection.schema);
+    let faults = crate::schema::check::Schema::compile(&collection.schema)?.faults(&document);
+    faults_to_lua(lua, &faults)
+}
+
+/// Reads the collection and key that each operation begins with.
+fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, Key)> {
+    let name = args.text(0)?;
+    let key = read_key(&collection(lua, &name)?, &args.json(1, "key")?)?;
+    Ok((name, key))
+}
+
+fn load(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let (collection, key) = target(lua, &Args::new(lua, "documents.load", values))?;
+    Ok(Request::Effect(Box::new(Effect::Load { collection, key }), present))
+}
+
+/// Makes null nil: there is no such document.
+fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
+}
+
+/// What `documents.luau` expects at a path.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SaveOptions {
+    digest: Option<String>,
+    #[serde(default)]
+    overwrite: bool,
+    migrated: Option<String>,
+}
+
+impl SaveOptions {
+    fn expect(&self) -> Expect {
+        match &self.digest {
+            _ if self.overwrite => Expect::Anything,
+            Some(digest) => Expect::Digest(digest.clone()),
+            None => Expect::Absent,
+        }
+    }
+}
+
+fn save(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "documents.save", values);
+    let (collection, key) = target(lua, &args)?;
+    let options: SaveOptions = args.data(3, "options")?;
+    let value = args.json(2, "document")?;
+    let effect = Effect::Save { collection, key, value, expect: options.expect(), migrated: options.migrated };
+    Ok(Request::Effect(Box::new(effect), convert::to_lua))
+}
+
+fn list(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let name = Args::new(lua, "documents.list", values).text(0)?;
+    collection(lua, &name)?;
+    Ok(Request::Effect(Box::new(Effect::List { collection: name }), convert::to_lua))
+}
+
+fn append(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "documents.append", values);
+    let (collection, key) = target(lua, &args)?;
+    let row = args.json(2, "row")?;
+    Ok(Request::Effect(Box::new(Effect::Append { collection, key, row }), convert::to_lua))
+}
+
+fn rows(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let (collection, key) = target(lua, &Args::new(lua, "documents.rows", values))?;
+    Ok(Request::Effect(Box::new(Effect::Rows { collection, key }), convert::to_lua))
+}
+
+fn delete(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "documents.delete", values);
+    let (collection, key) = target(lua, &args)?;
+    let options: SaveOptions = args.data(2, "options")?;
+    Ok(Request::Effect(Box::new(Effect::Delete { collection, key, expect: options.expect() }), nothing))
+}

@@ -1,0 +1,91 @@
+//! `@nietz/json`.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde::Deserialize;
+
+use crate::error::{Code, Failure, Result};
+use crate::lua::api::args::Args;
+use crate::lua::api::{Module, context, vm_error};
+use crate::lua::convert;
+use crate::lua::vm::Vm;
+use crate::model::collection::Format;
+use crate::pack::tree::join;
+use crate::schema::source;
+
+/// The longest text that is parsed.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    Ok(Module::new(vm)?
+        .value("null", LuaValue::NULL)?
+        .pure("encode", encode)?
+        .pure("decode", decode)?
+        .pure("array", array)?
+        .located("load", load)?
+        .build())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EncodeOptions {
+    #[serde(default)]
+    pretty: bool,
+}
+
+fn encode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "json.encode", values);
+    let options: Option<EncodeOptions> = args.data(1, "options")?;
+    let value = args.json(0, "value")?;
+    let text = if options.unwrap_or_default().pretty {
+        serde_json::to_string_pretty(&value)
+    } else {
+        serde_json::to_string(&value)
+    };
+    let text = text.map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    lua.create_string(text).map(LuaValue::String).map_err(vm_error)
+}
+
+fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    decode_as(lua, &Args::new(lua, "json.decode", values), Format::Json)
+}
+
+/// Parses the first argument, for this module and for `@nietz/yaml`.
+pub(super) fn decode_as(lua: &Lua, args: &Args<'_>, format: Format) -> Result<LuaValue> {
+    let text = args.text(0)?;
+    if text.len() > LONGEST {
+        return Err(Failure::new(Code::DocumentUnreadable, format!("the text is longer than {LONGEST} bytes")));
+    }
+    convert::to_lua(lua, &source::parse(&text, format, "text")?).map_err(vm_error)
+}
+
+fn array(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let table = Args::new(lua, "json.array", values).table(0)?;
+    table.set_metatable(Some(convert::list_mark(lua).map_err(vm_error)?)).map_err(vm_error)?;
+    Ok(LuaValue::Table(table))
+}
+
+fn load(lua: &Lua, from: &str, values: MultiValue) -> Result<LuaValue> {
+    load_as(lua, from, &Args::new(lua, "json.load", values), Format::Json)
+}
+
+/// Reads a data file of the calling file's pack.
+pub(super) fn load_as(lua: &Lua, from: &str, args: &Args<'_>, format: Format) -> Result<LuaValue> {
+    let (path, text) = pack_file(lua, from, &args.text(0)?)?;
+    let context = context(lua)?;
+    convert::to_lua(lua, &source::parse(&text, format, &context.tree.display(&path))?).map_err(vm_error)
+}
+
+/// Returns the path in the pack and the text of a file that is named relative to the calling file.
+pub(super) fn pack_file(lua: &Lua, from: &str, relative: &str) -> Result<(String, Rc<str>)> {
+    let shown = crate::model::text::excerpt(relative);
+    let path = join(from, relative).ok_or_else(|| {
+        Failure::new(Code::PathRefused, format!("`{shown}` is not a path in this pack"))
+            .hint("give it relative to the file that it stands in: `./rooms/data.yaml`")
+    })?;
+    match context(lua)?.tree.text(&path)? {
+        Some(text) => Ok((path, text)),
+        None => Err(Failure::new(Code::ModuleNotFound, format!("there is no file `{path}` in this pack"))),
+    }
+}

@@ -1,0 +1,178 @@
+//! What flows can require: one file for each module, its types beside it in `<module>.d.luau`.
+//!
+//! A module is a table of contents: names and the functions behind them. A pure function computes; an
+//! effect's function only describes what it wants, and the scheduler takes that to the gate.
+
+mod args;
+mod clock;
+mod documents;
+mod json;
+mod llm;
+mod nietz;
+mod personas;
+mod quotes;
+mod random;
+mod schema;
+mod task;
+mod template;
+mod text;
+mod ui;
+mod yaml;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
+
+use crate::error::{Failure, Result};
+use crate::lua::fault;
+use crate::lua::modules::answer;
+use crate::lua::scheduler::Request;
+use crate::lua::vm::{Vm, Yielded};
+use crate::model::collection::Collection;
+use crate::pack::persona::Personas;
+use crate::pack::tree::Tree;
+
+/// Makes a module's table.
+type Make = fn(&Rc<Vm>) -> mlua::Result<Table>;
+
+/// Every module: its name, its maker, its types.
+pub const ALL: &[(&str, Make, &str)] = &[
+    ("nietz", nietz::module, include_str!("nietz.d.luau")),
+    ("llm", llm::module, include_str!("llm.d.luau")),
+    ("ui", ui::module, include_str!("ui.d.luau")),
+    ("documents", documents::module, include_str!("documents.d.luau")),
+    ("personas", personas::module, include_str!("personas.d.luau")),
+    ("quotes", quotes::module, include_str!("quotes.d.luau")),
+    ("template", template::module, include_str!("template.d.luau")),
+    ("task", task::module, include_str!("task.d.luau")),
+    ("clock", clock::module, include_str!("clock.d.luau")),
+    ("random", random::module, include_str!("random.d.luau")),
+    ("schema", schema::module, include_str!("schema.d.luau")),
+    ("json", json::module, include_str!("json.d.luau")),
+    ("yaml", yaml::module, include_str!("yaml.d.luau")),
+    ("text", text::module, include_str!("text.d.luau")),
+];
+
+/// What the modules need to know of the run.
+pub struct Context {
+    /// The flow's own pack.
+    pub tree: Tree,
+    pub personas: Personas,
+    /// Where quotes come from, nearest first.
+    pub layers: Vec<Tree>,
+    /// Brings a model's name or alias to `provider/model`; without a name, the run's own.
+    pub resolve: Box<dyn Fn(Option<&str>) -> Result<String>>,
+    /// Filled when the manifest is read.
+    pub collections: RefCell<BTreeMap<String, Collection>>,
+}
+
+/// Returns the run's context.
+fn context(lua: &Lua) -> Result<Rc<Context>> {
+    lua.app_data_ref::<Rc<Context>>()
+        .map(|context| Rc::clone(&context))
+        .ok_or_else(|| Failure::new(crate::error::Code::Internal, "the machine has no context"))
+}
+
+/// A pure function of a module.
+type Compute = fn(&Lua, MultiValue) -> Result<LuaValue>;
+/// A pure function that is told which file calls it.
+type Located = fn(&Lua, &str, MultiValue) -> Result<LuaValue>;
+/// An effect's function.
+type Describe = fn(&Lua, MultiValue) -> Result<Request>;
+
+/// Builds a module's table.
+struct Module<'a> {
+    vm: &'a Rc<Vm>,
+    table: Table,
+}
+
+impl<'a> Module<'a> {
+    fn new(vm: &'a Rc<Vm>) -> mlua::Result<Module<'a>> {
+        Ok(Module { vm, table: vm.lua.create_table()? })
+    }
+
+    fn pure(self, name: &str, compute: Compute) -> mlua::Result<Module<'a>> {
+        let function = pure(self.vm, compute)?;
+        self.table.raw_set(name, function)?;
+        Ok(self)
+    }
+
+    fn located(self, name: &str, compute: Located) -> mlua::Result<Module<'a>> {
+        let native = self.vm.lua.create_function(move |lua, mut arguments: MultiValue| {
+            let from = match arguments.pop_front() {
+                Some(LuaValue::String(from)) => from.to_string_lossy(),
+                _ => String::new(),
+            };
+            answer(lua, compute(lua, &from, arguments).map(one))
+        })?;
+        let function: Function = self.vm.bridge.located.call(native)?;
+        self.table.raw_set(name, function)?;
+        Ok(self)
+    }
+
+    fn effect(self, name: &str, describe: Describe) -> mlua::Result<Module<'a>> {
+        let function = effect(self.vm, describe)?;
+        self.table.raw_set(name, function)?;
+        Ok(self)
+    }
+
+    fn value(self, name: &str, value: LuaValue) -> mlua::Result<Module<'a>> {
+        self.table.raw_set(name, value)?;
+        Ok(self)
+    }
+
+    /// Adds the functions that a chunk of Luau returns: those that take several steps. The chunk gets the
+    /// table `native` and the bridge's `raise`.
+    fn luau(self, source: &str, native: Table) -> mlua::Result<Module<'a>> {
+        let steps: Table = self
+            .vm
+            .lua
+            .load(source)
+            .set_name(fault::HOST_CHUNK)
+            .set_mode(mlua::ChunkMode::Text)
+            .call((native, self.vm.bridge.raise.clone()))?;
+        for pair in steps.pairs::<String, LuaValue>() {
+            let (name, value) = pair?;
+            self.table.raw_set(name, value)?;
+        }
+        Ok(self)
+    }
+
+    fn build(self) -> Table {
+        self.table.set_readonly(true);
+        self.table
+    }
+}
+
+fn pure(vm: &Vm, compute: Compute) -> mlua::Result<Function> {
+    let native = vm
+        .lua
+        .create_function(move |lua, arguments: MultiValue| answer(lua, compute(lua, arguments).map(one)))?;
+    vm.bridge.pure.call(native)
+}
+
+fn effect(vm: &Vm, describe: Describe) -> mlua::Result<Function> {
+    let native = vm.lua.create_function(move |lua, arguments: MultiValue| {
+        let described = describe(lua, arguments);
+        let described = match described {
+            Ok(request) => Ok(one(LuaValue::UserData(lua.create_userdata(Yielded(RefCell::new(Some(request))))?))),
+            Err(failure) => Err(failure),
+        };
+        answer(lua, described)
+    })?;
+    vm.bridge.effect.call(native)
+}
+
+fn one(value: LuaValue) -> MultiValue {
+    MultiValue::from_iter([value])
+}
+
+/// Turns an error of the VM itself, such as running out of memory, into a failure.
+fn vm_error(error: mlua::Error) -> Failure {
+    fault::from_error(&error)
+}
+
+pub(in crate::lua) use documents::Functions;
+pub(in crate::lua) use nietz::is_flow;

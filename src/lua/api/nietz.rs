@@ -1,0 +1,44 @@
+//! `@nietz`: what a flow is made of.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+
+use crate::error::{Code, Failure, Result};
+use crate::lua::api::args::Args;
+use crate::lua::api::{Module, vm_error};
+use crate::lua::manifest::Manifest;
+use crate::lua::vm::Vm;
+
+/// Registry name of the metatable of flows.
+const FLOW: &str = "nietz.flow";
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let metatable = vm.lua.create_table()?;
+    metatable.raw_set("__metatable", "flow")?;
+    vm.lua.set_named_registry_value(FLOW, metatable)?;
+    Ok(Module::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.build())
+}
+
+/// Returns whether a table came from `nietz.flow`.
+pub(in crate::lua) fn is_flow(lua: &Lua, table: &Table) -> bool {
+    let metatable = lua.named_registry_value::<Table>(FLOW).ok();
+    metatable.is_some_and(|flow| table.metatable().is_some_and(|own| own.to_pointer() == flow.to_pointer()))
+}
+
+fn flow(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let table = Args::new(lua, "nietz.flow", values).table(0)?;
+    Manifest::read(lua, &table)?;
+    table.set_metatable(lua.named_registry_value(FLOW).map_err(vm_error)?).map_err(vm_error)?;
+    table.set_readonly(true);
+    Ok(LuaValue::Table(table))
+}
+
+fn fail(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "nietz.fail", values);
+    let failure = Failure::new(Code::FlowError, args.text(0)?);
+    Err(match args.maybe_text(1)? {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
+}

@@ -1,0 +1,45 @@
+//! `@nietz/random`: recorded chance. It also stands behind `math.random`.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::lua::api::Module;
+use crate::lua::scheduler::Request;
+use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let native = Module::new(vm)?.effect("number", number)?.effect("uuid", uuid)?.build();
+    let random = Module::new(vm)?.luau(include_str!("random.luau"), native)?.build();
+    let math: Table = vm.lua.globals().raw_get("math")?;
+    math.raw_set("random", random.raw_get::<LuaValue>("stock")?)?;
+    math.raw_set("randomseed", LuaValue::Nil)?;
+    random.set_readonly(false);
+    random.raw_set("stock", LuaValue::Nil)?;
+    random.set_readonly(true);
+    Ok(random)
+}
+
+fn number(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(Request::Effect(Box::new(Effect::Random), |_, value| {
+        // The upper 53 bits: what a double holds exactly.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+        let number = (bits(value) >> 75) as u64 as f64 / (1_u64 << 53) as f64;
+        Ok(LuaValue::Number(number))
+    }))
+}
+
+fn uuid(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(Request::Effect(Box::new(Effect::Random), |lua, value| {
+        let uuid = uuid::Builder::from_random_bytes(bits(value).to_be_bytes()).into_uuid();
+        Ok(LuaValue::String(lua.create_string(uuid.to_string())?))
+    }))
+}
+
+/// Returns the recorded 128 bits.
+fn bits(value: &Value) -> u128 {
+    u128::from_str_radix(value.as_str().unwrap_or_default(), 16).unwrap_or_default()
+}

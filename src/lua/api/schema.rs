@@ -1,0 +1,33 @@
+//! `@nietz/schema`: JSON Schema for values that are not documents.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde_json::json;
+
+use crate::error::Result;
+use crate::lua::api::args::Args;
+use crate::lua::api::{Module, vm_error};
+use crate::lua::convert;
+use crate::lua::vm::Vm;
+use crate::schema::check::{Fault, Schema};
+use crate::schema::shape;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    Ok(Module::new(vm)?.pure("check", check)?.build())
+}
+
+fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "schema.check", values);
+    let definition = args.json(0, "definition")?;
+    let mut value = args.json(1, "value")?;
+    let schema = Schema::compile(&definition)?;
+    shape::shape(&mut value, &definition);
+    faults_to_lua(lua, &schema.faults(&value))
+}
+
+/// Returns faults as a list of `{ pointer, message }`.
+pub(super) fn faults_to_lua(lua: &Lua, faults: &[Fault]) -> Result<LuaValue> {
+    let list = faults.iter().map(|fault| json!({ "pointer": fault.pointer, "message": fault.message })).collect();
+    convert::to_lua(lua, &serde_json::Value::Array(list)).map_err(vm_error)
+}

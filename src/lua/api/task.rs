@@ -1,0 +1,67 @@
+//! `@nietz/task`: doing things side by side.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, MultiValue, Table};
+
+use crate::error::Result;
+use crate::lua::api::Module;
+use crate::lua::api::args::{Args, invalid};
+use crate::lua::scheduler::Request;
+use crate::lua::vm::Vm;
+
+/// The most branches that one call may start.
+const MOST: usize = 1000;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    Ok(Module::new(vm)?
+        .effect("all", all)?
+        .effect("settle", settle)?
+        .effect("scope", scope)?
+        .effect("limit", limit)?
+        .build())
+}
+
+fn all(lua: &Lua, values: MultiValue) -> Result<Request> {
+    Ok(Request::All { branches: branches(&Args::new(lua, "task.all", values))?, settle: false })
+}
+
+fn settle(lua: &Lua, values: MultiValue) -> Result<Request> {
+    Ok(Request::All { branches: branches(&Args::new(lua, "task.settle", values))?, settle: true })
+}
+
+fn branches(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
+    let mut branches = Vec::new();
+    for pair in args.table(0)?.pairs::<String, Function>() {
+        let (name, run) = pair.map_err(|_| invalid("branches must be functions by name: { one = function() … end }"))?;
+        check_name(&name)?;
+        branches.push((name, run));
+        if branches.len() > MOST {
+            return Err(invalid(format!("more than {MOST} branches at once")));
+        }
+    }
+    branches.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(branches)
+}
+
+fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "task.scope", values);
+    let name = args.text(0)?;
+    check_name(&name)?;
+    Ok(Request::Scope { name, run: args.function(1)?, limit: None })
+}
+
+fn limit(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "task.limit", values);
+    let seconds = args.number(0)?;
+    if !(0.0..=1e9).contains(&seconds) {
+        return Err(invalid("task.limit: seconds must be a number from 0 up"));
+    }
+    Ok(Request::Scope { name: "limit".to_owned(), run: args.function(1)?, limit: Some(seconds) })
+}
+
+/// Names become parts of scopes, which are paths.
+fn check_name(name: &str) -> Result<()> {
+    let fine = !name.is_empty() && name.len() <= 200 && !name.contains(['/', '#']) && !name.chars().any(char::is_control);
+    if fine { Ok(()) } else { Err(invalid("a branch's name is a text of 1 to 200 bytes without `/` and `#`")) }
+}

@@ -1,0 +1,119 @@
+//! `@nietz/text`: helpers that know Unicode.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+use unicode_width::UnicodeWidthStr;
+
+use crate::error::{Result, nearest};
+use crate::lua::api::args::{Args, invalid};
+use crate::lua::api::{Module, vm_error};
+use crate::lua::convert;
+use crate::lua::vm::Vm;
+
+/// The longest slug, in letters.
+const SLUG: usize = 60;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    Ok(Module::new(vm)?
+        .pure("slug", slug)?
+        .pure("trim", trim)?
+        .pure("lines", lines)?
+        .pure("split", split)?
+        .pure("fold", fold)?
+        .pure("truncate", truncate)?
+        .pure("width", width)?
+        .pure("nearest", nearest_word)?
+        .build())
+}
+
+fn string(lua: &Lua, text: impl AsRef<[u8]>) -> Result<LuaValue> {
+    lua.create_string(text).map(LuaValue::String).map_err(vm_error)
+}
+
+fn list<'a>(lua: &Lua, items: impl Iterator<Item = &'a str>) -> Result<LuaValue> {
+    let table = lua.create_sequence_from(items).map_err(vm_error)?;
+    table.set_metatable(Some(convert::list_mark(lua).map_err(vm_error)?)).map_err(vm_error)?;
+    Ok(LuaValue::Table(table))
+}
+
+/// Returns the text in lower case, without accents; œ, æ and ß are written out.
+fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
+        match c {
+            'œ' => out.push_str("oe"),
+            'æ' => out.push_str("ae"),
+            'ß' => out.push_str("ss"),
+            'ø' => out.push('o'),
+            'ł' => out.push('l'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn slug(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let text = folded(&Args::new(lua, "text.slug", values).text(0)?);
+    let mut slug = String::new();
+    for c in text.chars() {
+        if slug.len() >= SLUG {
+            break;
+        }
+        if c.is_ascii_alphanumeric() {
+            slug.push(c);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    string(lua, slug.trim_end_matches('-'))
+}
+
+fn trim(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    string(lua, Args::new(lua, "text.trim", values).text(0)?.trim())
+}
+
+fn lines(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    list(lua, Args::new(lua, "text.lines", values).text(0)?.lines())
+}
+
+fn split(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "text.split", values);
+    let separator = args.text(1)?;
+    if separator.is_empty() {
+        return Err(invalid("text.split: the separator is empty"));
+    }
+    list(lua, args.text(0)?.split(separator.as_str()))
+}
+
+fn fold(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    string(lua, folded(&Args::new(lua, "text.fold", values).text(0)?))
+}
+
+fn truncate(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "text.truncate", values);
+    let text = args.text(0)?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let limit = args.number(1)?.max(1.0) as usize;
+    if text.chars().count() <= limit {
+        return string(lua, text);
+    }
+    let short: String = text.chars().take(limit - 1).collect();
+    string(lua, format!("{}…", short.trim_end()))
+}
+
+fn width(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    #[allow(clippy::cast_precision_loss)]
+    Ok(LuaValue::Number(Args::new(lua, "text.width", values).text(0)?.width() as f64))
+}
+
+fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "text.nearest", values);
+    let candidates: Vec<String> = args.data(1, "candidates")?;
+    match nearest(&args.text(0)?, candidates.iter().map(String::as_str)) {
+        Some(found) => string(lua, found),
+        None => Ok(LuaValue::Nil),
+    }
+}

@@ -1,0 +1,173 @@
+//! `@nietz/ui`: talking with the user.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::lua::api::Module;
+use crate::lua::api::args::{Args, invalid};
+use crate::lua::convert;
+use crate::lua::scheduler::{Request, nothing};
+use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+use crate::model::question::{Choice, Question, QuestionKind};
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let print = Module::new(vm)?.effect("print", print)?.build();
+    vm.lua.globals().raw_set("print", print.raw_get::<LuaValue>("print")?)?;
+    Ok(Module::new(vm)?
+        .effect("say", say)?
+        .effect("ask", ask)?
+        .effect("choose", choose)?
+        .effect("confirm", confirm)?
+        .effect("status", status)?
+        .effect("progress", progress)?
+        .build())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SayOptions {
+    from: Option<String>,
+}
+
+fn say(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "ui.say", values);
+    let options: Option<SayOptions> = args.data(1, "options")?;
+    let effect = Effect::Say { markdown: args.text(0)?, from: options.unwrap_or_default().from };
+    Ok(Request::Effect(Box::new(effect), nothing))
+}
+
+/// `print`, for authors who look for a mistake: what it is given, as one line.
+fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let shown: Vec<String> = values
+        .iter()
+        .map(|value| match value {
+            LuaValue::String(text) => text.to_string_lossy(),
+            LuaValue::Table(_) => match convert::to_json(lua, value, "value") {
+                Ok(json) => json.to_string(),
+                Err(_) => "table".to_owned(),
+            },
+            LuaValue::Nil => "nil".to_owned(),
+            LuaValue::Boolean(flag) => flag.to_string(),
+            LuaValue::Integer(number) => number.to_string(),
+            LuaValue::Number(number) => number.to_string(),
+            other => other.type_name().to_owned(),
+        })
+        .collect();
+    Ok(Request::Effect(Box::new(Effect::Say { markdown: shown.join("  "), from: None }), nothing))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskOptions {
+    id: String,
+    prompt: String,
+    default: Option<String>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default)]
+    complete: Vec<String>,
+}
+
+fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let asked: AskOptions = Args::new(lua, "ui.ask", values).data(0, "question")?;
+    question(Question {
+        id: asked.id,
+        kind: QuestionKind::Ask,
+        prompt: asked.prompt,
+        default: asked.default.map(Value::from),
+        options: Vec::new(),
+        optional: asked.optional,
+        complete: asked.complete,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChooseOptions {
+    id: String,
+    prompt: String,
+    options: Vec<AnyChoice>,
+    default: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnyChoice {
+    Text(String),
+    Whole(Choice),
+}
+
+fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let asked: ChooseOptions = Args::new(lua, "ui.choose", values).data(0, "question")?;
+    if asked.options.is_empty() {
+        return Err(invalid("ui.choose: there is nothing to choose from"));
+    }
+    let options: Vec<Choice> = asked
+        .options
+        .into_iter()
+        .map(|option| match option {
+            AnyChoice::Text(text) => Choice { value: text.clone(), label: text, hint: None },
+            AnyChoice::Whole(choice) => choice,
+        })
+        .collect();
+    if let Some(default) = &asked.default
+        && !options.iter().any(|option| option.value == *default)
+    {
+        return Err(invalid(format!("ui.choose: the default `{default}` is none of the options")));
+    }
+    question(Question {
+        id: asked.id,
+        kind: QuestionKind::Choose,
+        prompt: asked.prompt,
+        default: asked.default.map(Value::from),
+        options,
+        optional: false,
+        complete: Vec::new(),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfirmOptions {
+    id: String,
+    prompt: String,
+    default: Option<bool>,
+}
+
+fn confirm(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let asked: ConfirmOptions = Args::new(lua, "ui.confirm", values).data(0, "question")?;
+    question(Question {
+        id: asked.id,
+        kind: QuestionKind::Confirm,
+        prompt: asked.prompt,
+        default: asked.default.map(Value::from),
+        options: Vec::new(),
+        optional: false,
+        complete: Vec::new(),
+    })
+}
+
+fn question(question: Question) -> Result<Request> {
+    if question.id.is_empty() || question.prompt.trim().is_empty() {
+        return Err(invalid("a question needs an id and a prompt"));
+    }
+    Ok(Request::Effect(Box::new(Effect::Ask(question)), convert::to_lua))
+}
+
+fn status(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let text = Args::new(lua, "ui.status", values).text(0)?;
+    Ok(Request::Effect(Box::new(Effect::Status { text }), nothing))
+}
+
+fn progress(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "ui.progress", values);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let count = |index| args.number(index).map(|number| number.max(0.0) as u64);
+    let effect = Effect::Progress { label: args.text(0)?, done: count(1)?, total: count(2)? };
+    Ok(Request::Effect(Box::new(effect), nothing))
+}

@@ -1,0 +1,196 @@
+//! Between Lua values and JSON, with a budget: a small table that refers to itself often is not expanded
+//! into gigabytes.
+
+use mlua::{Lua, Table, Value as LuaValue};
+use serde_json::{Map, Number, Value};
+
+use crate::error::{Code, Failure, Result};
+use crate::model::text::excerpt;
+
+/// The most values that one conversion may visit.
+const NODES: usize = 500_000;
+/// The most bytes of text that one conversion may copy.
+const BYTES: usize = 32 * 1024 * 1024;
+/// How deep values may stand in each other.
+const DEPTH: usize = 128;
+/// Registry name of the metatable that marks a table as a list.
+const LIST: &str = "nietz.list";
+
+/// What is left of a conversion's budget.
+struct Budget {
+    nodes: usize,
+    bytes: usize,
+}
+
+/// Where a value stands in the whole, for errors; written out only when there is one.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Root(&'a str),
+    Member(&'a At<'a>, &'a str),
+    Item(&'a At<'a>, usize),
+}
+
+impl At<'_> {
+    fn root(&self) -> &str {
+        match self {
+            At::Root(name) => name,
+            At::Member(outer, _) | At::Item(outer, _) => outer.root(),
+        }
+    }
+}
+
+impl std::fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            At::Root(name) => f.write_str(name),
+            At::Member(outer, name) => write!(f, "{outer}.{}", excerpt(name)),
+            At::Item(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}
+
+/// Makes the metatable that marks lists. Called once for each VM.
+pub fn prepare(lua: &Lua) -> mlua::Result<()> {
+    let metatable = lua.create_table()?;
+    metatable.raw_set("__metatable", "list")?;
+    metatable.set_readonly(true);
+    lua.set_named_registry_value(LIST, metatable)
+}
+
+/// Returns the metatable that marks lists.
+pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
+    lua.named_registry_value(LIST)
+}
+
+/// Returns the JSON form of a Lua value; `what` names it in errors.
+pub fn to_json(lua: &Lua, value: &LuaValue, what: At<'_>) -> Result<Value> {
+    let mut budget = Budget { nodes: NODES, bytes: BYTES };
+    visit(lua, value, At::Root(what), 0, &mut budget)
+}
+
+fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
+    if budget.nodes == 0 {
+        return Err(invalid(format!("{} is too large: more than {NODES} values", at.root())));
+    }
+    budget.nodes -= 1;
+    if depth > DEPTH {
+        return Err(invalid(format!("{} is nested more than {DEPTH} levels deep, or contains itself", at.root())));
+    }
+    match value {
+        LuaValue::Nil => Ok(Value::Null),
+        value if value.is_null() => Ok(Value::Null),
+        LuaValue::Boolean(flag) => Ok(Value::Bool(*flag)),
+        LuaValue::Integer(number) => Ok(Value::from(*number)),
+        LuaValue::Number(number) => number_to_json(*number, at),
+        LuaValue::String(text) => {
+            let text = text.to_str().map_err(|_| invalid(format!("{at} is text that is not UTF-8")))?;
+            budget.bytes = budget
+                .bytes
+                .checked_sub(text.len())
+                .ok_or_else(|| invalid(format!("{} is too large: more than {BYTES} bytes of text", at.root())))?;
+            Ok(Value::String(text.to_owned()))
+        }
+        LuaValue::Table(table) => table_to_json(lua, table, at, depth, budget),
+        other => Err(invalid(format!("{at} is a {}, which cannot be stored or sent", other.type_name()))),
+    }
+}
+
+fn number_to_json(number: f64, at: At<'_>) -> Result<Value> {
+    /// Up to here a double holds every whole number.
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= WHOLE {
+        #[allow(clippy::cast_possible_truncation)]
+        return Ok(Value::from(number as i64));
+    }
+    Number::from_f64(number)
+        .map(Value::Number)
+        .ok_or_else(|| invalid(format!("{at} is not a finite number")))
+}
+
+fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
+    let length = table.raw_len();
+    let marked = is_list(lua, table);
+    if length > 0 || marked {
+        let mut items = Vec::with_capacity(length.min(1024));
+        for index in 1..=length {
+            let item: LuaValue = table.raw_get(index).map_err(|_| invalid(format!("{at} cannot be read")))?;
+            items.push(visit(lua, &item, At::Item(&at, index), depth + 1, budget)?);
+        }
+        // `pairs` also sees what stands beside the list: losing it silently would be worse than an error.
+        let mut count = 0_usize;
+        for pair in table.pairs::<LuaValue, LuaValue>() {
+            let (key, _) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
+            count += 1;
+            if count > length {
+                return Err(invalid(format!(
+                    "{at} is a list, but has the key {} too",
+                    match key.as_string() {
+                        Some(key) => format!("`{}`", excerpt(&key.to_string_lossy())),
+                        None => format!("of type {}", key.type_name()),
+                    }
+                )));
+            }
+        }
+        return Ok(Value::Array(items));
+    }
+    let mut members = Map::new();
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        let (key, value) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
+        let key = match &key {
+            LuaValue::String(key) => key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned(),
+            other => {
+                return Err(invalid(format!("{at} has a key of type {}; keys are texts, or 1, 2, 3 …", other.type_name())));
+            }
+        };
+        budget.bytes = budget
+            .bytes
+            .checked_sub(key.len())
+            .ok_or_else(|| invalid(format!("{} is too large: more than {BYTES} bytes of text", at.root())))?;
+        let value = visit(lua, &value, At::Member(&at, &key), depth + 1, budget)?;
+        members.insert(key, value);
+    }
+    // Members in the order of their names, so that the same table always gives the same text.
+    members.sort_keys();
+    Ok(Value::Object(members))
+}
+
+/// Returns the Lua form of a JSON value. Lists are marked; null is the light userdata that `json.null` is.
+pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    let mark = list_mark(lua)?;
+    build(lua, value, &mark)
+}
+
+fn build(lua: &Lua, value: &Value, mark: &Table) -> mlua::Result<LuaValue> {
+    Ok(match value {
+        Value::Null => LuaValue::NULL,
+        Value::Bool(flag) => LuaValue::Boolean(*flag),
+        Value::Number(number) => LuaValue::Number(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => LuaValue::String(lua.create_string(text)?),
+        Value::Array(items) => {
+            let table = lua.create_table_with_capacity(items.len(), 0)?;
+            for (index, item) in items.iter().enumerate() {
+                table.raw_set(index + 1, build(lua, item, mark)?)?;
+            }
+            table.set_metatable(Some(mark.clone()))?;
+            LuaValue::Table(table)
+        }
+        Value::Object(members) => {
+            let table = lua.create_table_with_capacity(0, members.len())?;
+            for (name, member) in members {
+                table.raw_set(name.as_str(), build(lua, member, mark)?)?;
+            }
+            LuaValue::Table(table)
+        }
+    })
+}
+
+fn is_list(lua: &Lua, table: &Table) -> bool {
+    match (table.metatable(), list_mark(lua)) {
+        (Some(metatable), Ok(mark)) => metatable.to_pointer() == mark.to_pointer(),
+        _ => false,
+    }
+}
+
+fn invalid(message: String) -> Failure {
+    Failure::new(Code::RequestInvalid, message)
+}

@@ -1,0 +1,150 @@
+//! Between failures and Lua error values, and from a Lua error to the author's line.
+
+use mlua::{Lua, Table, Value as LuaValue};
+
+use crate::error::{Code, Failure};
+use crate::lua::convert;
+use crate::model::text::clean;
+
+/// Registry name of the metatable of error values.
+const ERROR: &str = "nietz.error";
+/// The name of chunks whose frames are the host's own.
+pub const HOST_CHUNK: &str = "=[nietz]";
+/// Lines of a trace that are shown.
+const FRAMES: usize = 12;
+
+/// Makes the metatable of error values: `tostring(err)` is the message. Called once for each VM.
+pub fn prepare(lua: &Lua) -> mlua::Result<()> {
+    let metatable = lua.create_table()?;
+    metatable.raw_set(
+        "__tostring",
+        lua.create_function(|_, error: Table| Ok(error.raw_get::<Option<String>>("message")?.unwrap_or_default()))?,
+    )?;
+    metatable.raw_set("__metatable", "error")?;
+    metatable.set_readonly(true);
+    lua.set_named_registry_value(ERROR, metatable)
+}
+
+/// Returns the error value of a failure: a table with `code`, `message`, `hint`, `details`.
+pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("code", failure.code.name())?;
+    table.raw_set("message", failure.message.as_str())?;
+    table.raw_set("hint", failure.hint.as_deref())?;
+    table.raw_set("details", failure.details.clone())?;
+    table.set_metatable(Some(lua.named_registry_value(ERROR)?));
+    Ok(table)
+}
+
+/// Returns the failure that an error value stands for: one of the host's, or whatever the author raised.
+///
+/// `trace` is the traceback of where it was raised.
+pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
+    let mut failure = match value {
+        LuaValue::Table(table) => from_table(lua, table),
+        LuaValue::String(text) => Failure::new(Code::FlowError, clean(&text.to_string_lossy())),
+        LuaValue::Error(error) => from_error(error),
+        LuaValue::Nil => Failure::new(Code::FlowError, "the flow raised an error without a message"),
+        other => Failure::new(Code::FlowError, format!("the flow raised a {} as an error", other.type_name())),
+    };
+    failure.message.truncate(floor(&failure.message, 4000));
+    if failure.message.contains("not enough memory") {
+        failure = memory();
+    }
+    let frames = frames(trace);
+    let at = place(value, &mut failure, &frames);
+    if let Some(at) = at {
+        failure.details.push(format!("at {at}"));
+    }
+    let rest = frames.iter().filter(|frame| !failure.details.contains(&format!("at {frame}")));
+    let calls: Vec<String> = rest.take(FRAMES).map(|frame| format!("called from {frame}")).collect();
+    failure.details.extend(calls);
+    failure
+}
+
+/// Returns the failure of a VM that used up its memory.
+pub fn memory() -> Failure {
+    Failure::new(Code::FlowMemory, "the flow used up its memory")
+        .hint("keep less in tables and strings, or ask for more in the manifest: limits = { megabytes = … }")
+}
+
+/// Returns the failure of a flow that ran too long without an effect.
+pub fn time(seconds: f64) -> Failure {
+    Failure::new(Code::FlowLimit, format!("the flow ran for {seconds} s without an effect"))
+        .hint("look for an endless loop, or ask for more in the manifest: limits = { seconds = … }")
+}
+
+fn from_table(lua: &Lua, table: &Table) -> Failure {
+    let text = |name: &str| match table.raw_get::<LuaValue>(name) {
+        Ok(LuaValue::String(text)) => Some(clean(&text.to_string_lossy())),
+        _ => None,
+    };
+    let Some(message) = text("message") else {
+        let shown = convert::to_json(lua, &LuaValue::Table(table.clone()), "error").map(|value| value.to_string());
+        let shown = shown.unwrap_or_else(|_| "a table".to_owned());
+        return Failure::new(Code::FlowError, format!("the flow raised {}", crate::model::text::excerpt(&shown)));
+    };
+    let mut failure = Failure::new(text("code").and_then(|code| Code::parse(&code)).unwrap_or(Code::FlowError), message);
+    failure.hint = text("hint");
+    if let Ok(Some(details)) = table.raw_get::<Option<Vec<String>>>("details") {
+        failure.details = details.iter().map(|detail| clean(detail)).collect();
+    }
+    failure
+}
+
+/// Returns the failure of an error that mlua made: syntax, memory, or a callback's own.
+pub fn from_error(error: &mlua::Error) -> Failure {
+    match error {
+        mlua::Error::CallbackError { cause, .. } | mlua::Error::WithContext { cause, .. } => from_error(cause),
+        mlua::Error::ExternalError(source) => match source.downcast_ref::<Failure>() {
+            Some(failure) => failure.clone(),
+            None => Failure::new(Code::Internal, source.to_string()),
+        },
+        mlua::Error::MemoryError(_) => memory(),
+        mlua::Error::SyntaxError { message, .. } => Failure::new(Code::FlowInvalid, clean(message)),
+        mlua::Error::RuntimeError(message) => Failure::new(Code::FlowError, clean(message)),
+        other => Failure::new(Code::FlowError, clean(&other.to_string())),
+    }
+}
+
+/// Returns where the error was raised, and takes it out of the message where it stands in front of it.
+fn place(value: &LuaValue, failure: &mut Failure, frames: &[String]) -> Option<String> {
+    if let LuaValue::Table(table) = value
+        && let Ok(Some(at)) = table.raw_get::<Option<String>>("at")
+    {
+        return Some(at);
+    }
+    if let Some((at, rest)) = split_place(&failure.message) {
+        let (at, rest) = (at.to_owned(), rest.to_owned());
+        failure.message = rest;
+        return Some(at);
+    }
+    frames.first().map(|frame| frame.split(' ').next().unwrap_or(frame).to_owned())
+}
+
+/// Splits `flows/x.lua:12: message`.
+pub fn split_place(message: &str) -> Option<(&str, &str)> {
+    let (at, rest) = message.split_once(": ")?;
+    let (file, line) = at.rsplit_once(':')?;
+    (line.parse::<u32>().is_ok() && is_author(file)).then_some((at, rest))
+}
+
+/// Returns whether a chunk's name is that of an author's file.
+pub fn is_author(source: &str) -> bool {
+    let source = source.trim_start_matches('=');
+    source.ends_with(".lua") || source.ends_with(".luau")
+}
+
+/// Returns the author's frames of a traceback, each `file:line function`.
+fn frames(trace: &str) -> Vec<String> {
+    trace
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.split(':').next().is_some_and(is_author))
+        .map(|line| clean(line))
+        .collect()
+}
+
+fn floor(text: &str, limit: usize) -> usize {
+    (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

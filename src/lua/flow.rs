@@ -1,0 +1,220 @@
+//! A flow in its machine: loaded, its manifest read, ready to run.
+
+use std::rc::Rc;
+
+use mlua::{MultiValue, Table, Value as LuaValue};
+use serde_json::{Value, json};
+
+use crate::engine::gate::Gate;
+use crate::error::{Code, Failure, Result, nearest};
+use crate::lua::api::{Context, Functions, is_flow};
+use crate::lua::limits::Limits;
+use crate::lua::manifest::{Command, Manifest};
+use crate::lua::scheduler::{Ended, Interrupts, Scheduler};
+use crate::lua::vm::Vm;
+use crate::lua::{convert, fault, modules};
+use crate::pack::resolve::Located;
+use crate::pack::tree::join;
+use crate::schema::source;
+
+/// A flow that was loaded.
+pub struct Flow {
+    vm: Rc<Vm>,
+    context: Rc<Context>,
+    pub manifest: Manifest,
+    pub located: Located,
+}
+
+/// What a run gives to a flow.
+pub struct Start {
+    pub params: Value,
+    pub run: String,
+    pub lang: String,
+    pub workspace: String,
+}
+
+impl Flow {
+    /// Loads a flow. Its top level runs, within limits, and can do nothing but describe itself.
+    pub fn load(located: Located, context: Context, limits: Limits) -> Result<Flow> {
+        let vm = Rc::new(Vm::new(limits)?);
+        let context = Rc::new(context);
+        vm.lua.set_app_data(Rc::clone(&context));
+        modules::install(&vm, &located.tree).map_err(|error| fault::from_error(&error))?;
+        vm.close()?;
+        let text = located.tree.text(&located.path)?.ok_or_else(|| {
+            Failure::new(Code::FlowNotFound, format!("{} is not there any more", located.source()))
+        })?;
+        let chunk = vm.compile(&located.path, &text).map_err(|failure| snippet(&located, failure))?;
+        let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        let resumed = vm.slice(|| thread.resume::<MultiValue>((vm.bridge.load.clone(), chunk)))?;
+        let mut values = resumed.map_err(|error| fault::from_error(&error))?.into_iter();
+        let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+        let value = values.next().unwrap_or(LuaValue::Nil);
+        if !fine {
+            return Err(snippet(&located, raised(&vm, &value)));
+        }
+        let manifest = read_manifest(&vm, &located, &value).map_err(|failure| snippet(&located, failure))?;
+        if let Some(limits) = manifest.limits {
+            vm.limit(limits)?;
+        }
+        let collections = manifest.collections.iter();
+        *context.collections.borrow_mut() =
+            collections.map(|(name, declared)| (name.clone(), declared.collection.clone())).collect();
+        vm.lua.set_app_data(Functions(manifest.collections.clone()));
+        Ok(Flow { vm, context, manifest, located })
+    }
+
+    /// Returns the command of this name, or the flow's own `run`.
+    pub fn command(&self, name: Option<&str>) -> Result<&Command> {
+        let Some(name) = name else { return Ok(&self.manifest.main) };
+        self.manifest.commands.get(name).ok_or_else(|| {
+            let failure = Failure::new(Code::Usage, format!("{} has no command `{name}`", self.manifest.name));
+            match nearest(name, self.manifest.commands.keys().map(String::as_str)) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure,
+            }
+        })
+    }
+
+    /// Returns the collections that the manifest declares.
+    pub fn context(&self) -> &Rc<Context> {
+        &self.context
+    }
+
+    /// Runs a command of the flow to its end.
+    pub async fn run(
+        &self,
+        command: Option<&str>,
+        start: &Start,
+        gate: Rc<Gate>,
+        interrupts: &mut dyn Interrupts,
+    ) -> Result<Done> {
+        let run = self.command(command)?.run.clone();
+        let context = json!({
+            "params": start.params, "run": start.run, "lang": start.lang, "workspace": start.workspace,
+        });
+        let argument = self.argument(&context).map_err(|error| fault::from_error(&error))?;
+        match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
+            Ended::Returned(value) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
+                Ok(result) => Ok(Done::Returned(result)),
+                Err(failure) => Ok(Done::Failed(failure)),
+            },
+            Ended::Raised(failure) => Ok(Done::Failed(snippet(&self.located, failure))),
+            Ended::Parked(failure) => Ok(Done::Parked(failure)),
+            Ended::Stopped => Ok(Done::Stopped),
+        }
+    }
+
+    /// Returns the context table; params that were not given are nil, not null.
+    fn argument(&self, context: &Value) -> mlua::Result<LuaValue> {
+        let mut context = context.clone();
+        if let Some(params) = context["params"].as_object_mut() {
+            params.retain(|_, value| !value.is_null());
+        }
+        convert::to_lua(&self.vm.lua, &context)
+    }
+
+    /// Brings an older document up to the current version and returns it, or what the migration raised.
+    /// Pure: migrations are plain functions.
+    pub fn migrate(&self, collection: &str, mut document: Value, from: &str) -> Result<Value> {
+        let Some(declared) = self.manifest.collections.get(collection) else { return Ok(document) };
+        let order = declared.collection.version.as_ref().map(|version| version.migrates.clone()).unwrap_or_default();
+        for version in order.iter().skip_while(|version| version.as_str() != from) {
+            if let Some(migrate) = declared.migrations.get(version) {
+                document = self.pure(migrate, &document)?;
+            }
+        }
+        Ok(document)
+    }
+
+    /// Returns what the collection's rules say about a valid document.
+    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<(String, String)>> {
+        let rules = self.manifest.collections.get(collection).and_then(|declared| declared.rules.clone());
+        let Some(rules) = rules else { return Ok(Vec::new()) };
+        let faults = self.pure(&rules, document)?;
+        let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
+        Ok(faults
+            .as_array()
+            .map(|faults| faults.iter().map(|fault| (text(fault, "pointer"), text(fault, "message"))).collect())
+            .unwrap_or_default())
+    }
+
+    /// Runs a function that may do nothing but compute.
+    fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
+        let lua = &self.vm.lua;
+        let argument = convert::to_lua(lua, argument).map_err(|error| fault::from_error(&error))?;
+        let thread = lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        let resumed = self.vm.slice(|| thread.resume::<MultiValue>((function.clone(), argument)))?;
+        let mut values = resumed.map_err(|error| fault::from_error(&error))?.into_iter();
+        if thread.is_resumable() {
+            return Err(Failure::new(Code::FlowInvalid, "migrations and rules may only compute: no effect in them"));
+        }
+        let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+        let value = values.next().unwrap_or(LuaValue::Nil);
+        if fine { convert::to_json(lua, &value, "result") } else { Err(snippet(&self.located, raised(&self.vm, &value))) }
+    }
+}
+
+/// How a flow's run ended.
+pub enum Done {
+    Returned(Value),
+    Failed(Failure),
+    Parked(Failure),
+    Stopped,
+}
+
+fn raised(vm: &Vm, value: &LuaValue) -> Failure {
+    let (problem, trace) = match value {
+        LuaValue::Table(table) => (
+            table.raw_get("problem").unwrap_or(LuaValue::Nil),
+            table.raw_get::<Option<String>>("trace").ok().flatten().unwrap_or_default(),
+        ),
+        other => (other.clone(), String::new()),
+    };
+    let mut failure = fault::from_lua(&vm.lua, &problem, &trace);
+    if failure.code == Code::FlowError {
+        failure.code = Code::FlowInvalid;
+    }
+    failure
+}
+
+fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifest> {
+    let table: &Table = match value {
+        LuaValue::Table(table) if is_flow(&vm.lua, table) => table,
+        _ => {
+            return Err(Failure::new(Code::FlowInvalid, format!("{} does not return a flow", located.path))
+                .hint("end the file with `return nietz.flow { name = …, summary = …, run = function(ctx) … end }`"));
+        }
+    };
+    let mut manifest = Manifest::read(&vm.lua, table)?;
+    for (name, declared) in &mut manifest.collections {
+        let Some(relative) = &declared.schema_path else { continue };
+        let invalid = |why: String| Failure::new(Code::FlowInvalid, format!("collection `{name}`: {why}"));
+        let path = join(&located.path, relative)
+            .ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
+        let text = located.tree.text(&path)?.ok_or_else(|| invalid(format!("there is no file `{path}`")))?;
+        let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
+        declared.collection.schema = source::parse(&text, format, &located.tree.display(&path))?;
+    }
+    for declared in manifest.collections.values() {
+        crate::schema::Schema::compile(&declared.collection.schema)?;
+        crate::model::pattern::Pattern::of(&declared.collection)?;
+    }
+    Ok(manifest)
+}
+
+/// Shows the author's line under a failure that says where it was raised.
+fn snippet(located: &Located, mut failure: Failure) -> Failure {
+    let place = failure.details.iter().position(|detail| detail.starts_with("at "));
+    let Some(index) = place else { return failure };
+    let at = failure.details[index].trim_start_matches("at ").to_owned();
+    let Some((file, line)) = at.rsplit_once(':') else { return failure };
+    let (Ok(line), Ok(Some(text))) = (line.parse::<usize>(), located.tree.text(file)) else { return failure };
+    if let Some(source) = text.lines().nth(line.saturating_sub(1)) {
+        let source = crate::model::text::clean(source.trim_end());
+        let shown: String = source.chars().take(160).collect();
+        failure.details[index] = format!("at {}:{line}", located.tree.display(file));
+        failure.details.insert(index + 1, format!("{line:>5} | {shown}"));
+    }
+    failure
+}

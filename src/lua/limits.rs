@@ -1,0 +1,115 @@
+//! Time and memory of flow code.
+//!
+//! A watchdog thread raises a flag when a slice of Lua has run too long; the VM's interrupt looks at the flag,
+//! which costs a load, and raises an error. The flag stays up, so that `pcall` cannot swallow it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much of time and memory a flow may take between two effects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    pub seconds: f64,
+    pub megabytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { seconds: 2.0, megabytes: 64 }
+    }
+}
+
+/// The largest limits that a manifest may ask for.
+pub const MOST: Limits = Limits { seconds: 60.0, megabytes: 1024 };
+
+/// Watches how long Lua runs without an effect.
+pub struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    start: Instant,
+    /// Microseconds after `start` when the slice that runs now must be over; [`IDLE`] when none runs.
+    deadline: AtomicU64,
+    expired: AtomicBool,
+    sleeping: AtomicBool,
+    stop: AtomicBool,
+    wake: (Mutex<()>, Condvar),
+}
+
+const IDLE: u64 = u64::MAX;
+/// How often the clock is looked at while Lua runs.
+const TICK: Duration = Duration::from_millis(10);
+
+impl Watchdog {
+    pub fn start() -> Watchdog {
+        let shared = Arc::new(Shared {
+            start: Instant::now(),
+            deadline: AtomicU64::new(IDLE),
+            expired: AtomicBool::new(false),
+            sleeping: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            wake: (Mutex::new(()), Condvar::new()),
+        });
+        let watched = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || watched.watch()).ok();
+        Watchdog { shared, thread }
+    }
+
+    /// Returns the flag that the VM's interrupt looks at.
+    pub fn flag(&self) -> impl Fn() -> bool + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.expired.load(Ordering::Relaxed)
+    }
+
+    /// Begins a slice of Lua that may take `seconds`.
+    pub fn arm(&self, seconds: f64) {
+        let shared = &self.shared;
+        let limit = shared.micros().saturating_add(Duration::from_secs_f64(seconds).as_micros() as u64);
+        shared.deadline.store(limit, Ordering::SeqCst);
+        if shared.sleeping.load(Ordering::SeqCst) {
+            shared.wake.1.notify_one();
+        }
+    }
+
+    /// Ends the slice, and returns whether it took too long.
+    pub fn disarm(&self) -> bool {
+        self.shared.deadline.store(IDLE, Ordering::SeqCst);
+        self.shared.expired.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.wake.1.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn micros(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    fn watch(&self) {
+        let mut idle = 0_u32;
+        let mut guard = self.wake.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.stop.load(Ordering::SeqCst) {
+            let deadline = self.deadline.load(Ordering::SeqCst);
+            if deadline != IDLE && self.micros() >= deadline {
+                self.expired.store(true, Ordering::SeqCst);
+            }
+            idle = if deadline == IDLE { idle + 1 } else { 0 };
+            // After a while without Lua it sleeps until it is woken. A wake-up that is missed in between is
+            // made good by the long tick.
+            let tick = if idle > 5 { Duration::from_millis(500) } else { TICK };
+            self.sleeping.store(idle > 5, Ordering::SeqCst);
+            guard = self.wake.1.wait_timeout(guard, tick).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What a flow declares: read from the table that its file returns, every field checked.
+
+use std::collections::BTreeMap;
+
+use mlua::{Function, Lua, Table, Value as LuaValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{Code, Failure, Result, nearest};
+use crate::lua::convert;
+use crate::lua::limits::{Limits, MOST};
+use crate::model::collection::{Collection, Format, Version};
+use crate::model::effect::Permissions;
+use crate::model::param::Param;
+
+/// A flow's manifest.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    pub name: String,
+    pub summary: String,
+    pub permissions: Permissions,
+    pub limits: Option<Limits>,
+    pub collections: BTreeMap<String, Declared>,
+    /// What `nietz run FLOW` runs.
+    pub main: Command,
+    /// What `nietz run FLOW NAME` runs.
+    pub commands: BTreeMap<String, Command>,
+}
+
+/// Something that a flow can run.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub summary: String,
+    pub params: BTreeMap<String, Param>,
+    pub run: Function,
+}
+
+/// A collection with the functions that belong to it.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub collection: Collection,
+    /// The schema's path where it is given by one.
+    pub schema_path: Option<String>,
+    pub migrations: BTreeMap<String, Function>,
+    pub rules: Option<Function>,
+}
+
+/// Checks names of fields, and says what was meant.
+fn only(table: &Table, what: &str, known: &[&str]) -> Result<()> {
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        let (key, _) = pair.map_err(|error| crate::lua::fault::from_error(&error))?;
+        let name = match &key {
+            LuaValue::String(name) => name.to_string_lossy(),
+            other => return Err(invalid(format!("{what} has a key of type {}", other.type_name()))),
+        };
+        if !known.contains(&name.as_str()) {
+            let failure = invalid(format!("{what} has no field `{}`", crate::model::text::excerpt(&name)));
+            return Err(match nearest(&name, known.iter().copied()) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint(format!("known are {}", known.join(", "))),
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Manifest {
+    /// Reads the table that `nietz.flow` was given.
+    pub fn read(lua: &Lua, table: &Table) -> Result<Manifest> {
+        only(
+            table,
+            "nietz.flow",
+            &["name", "summary", "params", "permissions", "collections", "commands", "limits", "run"],
+        )?;
+        let name = text(table, "nietz.flow", "name")?;
+        let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if name.is_empty() || !kebab || name.starts_with('-') {
+            return Err(invalid(format!(
+                "nietz.flow: name `{}` is not kebab-case",
+                crate::model::text::excerpt(&name)
+            ))
+            .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
+        }
+        let permissions: Permissions = part(lua, table, "permissions")?.unwrap_or_default();
+        let mut collections = BTreeMap::new();
+        if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
+            for pair in declared.pairs::<String, Table>() {
+                let (name, table) = pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
+                collections.insert(name.clone(), read_collection(lua, &name, &table)?);
+            }
+        }
+        let mut commands = BTreeMap::new();
+        if let Some(declared) = maybe_table(table, "nietz.flow", "commands")? {
+            for pair in declared.pairs::<String, Table>() {
+                let (name, table) = pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
+                let what = format!("command `{name}`");
+                only(&table, &what, &["summary", "params", "run"])?;
+                commands.insert(name, read_command(lua, &table, &what)?);
+            }
+        }
+        let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
+        Ok(Manifest {
+            name,
+            summary: text(table, "nietz.flow", "summary")?,
+            permissions,
+            limits,
+            collections,
+            main: read_command(lua, table, "nietz.flow")?,
+            commands,
+        })
+    }
+}
+
+fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
+    let run = match table.raw_get::<LuaValue>("run") {
+        Ok(LuaValue::Function(run)) => run,
+        _ => return Err(invalid(format!("{what}: run must be a function"))),
+    };
+    let mut params = BTreeMap::new();
+    let value = convert::to_json(lua, &table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
+    if let Value::Object(declared) = value {
+        for (name, param) in declared {
+            let param: Param = serde_json::from_value(param)
+                .map_err(|error| invalid(format!("{what}: param `{name}`: {error}")))?;
+            param.check(&name).map_err(|why| invalid(format!("{what}: param `{name}`: {why}")))?;
+            params.insert(name, param);
+        }
+    }
+    Ok(Command { summary: text(table, what, "summary")?, params, run })
+}
+
+fn read_limits(table: &Table) -> Result<Limits> {
+    only(table, "limits", &["seconds", "megabytes"])?;
+    let mut limits = Limits::default();
+    if let Ok(Some(seconds)) = table.raw_get::<Option<f64>>("seconds") {
+        limits.seconds = seconds;
+    }
+    if let Ok(Some(megabytes)) = table.raw_get::<Option<u64>>("megabytes") {
+        limits.megabytes = megabytes;
+    }
+    if !(0.01..=MOST.seconds).contains(&limits.seconds) || !(1..=MOST.megabytes).contains(&limits.megabytes) {
+        return Err(invalid(format!(
+            "limits: seconds go up to {}, megabytes up to {}",
+            MOST.seconds, MOST.megabytes
+        )));
+    }
+    Ok(limits)
+}
+
+/// What stands in a collection's `version`, besides the migrations.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersionData {
+    field: String,
+    current: Value,
+    #[serde(default)]
+    read_newer: bool,
+}
+
+fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
+    let what = format!("collection `{name}`");
+    only(table, &what, &["path", "format", "schema", "keys", "version", "rules"])?;
+    let path = text(table, &what, "path")?;
+    let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
+        Some(format) => Format::parse(format).ok_or_else(|| {
+            invalid(format!("{what}: format must be yaml, json, jsonl or text, found `{format}`"))
+        })?,
+        None => Format::of_path(&path).ok_or_else(|| {
+            invalid(format!("{what}: the path's ending says no format")).hint("add `format = \"yaml\"` or the like")
+        })?,
+    };
+    let (schema, schema_path) = match table.raw_get::<LuaValue>("schema") {
+        Ok(LuaValue::String(path)) => (Value::Null, Some(path.to_string_lossy())),
+        Ok(LuaValue::Table(schema)) => (convert::to_json(lua, &LuaValue::Table(schema), "schema")?, None),
+        _ => return Err(invalid(format!("{what}: schema must be a table or the path of one"))),
+    };
+    let keys: BTreeMap<String, String> = part(lua, table, "keys")?.unwrap_or_default();
+    let mut migrations = BTreeMap::new();
+    let version = match maybe_table(table, &what, "version")? {
+        Some(declared) => {
+            let mut data = convert_without(lua, &declared, "migrations", &mut migrations)?;
+            let data: VersionData = serde_json::from_value(data.take())
+                .map_err(|error| invalid(format!("{what}: version: {error}")))?;
+            let mut migrates: Vec<String> = migrations.keys().cloned().collect();
+            migrates.sort_by_key(|version| version_parts(version));
+            Some(Version { field: data.field, current: data.current, migrates, read_newer: data.read_newer })
+        }
+        None => None,
+    };
+    let rules = match table.raw_get::<LuaValue>("rules") {
+        Ok(LuaValue::Function(rules)) => Some(rules),
+        Ok(LuaValue::Nil) => None,
+        _ => return Err(invalid(format!("{what}: rules must be a function"))),
+    };
+    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys };
+    Ok(Declared { collection, schema_path, migrations, rules })
+}
+
+/// Returns a version's numbers, for sorting: `1.10` comes after `1.9`.
+fn version_parts(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+/// Returns a table as JSON without one member, whose functions go to `functions`.
+fn convert_without(
+    lua: &Lua,
+    table: &Table,
+    without: &str,
+    functions: &mut BTreeMap<String, Function>,
+) -> Result<Value> {
+    let mut members = serde_json::Map::new();
+    for pair in table.pairs::<String, LuaValue>() {
+        let (name, value) = pair.map_err(|_| invalid("version must be a table of named fields".to_owned()))?;
+        if name != without {
+            let value = convert::to_json(lua, &value, &name)?;
+            members.insert(name, value);
+        } else if let LuaValue::Table(declared) = value {
+            for pair in declared.pairs::<String, Function>() {
+                let (version, function) =
+                    pair.map_err(|_| invalid("migrations must be `[\"1.0\"] = function(doc) … end`".to_owned()))?;
+                functions.insert(version, function);
+            }
+        }
+    }
+    Ok(Value::Object(members))
+}
+
+fn text(table: &Table, what: &str, name: &str) -> Result<String> {
+    match table.raw_get::<LuaValue>(name) {
+        Ok(LuaValue::String(text)) => Ok(text.to_string_lossy()),
+        Ok(LuaValue::Nil) => Err(invalid(format!("{what} needs a {name}"))),
+        _ => Err(invalid(format!("{what}: {name} must be a text"))),
+    }
+}
+
+fn maybe_table(table: &Table, what: &str, name: &str) -> Result<Option<Table>> {
+    match table.raw_get::<LuaValue>(name) {
+        Ok(LuaValue::Table(table)) => Ok(Some(table)),
+        Ok(LuaValue::Nil) => Ok(None),
+        _ => Err(invalid(format!("{what}: {name} must be a table"))),
+    }
+}
+
+fn part<T: serde::de::DeserializeOwned>(lua: &Lua, table: &Table, name: &str) -> Result<Option<T>> {
+    let value = convert::to_json(lua, &table.raw_get(name).unwrap_or(LuaValue::Nil), name)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    serde_json::from_value(value).map(Some).map_err(|error| invalid(format!("nietz.flow: {name}: {error}")))
+}
+
+fn invalid(message: String) -> Failure {
+    Failure::new(Code::FlowInvalid, message)
+}

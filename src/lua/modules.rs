@@ -1,0 +1,121 @@
+//! What `require` reaches: the host's modules and the pack's own files, and nothing else.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Value as LuaValue};
+
+use crate::error::{Code, Failure, Result, nearest};
+use crate::lua::vm::Vm;
+use crate::lua::{api, fault};
+use crate::model::text::excerpt;
+use crate::pack::tree::{Tree, join};
+
+/// A module that was asked for.
+enum Module {
+    /// Its top level runs now: asking again is a cycle.
+    Loading,
+    Loaded(LuaValue),
+}
+
+struct Modules {
+    tree: Tree,
+    host: HashMap<String, LuaValue>,
+    files: RefCell<HashMap<String, Module>>,
+}
+
+/// Puts `require` and `print` into the machine's globals, with all modules of the host.
+pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
+    let mut host = HashMap::new();
+    for (name, make, _) in api::ALL {
+        let key = if *name == "nietz" { "@nietz".to_owned() } else { format!("@nietz/{name}") };
+        host.insert(key, LuaValue::Table(make(vm)?));
+    }
+    let modules = Rc::new(Modules { tree: tree.clone(), host, files: RefCell::default() });
+    let weak = Rc::downgrade(vm);
+    let finder = Rc::clone(&modules);
+    let find = vm.lua.create_function(move |lua, (from, path): (String, LuaValue)| {
+        let found = match weak.upgrade() {
+            Some(vm) => finder.find(&vm, &from, &path),
+            None => Err(Failure::new(Code::Internal, "the machine is gone")),
+        };
+        answer(lua, found)
+    })?;
+    let keep = vm.lua.create_function(move |lua, (name, value): (String, LuaValue)| {
+        answer(lua, modules.keep(&name, value).map(|value| MultiValue::from_iter([value])))
+    })?;
+    let require: Function = vm.bridge.require.call((find, keep))?;
+    vm.lua.globals().raw_set("require", require)
+}
+
+/// Returns what the bridge expects of a host function: true and the results, or false and an error value.
+pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue> {
+    match result {
+        Ok(mut values) => {
+            values.push_front(LuaValue::Boolean(true));
+            Ok(values)
+        }
+        Err(failure) => (false, fault::to_lua(lua, &failure)?).into_lua_multi(lua),
+    }
+}
+
+impl Modules {
+    fn find(&self, vm: &Vm, from: &str, path: &LuaValue) -> Result<MultiValue> {
+        let path = match path {
+            LuaValue::String(path) => path.to_string_lossy(),
+            other => {
+                return Err(not_found(&format!("require expects a text, not a {}", other.type_name())));
+            }
+        };
+        if path.starts_with('@') {
+            let Some(module) = self.host.get(path.as_str()) else {
+                let failure = not_found(&format!("there is no module `{}`", excerpt(&path)));
+                return Err(match nearest(&path, self.host.keys().map(String::as_str)) {
+                    Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                    None => failure.hint("the host's modules begin with `@nietz/`"),
+                });
+            };
+            return Ok(MultiValue::from_iter([module.clone()]));
+        }
+        let plain = join(from, &path).ok_or_else(|| {
+            not_found(&format!("`{}` is not a module of this pack", excerpt(&path)))
+                .hint("require a file of the pack by a path such as `./rooms/score`, or a host module such as `@nietz/llm`")
+        })?;
+        for name in [plain.clone(), format!("{plain}.lua"), format!("{plain}.luau")] {
+            if !fault::is_author(&name) {
+                continue;
+            }
+            if let Some(module) = self.files.borrow().get(&name) {
+                return match module {
+                    Module::Loaded(value) => Ok(MultiValue::from_iter([value.clone()])),
+                    Module::Loading => Err(not_found(&format!("`{name}` requires itself, by way of other files"))
+                        .hint("move what both need into a third file")),
+                };
+            }
+            if let Some(text) = self.tree.text(&name)? {
+                let chunk = vm.compile(&name, &text)?;
+                self.files.borrow_mut().insert(name.clone(), Module::Loading);
+                let name = vm.lua.create_string(&name).map_err(|error| fault::from_error(&error))?;
+                return Ok(MultiValue::from_iter([LuaValue::Nil, LuaValue::Function(chunk), LuaValue::String(name)]));
+            }
+        }
+        Err(not_found(&format!("there is no file `{plain}.lua` in this pack")))
+    }
+
+    fn keep(&self, name: &str, value: LuaValue) -> Result<LuaValue> {
+        if value.is_nil() {
+            return Err(not_found(&format!("`{name}` returns nothing")).hint("end it with `return` and its table"));
+        }
+        if let LuaValue::Table(table) = &value {
+            // What one file gives to others is not changed by them.
+            table.set_readonly(true);
+        }
+        self.files.borrow_mut().insert(name.to_owned(), Module::Loaded(value.clone()));
+        Ok(value)
+    }
+}
+
+fn not_found(message: &str) -> Failure {
+    Failure::new(Code::ModuleNotFound, message)
+}

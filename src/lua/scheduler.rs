@@ -1,0 +1,447 @@
+//! Drives a flow and its branches: resumes each until it asks for something, takes that to the gate, and
+//! gives back what comes of it.
+//!
+//! Everything that a run did is given back in the order in which it was given the first time: recorded
+//! outcomes by their line in the journal, and only when all branches wait. So branches that share a table
+//! see the same interleaving again.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
+
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use mlua::{Function, MultiValue, Table, Thread, Value as LuaValue};
+use serde_json::Value;
+
+use crate::engine::gate::{Admitted, Gate, Live};
+use crate::error::{Code, Failure, Result};
+use crate::journal::key::Key;
+use crate::lua::fault;
+use crate::lua::vm::{Vm, Yielded};
+use crate::model::effect::Effect;
+
+/// What a function of the API yields.
+pub enum Request {
+    /// An effect, and how its outcome becomes Lua values.
+    Effect(Box<Effect>, Finish),
+    /// Branches by name; with `settle`, failures are results too.
+    All { branches: Vec<(String, Function)>, settle: bool },
+    /// A named scope, with a time limit in seconds or without.
+    Scope { name: String, run: Function, limit: Option<f64> },
+}
+
+/// Makes the Lua value of an outcome.
+pub type Finish = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
+
+/// How a flow ended.
+pub enum Ended {
+    Returned(LuaValue),
+    Raised(Failure),
+    /// Something that only the user or time can give is missing; nothing else is left to do.
+    Parked(Failure),
+    /// The user asked twice: everything was dropped where it stood.
+    Stopped,
+}
+
+/// Asks of the user to end the run, from Ctrl-C.
+pub trait Interrupts {
+    /// Resolves with each ask.
+    fn next(&mut self) -> LocalBoxFuture<'_, ()>;
+}
+
+type Id = usize;
+
+struct Task {
+    thread: Thread,
+    scope: String,
+    role: Role,
+    finish: Finish,
+}
+
+/// Who waits for a task's result.
+enum Role {
+    Root,
+    Branch { of: Id, name: String },
+    Scoped { of: Id },
+}
+
+/// What a task is resumed with.
+enum Answer {
+    Begin(Function, LuaValue),
+    Value(LuaValue),
+    Error(LuaValue),
+}
+
+/// A live effect that a task waits for.
+struct Waiting {
+    id: Id,
+    cancel: Option<tokio::sync::oneshot::Sender<Failure>>,
+}
+
+/// A time limit of a scope: live effects in it are over when it is.
+struct Limit {
+    scope: String,
+    until: tokio::time::Instant,
+}
+
+/// A parent that waits for its branches.
+struct Gathering {
+    left: usize,
+    settle: bool,
+    results: BTreeMap<String, std::result::Result<LuaValue, LuaValue>>,
+}
+
+/// Runs one function of a flow to its end.
+pub struct Scheduler<'a> {
+    vm: &'a Vm,
+    gate: Rc<Gate>,
+    tasks: HashMap<Id, Task>,
+    next_id: Id,
+    ready: VecDeque<(Id, Answer)>,
+    recorded: BTreeMap<u64, (Id, Result<Value>)>,
+    live: FuturesUnordered<LocalBoxFuture<'static, (Key, Result<Value>)>>,
+    /// Who waits for which live effect; one that is not here any more was cancelled.
+    waiting: HashMap<Key, Waiting>,
+    limits: Vec<Limit>,
+    gatherings: HashMap<Id, Gathering>,
+    parked: Option<Failure>,
+    interrupted: bool,
+}
+
+impl<'a> Scheduler<'a> {
+    pub fn new(vm: &'a Vm, gate: Rc<Gate>) -> Scheduler<'a> {
+        Scheduler {
+            vm,
+            gate,
+            tasks: HashMap::new(),
+            next_id: 0,
+            ready: VecDeque::new(),
+            recorded: BTreeMap::new(),
+            live: FuturesUnordered::new(),
+            waiting: HashMap::new(),
+            limits: Vec::new(),
+            gatherings: HashMap::new(),
+            parked: None,
+            interrupted: false,
+        }
+    }
+
+    /// Runs `run(argument)`. An `Err` means that the host itself cannot go on: a full disk, a flow that used
+    /// up its time.
+    pub async fn run(mut self, run: Function, argument: LuaValue, interrupts: &mut dyn Interrupts) -> Result<Ended> {
+        let root = self.spawn(run, "/".to_owned(), Role::Root, argument)?;
+        debug_assert_eq!(root, 0);
+        loop {
+            if let Some((id, answer)) = self.ready.pop_front() {
+                if let Some(ended) = self.step(id, answer)? {
+                    return Ok(ended);
+                }
+            } else if let Some((_, (id, outcome))) = self.recorded.pop_first() {
+                self.deliver(id, outcome)?;
+            } else if self.live.is_empty() {
+                let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
+                return Ok(Ended::Parked(self.parked.take().unwrap_or_else(nobody)));
+            } else if self.wait(interrupts).await? {
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    fn spawn(&mut self, run: Function, scope: String, role: Role, argument: LuaValue) -> Result<Id> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let thread = self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        self.tasks.insert(id, Task { thread, scope, role, finish: nothing });
+        self.ready.push_back((id, Answer::Begin(run, argument)));
+        Ok(id)
+    }
+
+    /// Resumes a task until it asks for something or ends.
+    fn step(&mut self, id: Id, answer: Answer) -> Result<Option<Ended>> {
+        let Some(task) = self.tasks.get_mut(&id) else { return Ok(None) };
+        task.finish = nothing;
+        let thread = task.thread.clone();
+        let arguments: [LuaValue; 2] = match answer {
+            Answer::Begin(run, argument) => [LuaValue::Function(run), argument],
+            Answer::Value(value) => [LuaValue::Boolean(true), value],
+            Answer::Error(error) => [LuaValue::Boolean(false), error],
+        };
+        let arguments: MultiValue = arguments.into_iter().collect();
+        let result = self.vm.slice(|| thread.resume::<MultiValue>(arguments))?;
+        match result {
+            Ok(values) if thread.is_resumable() => self.asked(id, values.into_iter().next()).map(|()| None),
+            Ok(values) => {
+                let mut values = values.into_iter();
+                let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+                let value = values.next().unwrap_or(LuaValue::Nil);
+                self.finished(id, if fine { Ok(value) } else { Err(value) })
+            }
+            Err(error) => {
+                let failure = fault::from_error(&error);
+                let value = fault::to_lua(&self.vm.lua, &failure).map_err(|error| fault::from_error(&error))?;
+                self.finished(id, Err(LuaValue::Table(value)))
+            }
+        }
+    }
+
+    /// Takes what a task yielded to whoever can answer it.
+    fn asked(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<()> {
+        let request = match &yielded {
+            Some(LuaValue::UserData(data)) => data.borrow::<Yielded>().ok().and_then(|yielded| yielded.0.take()),
+            _ => None,
+        };
+        match request {
+            None => {
+                let stray = Failure::new(Code::FlowError, "coroutine.yield was called outside of a coroutine");
+                self.answer(id, Err(stray))
+            }
+            Some(Request::Effect(effect, finish)) => {
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.finish = finish;
+                }
+                self.admit(id, *effect)
+            }
+            Some(Request::All { branches, settle }) => self.branch(id, branches, settle),
+            Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit),
+        }
+    }
+
+    fn admit(&mut self, id: Id, effect: Effect) -> Result<()> {
+        let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
+        match self.gate.admit(&scope, effect)? {
+            Admitted::Now(outcome) => self.deliver(id, outcome),
+            Admitted::Recorded(line, outcome) => {
+                self.recorded.insert(line, (id, outcome));
+                Ok(())
+            }
+            Admitted::Live(live) => {
+                self.start(id, live);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, id: Id, Live { key, future }: Live) {
+        let (cancel, cancelled) = tokio::sync::oneshot::channel();
+        self.waiting.insert(key, Waiting { id, cancel: Some(cancel) });
+        self.live.push(
+            async move {
+                tokio::select! {
+                    biased;
+                    Ok(failure) = cancelled => (key, Err(failure)),
+                    outcome = future => (key, outcome),
+                }
+            }
+            .boxed_local(),
+        );
+    }
+
+    /// Waits for live effects, writes the outcomes of all that are over, syncs once, and delivers them.
+    /// Returns whether the user asked a second time to stop.
+    async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<bool> {
+        let limit = self.limits.iter().map(|limit| limit.until).min();
+        let first = tokio::select! {
+            biased;
+            () = interrupts.next() => return Ok(self.interrupt()),
+            Some(over) = self.live.next() => over,
+            () = tokio::time::sleep_until(limit.unwrap_or_else(tokio::time::Instant::now)), if limit.is_some() => {
+                self.time_out();
+                return Ok(false);
+            }
+        };
+        let mut over = vec![first];
+        while let Some(Some(more)) = self.live.next().now_or_never() {
+            over.push(more);
+        }
+        let mut outcomes = Vec::with_capacity(over.len());
+        for (key, outcome) in over {
+            let Some(Waiting { id, .. }) = self.waiting.remove(&key) else { continue };
+            match outcome {
+                // Nobody can answer now: no outcome is written, so that a resumed run asks again.
+                Err(failure) if parks(failure.code) => self.parked = Some(failure),
+                Err(failure) if failure.code == Code::Interrupted && !self.interrupted => {
+                    // Ctrl-C reached a question first. It counts for every branch.
+                    outcomes.push((id, self.gate.end(key, Err(failure))?));
+                    self.interrupt();
+                }
+                outcome => outcomes.push((id, self.gate.end(key, outcome)?)),
+            }
+        }
+        self.gate.sync()?;
+        for (id, outcome) in outcomes {
+            self.deliver(id, outcome)?;
+        }
+        Ok(false)
+    }
+
+    /// Gives `interrupted` to all that waits. Returns whether it was asked for before.
+    fn interrupt(&mut self) -> bool {
+        let again = std::mem::replace(&mut self.interrupted, true);
+        self.cancel("/", &Failure::new(Code::Interrupted, "interrupted"));
+        again
+    }
+
+    /// Gives `timed-out` to all that waits in a scope whose time is over.
+    fn time_out(&mut self) {
+        let now = tokio::time::Instant::now();
+        let over: Vec<String> =
+            self.limits.iter().filter(|limit| limit.until <= now).map(|limit| limit.scope.clone()).collect();
+        for scope in over {
+            self.cancel(&scope, &Failure::new(Code::TimedOut, "the time limit of this branch is over"));
+        }
+    }
+
+    /// Drops the live effects in a scope; each comes back with the failure.
+    fn cancel(&mut self, scope: &str, failure: &Failure) {
+        for waiting in self.waiting.values_mut() {
+            let inside = self.tasks.get(&waiting.id).is_some_and(|task| is_inside(&task.scope, scope));
+            if inside && let Some(cancel) = waiting.cancel.take() {
+                // A receiver that is gone has its outcome already.
+                let _ = cancel.send(failure.clone());
+            }
+        }
+    }
+
+    /// Gives an outcome to the task that waits for it.
+    fn deliver(&mut self, id: Id, outcome: Result<Value>) -> Result<()> {
+        let finish = self.tasks.get(&id).map_or(nothing as Finish, |task| task.finish);
+        let answer = outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| fault::from_error(&error)));
+        self.answer(id, answer)
+    }
+
+    fn answer(&mut self, id: Id, answer: Result<LuaValue>) -> Result<()> {
+        let answer = match answer {
+            Ok(value) => Answer::Value(value),
+            Err(failure) => match fault::to_lua(&self.vm.lua, &failure) {
+                Ok(table) => Answer::Error(LuaValue::Table(table)),
+                Err(error) => return Err(fault::from_error(&error)),
+            },
+        };
+        self.ready.push_back((id, answer));
+        Ok(())
+    }
+
+    fn branch(&mut self, id: Id, branches: Vec<(String, Function)>, settle: bool) -> Result<()> {
+        let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
+        self.gatherings.insert(id, Gathering { left: branches.len(), settle, results: BTreeMap::new() });
+        if branches.is_empty() {
+            return self.gathered(id);
+        }
+        for (name, run) in branches {
+            let scope = self.gate.scope(&parent, &name);
+            self.spawn(run, scope, Role::Branch { of: id, name }, LuaValue::Nil)?;
+        }
+        Ok(())
+    }
+
+    fn scope(&mut self, id: Id, name: &str, run: Function, limit: Option<f64>) -> Result<()> {
+        let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
+        let scope = self.gate.scope(&parent, name);
+        self.spawn(run, scope.clone(), Role::Scoped { of: id }, LuaValue::Nil)?;
+        if let Some(seconds) = limit {
+            let until = tokio::time::Instant::now() + std::time::Duration::from_secs_f64(seconds);
+            self.limits.push(Limit { scope, until });
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self, id: Id, result: std::result::Result<LuaValue, LuaValue>) -> Result<Option<Ended>> {
+        let Some(task) = self.tasks.remove(&id) else { return Ok(None) };
+        match task.role {
+            Role::Root => Ok(Some(match result {
+                Ok(value) => Ended::Returned(value),
+                Err(raised) => {
+                    let failure = self.failure(&raised);
+                    Ended::Raised(failure)
+                }
+            })),
+            Role::Scoped { of } => {
+                self.limits.retain(|limit| limit.scope != task.scope);
+                self.ready.push_back((of, plain(result)));
+                Ok(None)
+            }
+            Role::Branch { of, name } => {
+                if let Some(gathering) = self.gatherings.get_mut(&of) {
+                    gathering.left -= 1;
+                    gathering.results.insert(name, result.map_err(|raised| unwrap_problem(&raised)));
+                    if gathering.left == 0 {
+                        self.gathered(of)?;
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// All branches of a task are over: gives it their results, or the first error by name.
+    fn gathered(&mut self, id: Id) -> Result<()> {
+        let Some(gathering) = self.gatherings.remove(&id) else { return Ok(()) };
+        let lua = &self.vm.lua;
+        let build = || -> mlua::Result<std::result::Result<LuaValue, LuaValue>> {
+            let table = lua.create_table()?;
+            for (name, result) in &gathering.results {
+                match result {
+                    Ok(value) if gathering.settle => {
+                        let settled: Table = lua.create_table()?;
+                        settled.raw_set("ok", true)?;
+                        settled.raw_set("value", value.clone())?;
+                        table.raw_set(name.as_str(), settled)?;
+                    }
+                    Err(error) if gathering.settle => {
+                        let settled: Table = lua.create_table()?;
+                        settled.raw_set("ok", false)?;
+                        settled.raw_set("error", error.clone())?;
+                        table.raw_set(name.as_str(), settled)?;
+                    }
+                    Ok(value) => table.raw_set(name.as_str(), value.clone())?,
+                    Err(error) => return Ok(Err(error.clone())),
+                }
+            }
+            Ok(Ok(LuaValue::Table(table)))
+        };
+        let answer = build().map_err(|error| fault::from_error(&error))?;
+        self.ready.push_back((id, plain(answer)));
+        Ok(())
+    }
+
+    /// Returns the failure of what `guard` caught: the problem with its trace.
+    fn failure(&self, raised: &LuaValue) -> Failure {
+        let trace = match raised {
+            LuaValue::Table(table) => table.raw_get::<Option<String>>("trace").ok().flatten().unwrap_or_default(),
+            _ => String::new(),
+        };
+        fault::from_lua(&self.vm.lua, &unwrap_problem(raised), &trace)
+    }
+}
+
+/// Returns what was raised, without the trace that `guard` put beside it.
+fn unwrap_problem(raised: &LuaValue) -> LuaValue {
+    match raised {
+        LuaValue::Table(table) if table.contains_key("trace").unwrap_or(false) && table.metatable().is_none() => {
+            table.raw_get("problem").unwrap_or(LuaValue::Nil)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Returns the answer that a parent gets of a child's result.
+fn plain(result: std::result::Result<LuaValue, LuaValue>) -> Answer {
+    match result {
+        Ok(value) => Answer::Value(value),
+        Err(raised) => Answer::Error(unwrap_problem(&raised)),
+    }
+}
+
+fn is_inside(scope: &str, outer: &str) -> bool {
+    outer == "/" || scope.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns whether a run waits with this failure rather than fails.
+fn parks(code: Code) -> bool {
+    matches!(code, Code::AnswerMissing | Code::BudgetUsedUp)
+}
+
+/// For requests without a result.
+pub fn nothing(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
+    Ok(LuaValue::Nil)
+}

@@ -1,0 +1,207 @@
+//! Makes the machine: Luau in its sandbox, with the holes of the stock library closed.
+
+use std::rc::Rc;
+
+use mlua::{ChunkMode, Compiler, Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
+
+use crate::error::{Code, Failure, Result};
+use crate::lua::limits::{Limits, Watchdog};
+use crate::lua::{convert, fault};
+
+/// A sandboxed machine with its watchdog.
+pub struct Vm {
+    pub lua: Lua,
+    pub bridge: Rc<Bridge>,
+    pub watchdog: Watchdog,
+    pub limits: std::cell::Cell<Limits>,
+}
+
+/// The functions of `bridge.luau` that the host builds modules with.
+pub struct Bridge {
+    pub effect: Function,
+    pub pure: Function,
+    pub located: Function,
+    pub require: Function,
+    pub load: Function,
+    pub raise: Function,
+    pub guard: Function,
+}
+
+/// What a request is when it is yielded; flows can neither make nor look into one.
+pub struct Yielded(pub std::cell::RefCell<Option<crate::lua::scheduler::Request>>);
+
+impl mlua::UserData for Yielded {}
+
+impl Vm {
+    /// Makes a machine. Its globals become read-only with [`Vm::close`], after the modules are in.
+    pub fn new(limits: Limits) -> Result<Vm> {
+        build(limits).map_err(|error| fault::from_error(&error))
+    }
+
+    /// Closes the sandbox: nothing global can be changed from here on.
+    pub fn close(&self) -> Result<()> {
+        self.lua.sandbox(true).map_err(|error| fault::from_error(&error))
+    }
+
+    /// Compiles an author's file, as text only: bytecode could do anything.
+    pub fn compile(&self, name: &str, source: &str) -> Result<Function> {
+        self.lua
+            .load(source)
+            .set_name(format!("={name}"))
+            .set_mode(ChunkMode::Text)
+            .into_function()
+            .map_err(|error| syntax(&error))
+    }
+
+    /// Runs a slice of Lua under the watchdog.
+    pub fn slice<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
+        self.watchdog.arm(self.limits.get().seconds);
+        let result = run();
+        if self.watchdog.disarm() {
+            return Err(fault::time(self.limits.get().seconds));
+        }
+        Ok(result)
+    }
+
+    /// Sets what the manifest asked for.
+    pub fn limit(&self, limits: Limits) -> Result<()> {
+        self.limits.set(limits);
+        self.lua
+            .set_memory_limit(bytes(limits))
+            .map(|_| ())
+            .map_err(|error| fault::from_error(&error))
+    }
+}
+
+fn bytes(limits: Limits) -> usize {
+    usize::try_from(limits.megabytes).unwrap_or(64) * 1024 * 1024
+}
+
+/// Returns the failure of a file that is not Luau: message, file and line.
+fn syntax(error: &mlua::Error) -> Failure {
+    let failure = fault::from_error(error);
+    match fault::split_place(&failure.message) {
+        Some((at, message)) => Failure::new(Code::FlowInvalid, message.to_owned()).because(format!("at {at}")),
+        None => Failure::new(Code::FlowInvalid, failure.message),
+    }
+}
+
+fn build(limits: Limits) -> mlua::Result<Vm> {
+    let libs = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::BUFFER | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS | StdLib::DEBUG;
+    let lua = Lua::new_with(libs, LuaOptions::new().catch_rust_panics(false))?;
+    lua.set_compiler(Compiler::new().set_optimization_level(1).set_debug_level(1));
+    lua.set_memory_limit(bytes(limits))?;
+    let watchdog = Watchdog::start();
+    let expired = watchdog.flag();
+    lua.set_interrupt(move |_| {
+        if expired() { Err(mlua::Error::runtime("out of time")) } else { Ok(VmState::Continue) }
+    });
+    convert::prepare(&lua)?;
+    fault::prepare(&lua)?;
+    let bridge = Rc::new(harden(&lua)?);
+    Ok(Vm { lua, bridge, watchdog, limits: std::cell::Cell::new(limits) })
+}
+
+/// Takes away what flows must not have, and replaces what can run away.
+fn harden(lua: &Lua) -> mlua::Result<Bridge> {
+    let globals = lua.globals();
+    let host = lua.create_table()?;
+    host.raw_set(
+        "is_request",
+        lua.create_function(|_, value: LuaValue| {
+            Ok(matches!(&value, LuaValue::UserData(data) if data.is::<Yielded>()))
+        })?,
+    )?;
+    host.raw_set("too_early", lua.create_function(|lua, ()| fault::to_lua(lua, &too_early()))?)?;
+    host.raw_set("place", lua.create_function(|_, source: mlua::LuaString| Ok(fault::is_author(&source.to_string_lossy())))?)?;
+    let bridge: Table = lua
+        .load(include_str!("bridge.luau"))
+        .set_name(fault::HOST_CHUNK)
+        .set_mode(ChunkMode::Text)
+        .call(host)?;
+
+    for gone in ["loadstring", "getfenv", "setfenv", "newproxy", "collectgarbage", "gcinfo", "require", "print", "dofile", "loadfile", "load"] {
+        globals.raw_set(gone, LuaValue::Nil)?;
+    }
+    globals.raw_set("coroutine", bridge.raw_get::<Table>("coroutine")?)?;
+    let table: Table = globals.raw_get("table")?;
+    table.raw_set("sort", bridge.raw_get::<Function>("sort")?)?;
+    table.raw_set("move", bridge.raw_get::<Function>("move")?)?;
+    for gone in ["foreach", "foreachi", "getn"] {
+        table.raw_set(gone, LuaValue::Nil)?;
+    }
+    let string: Table = globals.raw_get("string")?;
+    string.raw_set("split", lua.create_function(split)?)?;
+    string.raw_set("find", guard_find(lua, &string.raw_get("find")?)?)?;
+    let debug = lua.create_table()?;
+    let stock: Table = globals.raw_get("debug")?;
+    debug.raw_set("traceback", stock.raw_get::<Function>("traceback")?)?;
+    globals.raw_set("debug", debug)?;
+    globals.raw_set("_G", LuaValue::Nil)?;
+    Ok(Bridge {
+        effect: bridge.raw_get("effect")?,
+        pure: bridge.raw_get("pure")?,
+        located: bridge.raw_get("located")?,
+        require: bridge.raw_get("require")?,
+        load: bridge.raw_get("load")?,
+        raise: bridge.raw_get("raise")?,
+        guard: bridge.raw_get("guard")?,
+    })
+}
+
+/// Returns the failure of an effect at the top level of a file.
+fn too_early() -> Failure {
+    Failure::new(Code::FlowInvalid, "nothing may happen while a file is loaded: no model call, question or document")
+        .hint("move this call into the flow's `run` function")
+}
+
+/// `string.split` in linear time: the stock one is quadratic.
+fn split(lua: &Lua, (text, separator): (mlua::LuaString, Option<mlua::LuaString>)) -> mlua::Result<Table> {
+    let bytes = text.as_bytes();
+    let separator = separator.as_ref().map_or_else(|| b",".to_vec(), |separator| separator.as_bytes().to_vec());
+    let out = lua.create_table()?;
+    if separator.is_empty() {
+        for byte in bytes.iter() {
+            out.raw_push(lua.create_string([*byte])?)?;
+        }
+        return Ok(out);
+    }
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(&bytes, &separator) {
+        out.raw_push(lua.create_string(&bytes[from..at])?)?;
+        from = at + separator.len();
+    }
+    out.raw_push(lua.create_string(&bytes[from..])?)?;
+    Ok(out)
+}
+
+/// `string.find` with `plain` in linear time: the stock one is quadratic.
+fn guard_find(lua: &Lua, stock: &Function) -> mlua::Result<Function> {
+    let plain = lua.create_function(
+        |_, (text, wanted, start): (mlua::LuaString, mlua::LuaString, Option<f64>)| -> mlua::Result<(Option<usize>, Option<usize>)> {
+            let bytes = text.as_bytes();
+            let length = bytes.len();
+            let start = start.unwrap_or(1.0);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let from = if start < 0.0 { (length as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
+            if from > length {
+                return Ok((None, None));
+            }
+            let wanted = wanted.as_bytes();
+            let found = memchr::memmem::find(&bytes[from..], &wanted);
+            Ok((found.map(|at| from + at + 1), found.map(|at| from + at + wanted.len())))
+        },
+    )?;
+    lua.load(
+        "local stock, plain = ...
+        return function(text, wanted, start, is_plain)
+            if is_plain then
+                return plain(text, wanted, start)
+            end
+            return stock(text, wanted, start)
+        end",
+    )
+    .set_name(fault::HOST_CHUNK)
+    .set_mode(ChunkMode::Text)
+    .call((stock, plain))
+}

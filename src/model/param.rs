@@ -1,0 +1,114 @@
+//! The parameters of flows and commands.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One parameter, as a manifest declares it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Param {
+    #[serde(rename = "type")]
+    pub kind: ParamKind,
+    #[serde(default)]
+    pub help: String,
+    #[serde(default)]
+    pub positional: bool,
+    #[serde(default)]
+    pub order: Option<f64>,
+    #[serde(default)]
+    pub many: bool,
+    #[serde(default)]
+    pub default: Option<Value>,
+    #[serde(default)]
+    pub choices: Vec<String>,
+    #[serde(default)]
+    pub min: Option<f64>,
+    #[serde(default)]
+    pub max: Option<f64>,
+    #[serde(default)]
+    pub short: Option<char>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParamKind {
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+impl Param {
+    /// Says what is wrong with a declaration, if anything is.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        let fine = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
+        if name.is_empty() || !fine {
+            return Err("names are lower-case letters, digits and `_`".to_owned());
+        }
+        if self.positional && self.kind == ParamKind::Boolean {
+            return Err("a boolean cannot be positional".to_owned());
+        }
+        match &self.default {
+            Some(default) if !self.many => self.accepts(default),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the value of a text from the command line, or why it is none.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        let value = match self.kind {
+            ParamKind::String => Value::from(text),
+            ParamKind::Integer => text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?,
+            ParamKind::Number => text
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())
+                .map(Value::from)
+                .ok_or_else(|| "is not a number".to_owned())?,
+            ParamKind::Boolean => match text {
+                "true" | "yes" | "on" => Value::from(true),
+                "false" | "no" | "off" => Value::from(false),
+                _ => return Err("is not true or false".to_owned()),
+            },
+        };
+        self.accepts(&value).map(|()| value)
+    }
+
+    fn accepts(&self, value: &Value) -> Result<(), String> {
+        let right = match self.kind {
+            ParamKind::String => value.is_string(),
+            ParamKind::Integer => value.is_i64() || value.is_u64(),
+            ParamKind::Number => value.is_number(),
+            ParamKind::Boolean => value.is_boolean(),
+        };
+        if !right {
+            return Err(format!("must be of type {}", self.kind.name()));
+        }
+        if let Some(text) = value.as_str()
+            && !self.choices.is_empty()
+            && !self.choices.iter().any(|choice| choice == text)
+        {
+            return Err(format!("must be one of {}", self.choices.join(", ")));
+        }
+        if let Some(number) = value.as_f64() {
+            if self.min.is_some_and(|min| number < min) {
+                return Err(format!("must be at least {}", self.min.unwrap_or_default()));
+            }
+            if self.max.is_some_and(|max| number > max) {
+                return Err(format!("must be at most {}", self.max.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ParamKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            ParamKind::String => "string",
+            ParamKind::Integer => "integer",
+            ParamKind::Number => "number",
+            ParamKind::Boolean => "boolean",
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Personas: Markdown files with front matter (who) and a prompt body (how it speaks).
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::{Code, Failure, Result, nearest};
+use crate::model::collection::Format;
+use crate::pack::tree::Tree;
+
+/// Who speaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Persona {
+    pub slug: String,
+    pub name: String,
+    pub summary: String,
+    pub tags: Vec<String>,
+    pub model: Option<String>,
+    pub temperature: Option<f64>,
+    pub meta: Map<String, Value>,
+    pub body: String,
+    pub source: String,
+}
+
+/// The front matter. Other members are the persona's own and reach the flow as `meta`.
+#[derive(Deserialize)]
+struct Front {
+    name: String,
+    #[serde(default)]
+    summary: String,
+    #[serde(default)]
+    tags: Vec<String>,
+    model: Option<String>,
+    temperature: Option<f64>,
+    #[serde(flatten)]
+    meta: Map<String, Value>,
+}
+
+impl Persona {
+    /// Reads a persona from its file's text.
+    pub fn parse(slug: &str, text: &str, source: &str) -> Result<Persona> {
+        let invalid = |why: String| Failure::new(Code::DocumentInvalid, format!("{source}: {why}"));
+        let text = text.replace("\r\n", "\n");
+        let (front, body) = text
+            .strip_prefix("---\n")
+            .and_then(|rest| rest.split_once("\n---\n"))
+            .ok_or_else(|| invalid("a persona begins with front matter between two lines of `---`".to_owned()))?;
+        // The front matter starts on the file's second line.
+        let front = crate::schema::source::parse(&format!("\n{front}"), Format::Yaml, source)?;
+        let front: Front = serde_json::from_value(front).map_err(|error| invalid(format!("front matter: {error}")))?;
+        let body = body.trim().to_owned();
+        if body.is_empty() || front.name.is_empty() {
+            return Err(invalid("a persona needs a name and a prompt below its front matter".to_owned()));
+        }
+        Ok(Persona {
+            slug: slug.to_owned(),
+            name: front.name,
+            summary: front.summary,
+            tags: front.tags,
+            model: front.model,
+            temperature: front.temperature,
+            meta: front.meta,
+            body,
+            source: source.to_owned(),
+        })
+    }
+
+    /// Returns the persona as a flow gets it.
+    pub fn value(&self) -> Value {
+        json!({
+            "slug": self.slug, "name": self.name, "summary": self.summary, "tags": self.tags, "model": self.model,
+            "temperature": self.temperature, "meta": self.meta, "body": self.body, "source": self.source,
+        })
+    }
+}
+
+/// The personas of several trees; the first tree that has a slug wins.
+pub struct Personas {
+    trees: Vec<Tree>,
+}
+
+impl Personas {
+    pub fn new(trees: Vec<Tree>) -> Personas {
+        Personas { trees }
+    }
+
+    /// Returns the persona with this slug.
+    pub fn find(&self, slug: &str) -> Result<Option<Persona>> {
+        for tree in &self.trees {
+            for path in tree.list("personas", ".md") {
+                if self::slug(&path) == slug {
+                    return load(tree, &path).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the persona with this slug, or an error that names the nearest.
+    pub fn get(&self, wanted: &str) -> Result<Persona> {
+        if let Some(persona) = self.find(wanted)? {
+            return Ok(persona);
+        }
+        let paths: Vec<String> = self.trees.iter().flat_map(|tree| tree.list("personas", ".md")).collect();
+        let failure = Failure::new(Code::PersonaNotFound, format!("there is no persona `{wanted}`"));
+        Err(match nearest(wanted, paths.iter().map(|path| slug(path))) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("a persona is a Markdown file in `personas/`, named by its slug"),
+        })
+    }
+
+    /// Returns all personas, sorted by slug.
+    pub fn list(&self) -> Result<Vec<Persona>> {
+        let mut found = std::collections::BTreeMap::new();
+        for tree in &self.trees {
+            for path in tree.list("personas", ".md") {
+                if !found.contains_key(slug(&path)) {
+                    found.insert(slug(&path).to_owned(), load(tree, &path)?);
+                }
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+}
+
+fn load(tree: &Tree, path: &str) -> Result<Persona> {
+    let text = tree.text(path)?.unwrap_or_default();
+    Persona::parse(slug(path), &text, &tree.display(path))
+}
+
+/// Returns a persona's slug: its file's name without the ending.
+fn slug(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.strip_suffix(".md").unwrap_or(file)
+}

@@ -1,0 +1,57 @@
+//! Quote collections: YAML files of quotes with philosopher, context and source.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::Format;
+use crate::pack::tree::Tree;
+
+/// One quote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quote {
+    pub text: String,
+    pub philosopher: String,
+    pub context: String,
+    pub source: String,
+    #[serde(default = "english")]
+    pub lang: String,
+    #[serde(default)]
+    pub collection: String,
+}
+
+fn english() -> String {
+    "en".to_owned()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    #[allow(dead_code)]
+    about: String,
+    quotes: Vec<Quote>,
+}
+
+/// Returns the quotes of all trees in the order of their files; a collection of an earlier tree hides later
+/// ones of the same name.
+pub fn all(trees: &[Tree]) -> Result<Vec<Quote>> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut quotes = Vec::new();
+    for tree in trees {
+        for path in tree.list("quotes", ".yaml") {
+            let file = path.rsplit('/').next().unwrap_or(&path);
+            let collection = file.strip_suffix(".yaml").unwrap_or(file).to_owned();
+            if !seen.insert(collection.clone()) {
+                continue;
+            }
+            let text = tree.text(&path)?.unwrap_or_default();
+            let display = tree.display(&path);
+            let value = crate::schema::source::parse(&text, Format::Yaml, &display)?;
+            let file: File = serde_json::from_value(value)
+                .map_err(|error| Failure::new(Code::DocumentInvalid, format!("{display}: {error}")))?;
+            quotes.extend(file.quotes.into_iter().map(|quote| Quote { collection: collection.clone(), ..quote }));
+        }
+    }
+    Ok(quotes)
+}

@@ -1,0 +1,146 @@
+//! The files of one pack, read by paths that cannot leave it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::assets;
+use crate::error::{Code, Failure, Result};
+use crate::journal::texts::digest;
+use crate::model::effect::Sources;
+
+/// Source files larger than this are refused: they are meant to be read by people.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The root of a pack: the folder that holds `flows/`, `personas/` and `quotes/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    Disk(PathBuf),
+    Bundled,
+}
+
+/// The files of one pack. What is read is remembered with its digest, for the journal.
+#[derive(Clone)]
+pub struct Tree {
+    pub root: Root,
+    read: Rc<RefCell<BTreeMap<String, Rc<str>>>>,
+}
+
+impl Tree {
+    pub fn new(root: Root) -> Tree {
+        Tree { root, read: Rc::default() }
+    }
+
+    /// Returns the text of a file by its path below the root, or nothing where there is none.
+    pub fn text(&self, path: &str) -> Result<Option<Rc<str>>> {
+        if let Some(text) = self.read.borrow().get(path) {
+            return Ok(Some(text.clone()));
+        }
+        let Some(bytes) = self.bytes(path)? else { return Ok(None) };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            Failure::new(Code::DocumentUnreadable, format!("{path}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
+                .hint("save the file as UTF-8")
+        })?;
+        let text: Rc<str> = text.trim_start_matches('\u{feff}').into();
+        self.read.borrow_mut().insert(path.to_owned(), text.clone());
+        Ok(Some(text))
+    }
+
+    fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let root = match &self.root {
+            Root::Bundled => return Ok(assets::read(path).map(<[u8]>::to_vec)),
+            Root::Disk(root) => root,
+        };
+        let full = root.join(path);
+        let real = match full.canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::io(&full, "read", &error)),
+        };
+        let base = root.canonicalize().map_err(|error| Failure::io(root, "read", &error))?;
+        if !real.starts_with(&base) {
+            return Err(Failure::new(Code::PathRefused, format!("{path} is a link that leads out of its pack"))
+                .hint("copy the file into the pack"));
+        }
+        let about = real.metadata().map_err(|error| Failure::io(&full, "read", &error))?;
+        if !about.is_file() {
+            return Ok(None);
+        }
+        if about.len() > LARGEST {
+            return Err(Failure::new(Code::DocumentUnreadable, format!("{path} is larger than {LARGEST} bytes")));
+        }
+        std::fs::read(&real).map(Some).map_err(|error| Failure::io(&full, "read", &error))
+    }
+
+    /// Returns the paths of all files in one top folder with this ending, sorted.
+    pub fn list(&self, top: &str, ending: &str) -> Vec<String> {
+        match &self.root {
+            Root::Bundled => assets::list(top).into_iter().filter(|path| path.ends_with(ending)).collect(),
+            Root::Disk(root) => walkdir::WalkDir::new(root.join(top))
+                .max_depth(8)
+                .sort_by_file_name()
+                .into_iter()
+                .filter_map(std::result::Result::ok)
+                .filter(|entry| entry.file_type().is_file())
+                .filter_map(|entry| below(root, entry.path()))
+                .filter(|path| path.ends_with(ending))
+                .collect(),
+        }
+    }
+
+    /// Returns the digests of all files that were read.
+    pub fn digests(&self) -> Sources {
+        self.read.borrow().iter().map(|(path, text)| (path.clone(), digest(text.as_bytes()))).collect()
+    }
+
+    /// Returns how a person finds this file: a path on disk, or `bundled:` and its path.
+    pub fn display(&self, path: &str) -> String {
+        match &self.root {
+            Root::Bundled => format!("bundled:{path}"),
+            Root::Disk(root) => root.join(path).display().to_string(),
+        }
+    }
+}
+
+/// Returns a path below `root`, with `/` between its parts.
+pub fn below(root: &Path, path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.strip_prefix(root).ok()?.iter().map(std::ffi::OsStr::to_str).collect();
+    parts.map(|parts| parts.join("/"))
+}
+
+/// Returns the path that `relative` means when it stands in the file `from`, or nothing when it leaves the pack.
+///
+/// Both `./x` and `../x` are taken from the folder of `from`; no other form is relative.
+pub fn join(from: &str, relative: &str) -> Option<String> {
+    if !(relative.starts_with("./") || relative.starts_with("../")) || relative.contains('\\') {
+        return None;
+    }
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in relative.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part if part.contains('\0') => return None,
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_stays_in_its_pack() {
+        assert_eq!(join("flows/a.lua", "./a/b").as_deref(), Some("flows/a/b"));
+        assert_eq!(join("flows/a/b.lua", "../c").as_deref(), Some("flows/c"));
+        assert_eq!(join("flows/a.lua", "../../etc/passwd"), None);
+        assert_eq!(join("flows/a.lua", "/etc/passwd"), None);
+        assert_eq!(join("flows/a.lua", "etc/passwd"), None);
+    }
+}

@@ -165,3 +165,6 @@ pub(super) fn invalid(file: &str, faults: &[Fault]) -> Failure {
     failure.details = faults.iter().map(|fault| format!("{file}: {fault}")).collect();
     failure
 }
+
+#[cfg(test)]
+mod tests;

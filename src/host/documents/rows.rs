@@ -113,13 +113,11 @@ impl Store {
 
     /// Returns the line of a row, which is the same for the same row each time.
     fn line(&self, collection: &Collection, key: &Key, row: &Value, file: &str) -> Result<String> {
-        let mut row = row.clone();
-        shape::shape(&mut row, &collection.schema);
-        let mut faults = self.schema_for_writing(collection)?.faults(&row);
+        let row = shape::shaped(row, &collection.schema);
+        let mut faults = self.faults_to_save(collection, key, &row)?;
         if !row.is_object() && faults.is_empty() {
             faults.push(Fault::new("", "type", "must be an object"));
         }
-        faults.extend(read::key_faults(collection, &row, key));
         match faults.is_empty() {
             true => Ok(text::to_text(&row, Format::Jsonl)),
             false => Err(save::invalid(file, &faults)),

@@ -63,7 +63,7 @@ pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
 }
 
 /// Returns the JSON form of a Lua value; `what` names it in errors.
-pub fn to_json(lua: &Lua, value: &LuaValue, what: At<'_>) -> Result<Value> {
+pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
     let mut budget = Budget { nodes: NODES, bytes: BYTES };
     visit(lua, value, At::Root(what), 0, &mut budget)
 }

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use mlua::{ChunkMode, Compiler, Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
+use mlua::chunk::{ChunkMode, Compiler};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::limits::{Limits, Watchdog};

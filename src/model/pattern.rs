@@ -11,6 +11,7 @@ use crate::model::text::excerpt;
 /// How long a key's value may be; with its extension it stays below the limit of file names.
 const LONGEST: usize = 120;
 
+/// A collection's path, read.
 pub struct Pattern<'c> {
     collection: &'c str,
     segments: Vec<Vec<Piece<'c>>>,
@@ -131,7 +132,8 @@ impl<'c> Pattern<'c> {
         self.segments.len()
     }
 
-    fn holes(&self) -> impl Iterator<Item = &'c str> {
+    /// Returns the names of the holes, in their order.
+    pub fn holes(&self) -> impl Iterator<Item = &'c str> {
         self.segments.iter().flatten().filter_map(|piece| match piece {
             Piece::Hole(hole) => Some(*hole),
             Piece::Text(_) => None,

@@ -105,23 +105,23 @@ pub fn render(text: &str, faults: &[Located], colour: bool) -> String {
     let pictures: Vec<String> = faults
         .iter()
         .map(|fault| {
-            let line = lines.get(fault.line.saturating_sub(1)).copied().unwrap_or_default();
+            let line = lines.get(fault.line.saturating_sub(1)).copied();
             picture(&renderer, fault, line)
         })
         .collect();
     pictures.join("\n\n")
 }
 
-fn picture(renderer: &Renderer, fault: &Located, line: &str) -> String {
+fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
     let level = match fault.severity {
         Severity::Error => Level::ERROR,
         Severity::Note => Level::NOTE,
     };
     let title = level.primary_title(fault.message.as_str());
-    if line.len() > DRAWN {
+    let Some(line) = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column) else {
         let origin = Origin::path(fault.file.as_str()).line(fault.line).char_column(fault.column);
         return renderer.render(&[title.element(origin)]);
-    }
+    };
     // The line is cleaned before it is measured: marks count the bytes of what is shown.
     let shown = clean(line).replace('\t', " ");
     let start = shown.char_indices().nth(fault.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);

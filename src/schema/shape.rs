@@ -13,64 +13,54 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Shapes a value by its schema.
 pub fn shape(value: &mut Value, schema: &Value) {
-    walk(value, &[schema], schema, super::tree::DEPTH);
+    *value = shaped(value, schema);
 }
 
-fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
-    // A value this deep is refused by validation, whatever its shape.
-    if depth == 0 {
-        return;
-    }
-    if matches!(value, Value::Object(members) if members.is_empty()) {
-        let allowed = subschema::types_of(root, schemas);
-        if allowed & (ARRAY | OBJECT) == ARRAY {
-            *value = Value::Array(Vec::new());
-        }
-        return;
-    }
-    let parts = match value {
-        Value::Array(_) | Value::Object(_) => subschema::parts(root, schemas, value),
-        _ => Vec::new(),
-    };
+/// Returns the shaped form of a value.
+pub fn shaped(value: &Value, schema: &Value) -> Value {
+    walk(value, &[schema], schema, super::tree::DEPTH)
+}
+
+fn walk(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
     match value {
-        Value::Number(number) => whole(number),
+        Value::Number(number) => Value::Number(whole(number)),
+        // A value this deep is refused by validation, whatever its shape.
+        Value::Array(_) | Value::Object(_) if depth == 0 => value.clone(),
         Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                walk(item, &subschema::item(&parts, index), root, depth - 1);
-            }
+            let parts = subschema::parts(root, schemas, value);
+            let items = items.iter().enumerate();
+            items.map(|(index, item)| walk(item, &subschema::item(&parts, index), root, depth - 1)).collect()
+        }
+        Value::Object(members) if members.is_empty() => {
+            let allowed = subschema::types_of(root, schemas);
+            if allowed & (ARRAY | OBJECT) == ARRAY { Value::Array(Vec::new()) } else { value.clone() }
         }
         Value::Object(members) => {
+            let parts = subschema::parts(root, schemas, value);
+            let mut ordered = Map::with_capacity(members.len());
             let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
-            order(members, known);
-            for (name, member) in members.iter_mut() {
-                walk(member, &subschema::member(&parts, name), root, depth - 1);
+            for (name, member) in known.filter_map(|name| members.get_key_value(name)).chain(members) {
+                // The second time that a member comes by, it stands in its place already.
+                if ordered.len() < members.len() && !ordered.contains_key(name) {
+                    let member = match member {
+                        Value::Null | Value::Bool(_) | Value::String(_) => member.clone(),
+                        member => walk(member, &subschema::member(&parts, name), root, depth - 1),
+                    };
+                    ordered.insert(name.clone(), member);
+                }
             }
+            Value::Object(ordered)
         }
-        _ => {}
+        other => other.clone(),
     }
 }
 
-/// Puts the known members first, in the order that the schema lists them.
-fn order<'s>(members: &mut Map<String, Value>, known: impl Iterator<Item = &'s String>) {
-    let mut given = std::mem::take(members);
-    for name in known {
-        // swap_remove would shuffle the unknown members; they keep the order they have.
-        if let Some((name, member)) = given.shift_remove_entry(name) {
-            members.insert(name, member);
-        }
-    }
-    members.append(&mut given);
-}
-
-fn whole(number: &mut Number) {
-    if number.is_f64()
-        && let Some(float) = number.as_f64()
-        && float.fract() == 0.0
-        && float.abs() <= EXACT
-    {
+/// Returns an integer for a float that is one.
+fn whole(number: &Number) -> Number {
+    match number.as_f64().filter(|_| number.is_f64()) {
         #[expect(clippy::cast_possible_truncation, reason = "a whole number of at most 2^53")]
-        let integer = float as i64;
-        *number = integer.into();
+        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => (float as i64).into(),
+        _ => number.clone(),
     }
 }
 

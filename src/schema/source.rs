@@ -36,7 +36,8 @@ pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
 /// Parses like [`parse`], and leaves the naming of the file to the caller.
 pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
     if format != Format::Text && text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
-        return Err((Place { line: 1, column: 1 }, "the file is empty".to_owned()));
+        let what = if format == Format::Jsonl { "the line is empty" } else { "the file is empty" };
+        return Err((Place { line: 1, column: 1 }, what.to_owned()));
     }
     let value = match format {
         Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),

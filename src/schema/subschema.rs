@@ -103,12 +103,15 @@ pub(super) fn member<'s>(parts: &[Part<'s>], name: &str) -> Vec<&'s Value> {
         .iter()
         .filter_map(|part| {
             let known = part.get("properties").and_then(|properties| properties.get(name));
-            // With one pattern and nothing else allowed, a member matches it or is refused anyway.
-            let closed = part.get("additionalProperties") == Some(&Value::Bool(false));
-            let patterns = part.get("patternProperties").and_then(Value::as_object);
-            let pattern = patterns.filter(|patterns| closed && patterns.len() == 1).and_then(|one| one.values().next());
-            let other = part.get("additionalProperties").filter(|_| patterns.is_none());
-            known.or(pattern).or(other)
+            known.or_else(|| {
+                // With one pattern and nothing else allowed, a member matches it or is refused anyway.
+                let closed = part.get("additionalProperties") == Some(&Value::Bool(false));
+                match part.get("patternProperties").and_then(Value::as_object) {
+                    Some(patterns) if closed && patterns.len() == 1 => patterns.values().next(),
+                    Some(_) => None,
+                    None => part.get("additionalProperties"),
+                }
+            })
         })
         .collect()
 }

@@ -9,8 +9,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::model::collection::Format;
 
-/// Readers need not accept a longer key before its colon; such a key is written with `? `.
-const LONG_KEY: usize = 500;
+/// Readers need not accept more than 1024 characters before a colon, and an escape has up to six for
+/// one byte; a longer key is written with `? `.
+const LONG_KEY: usize = 120;
 
 /// Returns the text of a value, which ends with a line end.
 pub fn to_text(value: &Value, format: Format) -> String {
@@ -145,8 +146,11 @@ fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 11] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"];
     text.starts_with(char::is_alphabetic)
         && !text.ends_with(' ')
-        && text.chars().all(|c| (c.is_alphanumeric() && is_visible(c)) || " _-./()+,;!?'%=".contains(c))
-        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        && text.chars().all(|c| match c {
+            ' ' | '_' | '-' | '.' | '/' | '(' | ')' | '+' | ',' | ';' | '!' | '?' | '\'' | '%' | '=' => true,
+            c => c.is_ascii_alphanumeric() || (c.is_alphanumeric() && is_visible(c)),
+        })
+        && !(text.len() <= 5 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)))
 }
 
 /// Tells whether a text may be a block of lines, without any doubt about its white space.
@@ -161,6 +165,7 @@ fn is_lines(text: &str) -> bool {
 /// Tells whether a character shows itself, so that nobody loses or overlooks it.
 fn is_visible(c: char) -> bool {
     match c {
+        ' '..='~' => true,
         '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => false,
         '\u{fff0}'..='\u{ffff}' | '\u{e000}'..='\u{f8ff}' => false,
         c if u32::from(c) >= 0xe_0000 || u32::from(c) & 0xfffe == 0xfffe => false,
@@ -169,7 +174,7 @@ fn is_visible(c: char) -> bool {
 }
 
 fn spaces(count: usize, out: &mut String) {
-    out.extend(std::iter::repeat_n(' ', count));
+    out.extend(std::iter::repeat_n("  ", count / 2));
 }
 
 #[cfg(test)]
@@ -322,8 +327,9 @@ mod tests {
             round_trips(&json!([[word], word]));
             round_trips(&json!({word: word, "list": [{word: word}]}));
         }
-        let long = "long key ".repeat(400);
-        round_trips(&json!({&long: {&long: [long]}, "b": {"c": 1}}));
+        for long in ["long key ".repeat(400), "\0".repeat(120), "\0".repeat(400)] {
+            round_trips(&json!({&long: {&long: [long]}, "b": {"c": 1}}));
+        }
     }
 
     fn text() -> impl Strategy<Value = String> {

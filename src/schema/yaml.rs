@@ -12,6 +12,7 @@ use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag, o
 use super::scalar;
 use super::spans::Place;
 use super::tree::{DEPTH, Tree, Trouble, too_deep};
+use crate::model::text::{clean, excerpt};
 
 /// How many nodes (and 16 bytes of text count as one) anchors and aliases may copy altogether. A person
 /// who repeats a block stays far below; `3000 × 3000` aliases or the billion laughs do not.
@@ -23,7 +24,7 @@ pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Resul
     let mut reader = Reader { tree: Tree::new(wanted), anchors: HashMap::new(), open: Vec::new(), copies: COPIES };
     let mut documents = 0;
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| Trouble::new(place(*error.marker()), error.info()))?;
+        let (event, span) = event.map_err(|error| Trouble::new(place(*error.marker()), safe(&error.info())))?;
         if let Event::DocumentStart(_, version) = &event {
             documents += 1;
             if documents > 1 {
@@ -39,6 +40,11 @@ pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Resul
         reader.event(event, span)?;
     }
     Ok(reader.tree)
+}
+
+/// Returns what the parser says, which may quote the file, as one short line.
+fn safe(reason: &str) -> String {
+    clean(reason).replace('\n', " ").chars().take(200).collect()
 }
 
 fn place(marker: Marker) -> Place {
@@ -153,7 +159,7 @@ impl Reader<'_> {
 fn refuse_tag(tag: Option<&Tag>, at: Place) -> Result<(), Trouble<Place>> {
     match tag {
         Some(tag) => {
-            let tag = crate::model::text::excerpt(&tag.original());
+            let tag = excerpt(&tag.original());
             Err(Trouble::new(at, format!("the tag {tag} is not allowed; write the value plainly, or text in quotes")))
         }
         None => Ok(()),

@@ -3,6 +3,7 @@
 //! Loops and recursion are stopped by fuel; the filters and operators that could blow up a text within a few
 //! steps are replaced by ones that look at the size (`replace`, `join`, `indent`), or taken away.
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     }
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
     let mut out = Bounded(Vec::new());
-    template.render_to_write(vars, &mut out).map_err(|error| invalid(path, &error))?;
+    template.render_captured_to(vars, &mut out).map_err(|error| invalid(path, &error))?;
     let text = String::from_utf8_lossy(&out.0);
     Ok(text.trim().to_owned())
 }
@@ -45,13 +46,14 @@ fn environment() -> Environment<'static> {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_recursion_limit(40);
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
+    }
     environment.add_filter("replace", replace);
     environment.add_filter("join", join_items);
     environment.remove_filter("indent");
     environment.add_filter("indent", indent);
-    environment.remove_function("namespace");
+    environment.remove_global("namespace");
     environment.remove_filter("format");
     environment
 }

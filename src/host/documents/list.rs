@@ -2,9 +2,10 @@
 
 use walkdir::WalkDir;
 
-use super::pattern::Pattern;
+
 use super::{Store, disk, paths};
 use crate::error::{Code, Failure, Result};
+use crate::model::pattern::Pattern;
 use crate::model::collection::Collection;
 use crate::model::document::Listed;
 
@@ -52,5 +53,50 @@ impl Store {
         }
         listed.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::testing::{collection, key, slug, store};
+    use super::*;
+
+    #[test]
+    fn broken_documents_are_listed_with_what_is_wrong() {
+        let (folder, store) = store();
+        let collection = collection(".data/notes/{slug}.yaml");
+        assert_eq!(store.list(&collection).unwrap(), []);
+        let notes = folder.path().join(".data/notes");
+        fs::create_dir_all(notes.join("c.yaml")).unwrap();
+        for (name, text) in [
+            ("b.yaml", "slug: [\n"),
+            ("a.yaml", "slug: a\n"),
+            ("a.yaml.v1.0.bak", "x"),
+            (".a.yaml.lock", ""),
+            ("a.yml", "x"),
+            ("c.yaml/d.yaml", "x"),
+        ] {
+            fs::write(notes.join(name), text).unwrap();
+        }
+        let listed = store.list(&collection).unwrap();
+        let paths: Vec<&str> = listed.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(paths, [".data/notes/a.yaml", ".data/notes/b.yaml"]);
+        assert!(listed[0].key == slug("a") && listed[0].loaded.is_some());
+        assert_eq!(listed[1].failure.as_ref().unwrap().code, Code::DocumentUnreadable);
+    }
+
+    #[test]
+    fn keys_in_folders_are_found() {
+        let (folder, store) = store();
+        for path in ["g2/n/a.yaml", "g1/n/b.yaml", "g1/x/b.yaml", "c.yaml"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "slug: a\n").unwrap();
+        }
+        let listed = store.list(&collection("{group}/n/{slug}.yaml")).unwrap();
+        let keys: Vec<_> = listed.iter().map(|one| one.key.clone()).collect();
+        assert_eq!(keys, [key(&[("group", "g1"), ("slug", "b")]), key(&[("group", "g2"), ("slug", "a")])]);
     }
 }

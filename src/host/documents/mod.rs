@@ -2,10 +2,10 @@
 //!
 //! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
 //!
-//! - [`crate::model::pattern`] turns a key into a path and back, [`paths`] keeps that path inside of the workspace;
-//! - [`read`] loads and judges, [`version`] tells old from new;
-//! - [`save`] shapes, validates and writes, [`rows`] appends at the [`tail`], both under a [`lock`];
-//! - [`disk`] is the only room that touches files.
+//! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
+//! - `read` loads and judges, `version` tells old from new;
+//! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
+//! - `disk` is the only room that touches files.
 //!
 //! It knows neither Lua nor the journal, and no kind of document in particular.
 

@@ -40,3 +40,53 @@ pub(super) fn resolve(root: &Path, relative: &str) -> Result<PathBuf> {
 fn refused(relative: &str, reason: &str) -> Failure {
     Failure::new(Code::PathRefused, format!("{relative} {reason}"))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+
+    use super::super::testing::{collection, slug, store};
+    use super::*;
+    use crate::model::document::Expect;
+
+    #[test]
+    fn links_may_not_lead_out_and_documents_may_not_be_links() {
+        let (folder, store) = store();
+        let outside = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("real")).unwrap();
+        std::fs::write(outside.path().join("a.yaml"), "slug: a\n").unwrap();
+        symlink(outside.path(), root.join("out")).unwrap();
+        symlink("real", root.join("in")).unwrap();
+        symlink("../real", root.join("real/up")).unwrap();
+        symlink(outside.path().join("a.yaml"), root.join("real/a.yaml")).unwrap();
+        symlink("nowhere", root.join("dangling")).unwrap();
+        let refused = |path: &str| {
+            let collection = collection(path);
+            let value = json!({"slug": "a"});
+            let loaded = store.load(&collection, &slug("a")).map(|_| ());
+            let saved = store.save(&collection, &slug("a"), &value, &Expect::Anything).map(|_| ());
+            (loaded.map_err(|failure| failure.code), saved.map_err(|failure| failure.code))
+        };
+        for path in ["out/{slug}.yaml", "out/new/{slug}.yaml", "real/{slug}.yaml"] {
+            assert_eq!(refused(path), (Err(Code::PathRefused), Err(Code::PathRefused)), "{path}");
+        }
+        assert!(matches!(refused("dangling/{slug}.yaml"), (Err(_), Err(_))));
+        assert_eq!(std::fs::read_to_string(outside.path().join("a.yaml")).unwrap(), "slug: a\n");
+        let inside = collection("in/up/new/{slug}.yaml");
+        store.save(&inside, &slug("a"), &json!({"slug": "a"}), &Expect::Absent).unwrap();
+        assert!(root.join("real/new/a.yaml").is_file());
+    }
+
+    #[test]
+    fn files_and_folders_in_the_wrong_place_are_named() {
+        let (folder, store) = store();
+        std::fs::create_dir_all(folder.path().join("a.yaml")).unwrap();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        for path in ["{slug}.yaml", "file/{slug}.yaml"] {
+            assert_eq!(store.load(&collection(path), &slug("a")).unwrap_err().code, Code::PathRefused);
+        }
+    }
+}

@@ -113,13 +113,11 @@ impl Store {
 
     /// Returns the line of a row, which is the same for the same row each time.
     fn line(&self, collection: &Collection, key: &Key, row: &Value, file: &str) -> Result<String> {
-        let mut row = row.clone();
-        shape::shape(&mut row, &collection.schema);
-        let mut faults = self.schema_for_writing(collection)?.faults(&row);
+        let row = shape::shaped(row, &collection.schema);
+        let mut faults = self.faults_to_save(collection, key, &row)?;
         if !row.is_object() && faults.is_empty() {
             faults.push(Fault::new("", "type", "must be an object"));
         }
-        faults.extend(read::key_faults(collection, &row, key));
         match faults.is_empty() {
             true => Ok(text::to_text(&row, Format::Jsonl)),
             false => Err(save::invalid(file, &faults)),
@@ -150,4 +148,98 @@ fn is_readable(collection: &Collection, schema: &Schema, row: &Value) -> bool {
 /// Returns how many bytes are whole rows.
 fn whole(bytes: &[u8]) -> usize {
     usize::try_from(Tail::of(bytes, 0).keep).unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::super::testing::{collection, rows, slug, store};
+    use super::*;
+
+    #[test]
+    fn rows_are_appended_and_read_back() {
+        let (folder, store) = store();
+        let (rows, key) = (rows(), slug("a"));
+        assert_eq!(store.rows(&rows, &key).unwrap(), Vec::<Value>::new());
+        let first = store.append(&rows, &key, &json!({"tags": {}, "score": 3.0, "slug": "x"}), None).unwrap();
+        assert_eq!(first, Appended { at: 0, path: "rows/a.jsonl".to_owned(), torn: None });
+        let second = store.append(&rows, &key, &json!({"slug": "y\nz"}), None).unwrap();
+        let text = fs::read_to_string(folder.path().join("rows/a.jsonl")).unwrap();
+        assert_eq!(text, "{\"slug\":\"x\",\"score\":3,\"tags\":[]}\n{\"slug\":\"y\\nz\"}\n");
+        assert_eq!(&text[usize::try_from(second.at).unwrap()..], "{\"slug\":\"y\\nz\"}\n");
+        assert_eq!(store.rows(&rows, &key).unwrap()[1], json!({"slug": "y\nz"}));
+        assert_eq!(store.load(&rows, &key).unwrap().unwrap().value.as_array().unwrap().len(), 2);
+        assert_eq!(fs::read_dir(folder.path().join("rows")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_invalid_row_is_not_written() {
+        let (folder, store) = store();
+        let failure = store.append(&rows(), &slug("a"), &json!({"score": 200}), None).unwrap_err();
+        assert!(failure.code == Code::DocumentInvalid && failure.details.len() == 2, "{failure:?}");
+        assert!(!folder.path().join("rows").exists());
+        let whole = store.append(&collection("a.yaml"), &Key::new(), &json!({}), None);
+        assert_eq!(whole.unwrap_err().code, Code::RequestInvalid);
+    }
+
+    #[test]
+    fn a_torn_row_is_cut_off_and_reported_and_a_whole_one_kept() {
+        let (folder, store) = store();
+        fs::create_dir(folder.path().join("rows")).unwrap();
+        let path = folder.path().join("rows/a.jsonl");
+        for (left, kept, torn) in [
+            ("{\"slug\":\"a\"}\n{\"slug\":\"b", 1, Some("{\"slug\":\"b")),
+            ("{\"slug\":\"a\"}\n{\"slug\":\"b\"}", 2, None),
+            ("{\"sl", 0, Some("{\"sl")),
+        ] {
+            fs::write(&path, left).unwrap();
+            assert_eq!(store.rows(&rows(), &slug("a")).unwrap().len(), kept);
+            let end = store.rows_end(&rows(), &slug("a")).unwrap();
+            let appended = store.append(&rows(), &slug("a"), &json!({"slug": "c"}), None).unwrap();
+            assert_eq!((appended.at, appended.torn.as_deref()), (end, torn));
+            assert_eq!(store.rows(&rows(), &slug("a")).unwrap().len(), kept + 1);
+        }
+    }
+
+    #[test]
+    fn a_repeated_append_is_settled_wherever_the_first_was_killed() {
+        let (folder, store) = store();
+        let (rows, key, row) = (rows(), slug("a"), json!({"slug": "x"}));
+        let path = folder.path().join("rows/a.jsonl");
+        store.append(&rows, &key, &row, None).unwrap();
+        let at = store.rows_end(&rows, &key).unwrap();
+        let before = fs::read(&path).unwrap();
+        let line = b"{\"slug\":\"x\"}\n";
+        for written in 0..=line.len() {
+            fs::write(&path, [&before, &line[..written]].concat()).unwrap();
+            let settled = written >= line.len() - 1;
+            assert_eq!(store.append_settled(&rows, &key, &row, at).unwrap(), settled, "{written}");
+            assert_eq!(store.append(&rows, &key, &row, Some(at)).unwrap().at, at);
+            assert_eq!(store.rows(&rows, &key).unwrap().len(), 2, "{written}");
+        }
+        fs::write(&path, "").unwrap();
+        assert_eq!(store.append(&rows, &key, &row, Some(at)).unwrap_err().code, Code::DocumentChanged);
+    }
+
+    #[test]
+    fn all_faults_of_all_rows_have_their_lines() {
+        let (folder, store) = store();
+        fs::create_dir(folder.path().join("rows")).unwrap();
+        let text =
+            "{\"slug\":\"a\"}\r\n{\"slug\":1}\n\n{\"slug\":\"a\",\"slug\":\"b\"}\n{\"slug\":\"a\",\"score\":101}\n";
+        fs::write(folder.path().join("rows/a.jsonl"), text).unwrap();
+        let failure = store.rows(&rows(), &slug("a")).unwrap_err();
+        assert_eq!(
+            failure.details,
+            [
+                "rows/a.jsonl:2:9: /slug: must be text; found 1, which is a number; put it in quotes",
+                "rows/a.jsonl:3:1: the line is empty",
+                "rows/a.jsonl:4:13: the key \"slug\" is given twice",
+                "rows/a.jsonl:5:21: /score: must be an integer from 0 to 100; found 101",
+            ]
+        );
+    }
 }

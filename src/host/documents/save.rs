@@ -51,8 +51,7 @@ impl Store {
             return Err(Failure::new(Code::RequestInvalid, message));
         }
         let (path, relative) = self.locate(collection, key)?;
-        let mut value = value.clone();
-        shape::shape(&mut value, &collection.schema);
+        let value = shape::shaped(value, &collection.schema);
         let faults = self.faults_to_save(collection, key, &value)?;
         if !faults.is_empty() {
             return Err(invalid(&relative, &faults));
@@ -86,7 +85,8 @@ impl Store {
         Ok(saved)
     }
 
-    fn faults_to_save(&self, collection: &Collection, key: &Key, value: &Value) -> Result<Vec<Fault>> {
+    /// Returns what keeps a shaped value from being stored under this key.
+    pub(super) fn faults_to_save(&self, collection: &Collection, key: &Key, value: &Value) -> Result<Vec<Fault>> {
         let mut faults = self.schema_for_writing(collection)?.faults(value);
         faults.extend(read::key_faults(collection, value, key));
         if let Some(version) = &collection.version
@@ -165,3 +165,6 @@ pub(super) fn invalid(file: &str, faults: &[Fault]) -> Failure {
     failure.details = faults.iter().map(|fault| format!("{file}: {fault}")).collect();
     failure
 }
+
+#[cfg(test)]
+mod tests;

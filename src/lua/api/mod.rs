@@ -131,7 +131,7 @@ impl<'a> Module<'a> {
             .lua
             .load(source)
             .set_name(fault::HOST_CHUNK)
-            .set_mode(mlua::ChunkMode::Text)
+            .set_mode(mlua::chunk::ChunkMode::Text)
             .call((native, self.vm.bridge.raise.clone()))?;
         for pair in steps.pairs::<String, LuaValue>() {
             let (name, value) = pair?;

@@ -118,7 +118,7 @@ pub(super) async fn attempt(
             Step::More => events.next(subject).await?,
             Step::Finished => events.next_after_end().await,
             Step::Ended => {
-                events.drain();
+                events.drain().await;
                 break;
             }
         };

@@ -18,7 +18,11 @@ const LARGEST_REPLY: usize = 256 << 20;
 /// How long to wait for the count of tokens once the whole text is there.
 const PATIENCE_AFTER_END: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to end its response, to be of use for the next call.
+/// How long a call waits for the end of the response after the end of the reply: a new connection
+/// would cost the next call more.
+const DRAIN_AT_ONCE: Duration = Duration::from_millis(10);
+
+/// How long a connection may take to end its response, to be of use for later calls.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// What stops a stream of bytes.
@@ -67,15 +71,14 @@ impl Events {
         tokio::time::timeout(PATIENCE_AFTER_END, self.events.next()).await.ok()??.ok()
     }
 
-    /// Reads the last bytes of the response in the background, so that its connection can be used again.
-    pub(super) fn drain(mut self) {
-        use futures_util::FutureExt;
-        if self.events.next().now_or_never().is_none() {
-            tokio::spawn(async move {
-                let rest = async { while self.events.next().await.is_some_and(|event| event.is_ok()) {} };
-                // A server that goes on for longer only loses its connection.
-                tokio::time::timeout(DRAIN, rest).await.ok();
-            });
+    /// Reads the last bytes of the response, so that its connection can be used again. They nearly always
+    /// come at once; a call does not wait for them any longer than that.
+    pub(super) async fn drain(mut self) {
+        let rest = async move { while self.events.next().await.is_some_and(|event| event.is_ok()) {} };
+        let mut rest = Box::pin(rest);
+        if tokio::time::timeout(DRAIN_AT_ONCE, &mut rest).await.is_err() {
+            // A server that goes on for longer than this only loses its connection.
+            tokio::spawn(tokio::time::timeout(DRAIN, rest));
         }
     }
 }

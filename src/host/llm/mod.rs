@@ -1,1 +1,36 @@
-//! x
+//! Whatever answers model calls: every provider over the network, behind one [`Client`].
+//!
+//! # Layout
+//!
+//! - `config`, `providers`, `settings`: what the user says, what is known, and what follows from both.
+//! - `choice`: which model a name means, and which one is meant by no name.
+//! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next one.
+//! - `http`, `stream`: one attempt, and the events of its response.
+//! - `openai`, `anthropic`: the two wires. Each writes a request and assembles a reply; `draft` is what
+//!   they share of a reply, `schema` what they do with a JSON Schema.
+//! - `fault`, `secret`: what is said when it fails, and never said at all.
+//!
+//! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
+
+mod anthropic;
+mod choice;
+mod client;
+mod config;
+mod draft;
+mod fault;
+mod http;
+mod openai;
+mod providers;
+mod retry;
+mod schema;
+mod secret;
+mod settings;
+mod stream;
+
+pub use choice::{Choice, KeyState, Row};
+pub use client::Client;
+pub use config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+pub use settings::Settings;
+
+#[cfg(test)]
+mod tests;

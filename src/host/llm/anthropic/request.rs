@@ -1,0 +1,118 @@
+//! The body of a message. It borrows from the request and is written once.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{REPLY_TOOL, replies_by_tool};
+use crate::host::llm::schema;
+use crate::model::chat::{ChatRequest, Message, Role};
+
+/// The wire wants a limit always. All models of today may write this much.
+const MAX_TOKENS: u32 = 16_384;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolSpec<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text { text: &'a str },
+    ToolUse { id: &'a str, name: &'a str, input: Value },
+    ToolResult { tool_use_id: &'a str, content: &'a str },
+}
+
+#[derive(Serialize)]
+struct ToolSpec<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+/// Returns the body of this request. The wire knows no seed, and no temperature above 1.
+pub(in crate::host::llm) fn body(model: &str, request: &ChatRequest) -> Vec<u8> {
+    let by_tool = replies_by_tool(request);
+    let instructed = match &request.schema {
+        Some(schema) if !by_tool => Some(schema::instruct(request.system.as_deref(), schema)),
+        _ => None,
+    };
+    let mut tools: Vec<ToolSpec<'_>> = request
+        .tools
+        .iter()
+        .map(|tool| ToolSpec { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
+        .collect();
+    let mut tool_choice = None;
+    if let Some(schema) = request.schema.as_ref().filter(|_| by_tool) {
+        tool_choice = Some(match tools.is_empty() {
+            true => json!({"type": "tool", "name": REPLY_TOOL, "disable_parallel_tool_use": true}),
+            false => json!({"type": "any"}),
+        });
+        tools.push(ToolSpec { name: REPLY_TOOL, description: "Gives the final reply.", input_schema: schema });
+    }
+    let body = Body {
+        model,
+        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS),
+        stream: true,
+        system: instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty()),
+        messages: turns(&request.messages),
+        tools,
+        tool_choice,
+        temperature: request.temperature.map(|temperature| temperature.min(1.0)),
+    };
+    serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
+}
+
+/// Turns messages into turns; what one side says in a row is one turn, as the wire wants the results
+/// of all tool calls of a turn in the very next one.
+fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::with_capacity(messages.len());
+    for message in messages {
+        let role = match message.role {
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+        };
+        let blocks = blocks(message);
+        match turns.last_mut() {
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ if blocks.is_empty() => {}
+            _ => turns.push(Turn { role, content: blocks }),
+        }
+    }
+    turns
+}
+
+fn blocks(message: &Message) -> Vec<Block<'_>> {
+    if let (Role::Tool, Some(id)) = (message.role, &message.tool_call_id) {
+        return vec![Block::ToolResult { tool_use_id: id, content: &message.content }];
+    }
+    // The wire refuses empty texts.
+    let text = (!message.content.is_empty()).then_some(Block::Text { text: &message.content });
+    let calls = message.tool_calls.iter().map(|call| Block::ToolUse {
+        id: &call.id,
+        name: &call.name,
+        // Arguments that are no object were the model's mistake, and must still be shown to it.
+        input: match serde_json::from_str(&call.arguments) {
+            Ok(Value::Object(members)) => Value::Object(members),
+            _ => json!({"invalid_arguments": call.arguments}),
+        },
+    });
+    text.into_iter().chain(calls).collect()
+}

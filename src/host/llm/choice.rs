@@ -1,0 +1,230 @@
+//! Which model a name means, which one is meant by no name at all, and why.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::client::{Client, Local};
+use super::secret::KeySource;
+use super::settings::{LOCAL, Provider};
+use super::stream;
+use crate::error::{Code, Failure, Result, nearest};
+use crate::model::text::excerpt;
+
+/// How long a server on this machine may take to say that it is there.
+const PROBE_LIMIT: Duration = Duration::from_millis(300);
+
+/// The model of those who made no choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// As `provider/model`.
+    pub model: String,
+    pub why: String,
+}
+
+/// One line of `nietz models`: a provider and what it takes to use it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub provider: String,
+    /// The model that `--model <provider>` means.
+    pub model: Option<String>,
+    pub key: KeyState,
+    /// Whether and why this is the choice of those who made none.
+    pub chosen: Option<String>,
+}
+
+/// Whether there is a key, and whence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyState {
+    NotNeeded,
+    /// The variable that holds it.
+    Variable(String),
+    Command,
+    /// The variables that could hold it.
+    Missing(Vec<String>),
+}
+
+impl Client {
+    /// Returns the full name, `provider/model`, of what is meant by an alias, a provider, a full name,
+    /// or by nothing at all.
+    pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
+        match name {
+            Some(name) => self.expand(name).await,
+            None => Ok(self.choice().await?.model.clone()),
+        }
+    }
+
+    /// Returns the model of those who made no choice: the configured one, else that of the first provider
+    /// with a key, else one of an Ollama that answers, else the local one.
+    pub async fn choice(&self) -> Result<&Choice> {
+        self.choice.get_or_try_init(|| self.choose()).await
+    }
+
+    /// Returns a row for each provider, and why the chosen one was chosen.
+    pub async fn explain(&self) -> Vec<Row> {
+        let choice = self.choice().await.ok();
+        let chosen = |name: &str| {
+            let choice = choice?;
+            (choice.model.split_once('/')?.0 == name).then(|| format!("{}: {}", choice.model, choice.why))
+        };
+        let mut rows = Vec::new();
+        for provider in &self.settings.providers {
+            rows.push(Row {
+                provider: provider.name.clone(),
+                model: self.model_of(provider).await.map(str::to_owned),
+                key: match &provider.key {
+                    KeySource::NotNeeded => KeyState::NotNeeded,
+                    KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
+                    KeySource::Command(_) => KeyState::Command,
+                    KeySource::Missing(names) => KeyState::Missing(names.clone()),
+                },
+                chosen: chosen(&provider.name),
+            });
+        }
+        if let Some(local) = &self.local {
+            rows.push(Row {
+                provider: LOCAL.to_owned(),
+                model: Some(local.model.clone()),
+                key: KeyState::NotNeeded,
+                chosen: chosen(LOCAL),
+            });
+        }
+        rows
+    }
+
+    /// Returns the short names that the user gave to models.
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.settings.aliases
+    }
+
+    async fn choose(&self) -> Result<Choice> {
+        if let Some(name) = &self.settings.default {
+            let model = self.expand(name).await?;
+            return Ok(Choice { model, why: "it is models.default in the configuration".to_owned() });
+        }
+        let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_));
+        for provider in self.settings.providers.iter().filter(keyed) {
+            let why = match (&provider.key, provider.models_path) {
+                (_, Some(_)) => continue,
+                (KeySource::Variable { name, .. }, _) => format!("{name} is set"),
+                _ => format!("models.providers.{} is configured", provider.name),
+            };
+            if let Some(model) = &provider.model {
+                return Ok(Choice { model: format!("{}/{model}", provider.name), why });
+            }
+        }
+        for provider in self.settings.providers.iter().filter(|provider| provider.models_path.is_some()) {
+            // Asked even where a model is configured: is the server there?
+            if let Some(found) = self.probe(provider).await {
+                let model = provider.model.as_deref().unwrap_or(found);
+                let why = format!("there is no key, and {} answers", provider.name);
+                return Ok(Choice { model: format!("{}/{model}", provider.name), why });
+            }
+        }
+        if let Some(Local { model, .. }) = &self.local {
+            let why = "there is no key, and no server answers".to_owned();
+            return Ok(Choice { model: format!("{LOCAL}/{model}"), why });
+        }
+        let variables = super::providers::ALL.iter().filter(|facts| facts.needs_key);
+        let variables: Vec<&str> = variables.filter_map(|facts| facts.key_variables.first().copied()).collect();
+        Err(Failure::new(Code::KeyMissing, "there is no model: no key is set, and no local one can be had")
+            .hint(format!("put a key into one of {}, or start Ollama", variables.join(", "))))
+    }
+
+    async fn expand(&self, name: &str) -> Result<String> {
+        let name = self.settings.aliases.get(name).map_or(name, String::as_str).trim();
+        if name.contains('/') {
+            let (provider, _) = self.split(name)?;
+            if provider == LOCAL {
+                self.local()?;
+            }
+            return Ok(name.to_owned());
+        }
+        if name == LOCAL {
+            return Ok(format!("{LOCAL}/{}", self.local()?.model));
+        }
+        let Some(provider) = self.settings.providers.iter().find(|provider| provider.name == name) else {
+            return Err(self.unknown(name));
+        };
+        match self.model_of(provider).await {
+            Some(model) => Ok(format!("{name}/{model}")),
+            None => Err(Failure::new(Code::ModelUnknown, format!("{name} is a provider, and which model is not said"))
+                .hint(format!("write {name}/<model>"))),
+        }
+    }
+
+    /// Returns the model that the bare name of a provider means.
+    async fn model_of<'a>(&'a self, provider: &'a Provider) -> Option<&'a str> {
+        match (&provider.model, provider.models_path) {
+            (Some(model), _) => Some(model),
+            (None, Some(_)) => self.probe(provider).await,
+            (None, None) => None,
+        }
+    }
+
+    /// Parts a full name, and makes sure that its provider is known.
+    pub(super) fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str)> {
+        let known = |name: &str| name == LOCAL || self.settings.providers.iter().any(|one| one.name == name);
+        name.split_once('/')
+            .filter(|(provider, model)| known(provider) && !model.is_empty())
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    pub(super) fn local(&self) -> Result<&Local> {
+        self.local.as_ref().ok_or_else(|| {
+            Failure::new(Code::ModelUnknown, "this build of nietz runs no local model")
+                .hint("name a model of a provider; `nietz models` shows them")
+        })
+    }
+
+    /// Returns the failure for a name that means nothing, with the nearest one that does.
+    pub(super) fn unknown(&self, name: &str) -> Failure {
+        let providers = || self.settings.providers.iter().map(|one| one.name.as_str()).chain([LOCAL]);
+        let failure = Failure::new(Code::ModelUnknown, format!("there is no model named {}", excerpt(name)));
+        let near = match name.split_once('/') {
+            Some((provider, model)) if !model.is_empty() => {
+                nearest(provider, providers()).map(|near| format!("{near}/{}", excerpt(model)))
+            }
+            Some((provider, _)) => nearest(provider, providers()).map(|near| format!("{near}/<model>")),
+            None => {
+                nearest(name, self.settings.aliases.keys().map(String::as_str).chain(providers())).map(str::to_owned)
+            }
+        };
+        match near {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None => failure.hint("write provider/model, such as openai/gpt-4.1; `nietz models` shows the providers"),
+        }
+    }
+
+    /// Asks a server for its models, once, and returns the first; nothing if it does not answer at once.
+    async fn probe(&self, provider: &Provider) -> Option<&str> {
+        self.found.get_or_init(|| self.ask_for_models(provider)).await.as_deref()
+    }
+
+    async fn ask_for_models(&self, provider: &Provider) -> Option<String> {
+        #[derive(Deserialize)]
+        struct List {
+            models: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            name: String,
+        }
+        let mut url = provider.base.clone();
+        url.set_path(provider.models_path?);
+        let answer = async {
+            let response = self.http().ok()?.get(url).send().await.ok()?;
+            if !response.status().is_success() {
+                return None;
+            }
+            serde_json::from_str::<List>(&stream::error_body(response).await).ok()
+        };
+        let list = tokio::time::timeout(PROBE_LIMIT, answer).await.ok()??;
+        list.models.into_iter().next().map(|entry| entry.name)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/choice.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! The client: who answers a call, with which key, how many at once, and the loop of attempts.
+
+use std::cell::OnceCell;
+
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::{Mutex, OnceCell as AsyncOnceCell, Semaphore};
+
+use super::choice::Choice;
+use super::fault::Subject;
+use super::http;
+use super::retry::Attempts;
+use super::secret::{KeySource, Secret, run_command};
+use super::settings::{LOCAL, Provider, Settings};
+use crate::error::{Code, Failure, Result};
+use crate::host::{CallEvent, Models};
+use crate::model::chat::{ChatReply, ChatRequest};
+
+/// Access to all models, each by its name `provider/model`.
+///
+/// Building one costs next to nothing: TLS, keys from commands and the choice of a model wait until
+/// they are needed. It belongs to one thread, as flows do.
+pub struct Client {
+    pub(super) settings: Settings,
+    pub(super) local: Option<Local>,
+    pub(super) choice: AsyncOnceCell<Choice>,
+    /// The first model of the server that lists its models, if it answered.
+    pub(super) found: AsyncOnceCell<Option<String>>,
+    http: OnceCell<reqwest::Client>,
+    /// One for each provider, in the order of the settings.
+    lanes: Vec<Lane>,
+}
+
+/// The adapter of the provider `local`, and the model of those who made no choice.
+pub(super) struct Local {
+    pub(super) models: Box<dyn Models>,
+    pub(super) model: String,
+}
+
+/// What the calls to one provider share.
+struct Lane {
+    permits: Semaphore,
+    /// The key that a command gave. Locked while the command runs, so that it runs once.
+    key: Mutex<Option<Secret>>,
+}
+
+impl Client {
+    pub fn new(settings: Settings) -> Client {
+        let lane = |provider: &Provider| {
+            let permits = provider.max_parallel.min(Semaphore::MAX_PERMITS);
+            Lane { permits: Semaphore::new(permits), key: Mutex::new(None) }
+        };
+        let lanes = settings.providers.iter().map(lane).collect();
+        Client {
+            settings,
+            local: None,
+            choice: AsyncOnceCell::new(),
+            found: AsyncOnceCell::new(),
+            http: OnceCell::new(),
+            lanes,
+        }
+    }
+
+    /// Adds what answers calls to `local/…`, and the model that is meant when nothing else can be had.
+    pub fn with_local(mut self, models: Box<dyn Models>, model: impl Into<String>) -> Client {
+        self.local = Some(Local { models, model: model.into() });
+        self
+    }
+
+    /// Returns the HTTP client, built when it is first needed.
+    pub(super) fn http(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.http.get() {
+            return Ok(client);
+        }
+        let client = http::client()?;
+        Ok(self.http.get_or_init(|| client))
+    }
+
+    /// Returns the key of a provider; `None` where none is needed.
+    async fn key(&self, provider: &Provider, lane: &Lane) -> Result<Option<Secret>> {
+        match &provider.key {
+            KeySource::NotNeeded => Ok(None),
+            KeySource::Variable { key, .. } => Ok(Some(key.clone())),
+            KeySource::Missing(variables) => {
+                let names = variables.join(" or ");
+                Err(Failure::new(Code::KeyMissing, format!("there is no key for {}", provider.name))
+                    .hint(format!("put the key into the variable {names}, or name another model")))
+            }
+            KeySource::Command(command) => {
+                let mut known = lane.key.lock().await;
+                if known.is_none() {
+                    *known = Some(run_command(&provider.name, command, &self.settings.child_environment).await?);
+                }
+                Ok(known.clone())
+            }
+        }
+    }
+
+    async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
+        let (name, model) = self.split(&request.model)?;
+        if name == LOCAL {
+            return self.local()?.models.chat(request, report).await;
+        }
+        let (provider, lane) = self
+            .settings
+            .providers
+            .iter()
+            .zip(&self.lanes)
+            .find(|(provider, _)| provider.name == name)
+            .ok_or_else(|| self.unknown(&request.model))?;
+        let key = self.key(provider, lane).await?;
+        let subject = Subject { provider, model, key: key.as_ref() };
+        let prepared = http::request(subject, request)?;
+        let client = self.http()?;
+        let mut attempts = Attempts::new(&self.settings.retry);
+        loop {
+            let copy = prepared.try_clone().expect("a body that stands in memory can be sent twice");
+            let outcome = {
+                // Not held while waiting: a call that pauses leaves its place to others.
+                let _permit = lane.permits.acquire().await.expect("the semaphore is never closed");
+                http::attempt(client, copy, subject, request, &mut |text| report(CallEvent::Delta(text))).await
+            };
+            let fault = match outcome {
+                Ok(reply) => return Ok(reply),
+                Err(fault) => fault,
+            };
+            if fault.failure.code == Code::KeyRefused {
+                // Keys from commands may be short-lived; the next call asks for a new one.
+                *lane.key.lock().await = None;
+            }
+            let wait = attempts.after(&fault)?;
+            report(CallEvent::Retry {
+                attempt: attempts.next(),
+                reason: &fault.failure.message,
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            });
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+impl Models for Client {
+    /// Asks the model that the request names. `Retry` events count attempts from 1, and so begin at 2.
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        report: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply>> {
+        Box::pin(self.call(request, report))
+    }
+}

@@ -1,0 +1,208 @@
+//! What can go wrong in one attempt of a call, in words for people and with a verdict for the retry loop.
+//!
+//! Nothing here shows a key or a whole address, and what a provider said is quoted only in a short,
+//! cleaned piece: it was written by a stranger and may have come from the prompt.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::secret::Secret;
+use super::settings::Provider;
+use crate::error::{Code, Failure};
+use crate::model::text::excerpt;
+
+/// Why an attempt failed, and whether another one makes sense.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) failure: Failure,
+    pub(super) again: Again,
+}
+
+/// Whether and when to try again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Again {
+    Never,
+    /// After a wait of our own choice.
+    Backoff,
+    /// Not before this long, says the provider.
+    After(Duration),
+}
+
+/// What an attempt is about: all that a message may need to name.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) provider: &'a Provider,
+    /// The model, without the provider's name.
+    pub(super) model: &'a str,
+    pub(super) key: Option<&'a Secret>,
+}
+
+impl Fault {
+    fn new(again: Again, code: Code, message: String) -> Fault {
+        Fault { failure: Failure::new(code, message), again }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Fault {
+        self.failure = self.failure.hint(hint);
+        self
+    }
+}
+
+impl Subject<'_> {
+    /// Returns where the provider is, without a password that may stand in the address.
+    pub(super) fn place(&self) -> String {
+        self.provider.base.origin().ascii_serialization()
+    }
+
+    fn quote(&self, text: &str) -> String {
+        excerpt(&Secret::remove_from(self.key, text))
+    }
+
+    /// The provider could not be reached, or went silent.
+    pub(super) fn unreachable(&self, why: &str) -> Fault {
+        let message = format!("{} at {} {why}", self.provider.name, self.place());
+        Fault::new(Again::Backoff, Code::ModelUnreachable, message)
+            .hint("look whether the service runs and the network is there, then resume the run")
+    }
+
+    /// What came cannot be read, or ended before its end.
+    pub(super) fn broken(&self, why: &str) -> Fault {
+        let message = format!("the reply of {}/{} {why}", self.provider.name, self.model);
+        Fault::new(Again::Backoff, Code::ModelBroken, message).hint("resume the run to ask again")
+    }
+
+    /// What answers there is no model service; asking again would not make it one.
+    pub(super) fn not_a_service(&self, why: &str) -> Fault {
+        let message = format!("{} {why}, which no model service does", self.place());
+        Fault::new(Again::Never, Code::ModelBroken, message)
+            .hint(format!("look at the base URL of {}", self.provider.name))
+    }
+
+    /// The model did not want to, or a filter did not let it.
+    pub(super) fn declined(&self, said: &str) -> Fault {
+        let name = &self.provider.name;
+        let message = if said.is_empty() {
+            format!("{name}/{} stopped: the provider's content filter held the reply back", self.model)
+        } else {
+            format!("{name}/{} declined to answer: {}", self.model, self.quote(said))
+        };
+        Fault::new(Again::Never, Code::ModelRefused, message).hint("change the prompt, or ask another model")
+    }
+
+    /// An answer that is an error by its status.
+    pub(super) fn status(&self, status: u16, retry_after: Option<Duration>, body: &str) -> Fault {
+        let said = Said::read(body);
+        // What some providers say with a status that means something else at the others.
+        let meant = match status {
+            429 if said.kind.contains("insufficient_quota") => 402,
+            400 if said.kind.contains("model_not_found") => 404,
+            400 if said.message.to_ascii_lowercase().contains("api key") => 401,
+            status => status,
+        };
+        self.of(meant, retry_after, &said.message)
+    }
+
+    /// An error that came within a stream whose status was good.
+    pub(super) fn in_stream(&self, error: &Value) -> Fault {
+        let said = Said::of(error);
+        let kind = said.kind.to_ascii_lowercase();
+        let status = match kind.split_whitespace().next().and_then(|word| word.parse::<u16>().ok()) {
+            Some(status @ 400..=599) => status,
+            _ if kind.contains("quota") => 402,
+            _ if kind.contains("overloaded") => 529,
+            _ if kind.contains("rate_limit") => 429,
+            _ if kind.contains("authentication") || kind.contains("api_key") => 401,
+            _ if kind.contains("permission") => 403,
+            _ if kind.contains("not_found") => 404,
+            _ if kind.contains("invalid_request") => 400,
+            _ => 500,
+        };
+        self.of(status, None, &said.message)
+    }
+
+    fn of(&self, status: u16, retry_after: Option<Duration>, said: &str) -> Fault {
+        let (name, model) = (&self.provider.name, self.model);
+        let soon = retry_after.map_or(Again::Backoff, Again::After);
+        let quoted = if said.is_empty() { String::new() } else { format!(": {}", self.quote(said)) };
+        match status {
+            300..=399 => self.not_a_service(&format!("answered with a redirect ({status})")),
+            401 | 403 => {
+                let source = self.provider.key.describe(name);
+                Fault::new(Again::Never, Code::KeyRefused, format!("{name} refused the key in {source} ({status})"))
+                    .hint(format!("put a valid key into {source}, or check that it may use {model}"))
+            }
+            402 => Fault::new(Again::Never, Code::BudgetUsedUp, format!("the quota at {name} is used up{quoted}"))
+                .hint("add credit there or name another model, then resume the run"),
+            404 => Fault::new(
+                Again::Never,
+                Code::ModelUnknown,
+                format!("{name} at {} does not know the model {}{quoted}", self.place(), excerpt(model)),
+            )
+            .hint(match self.provider.models_path {
+                Some(_) => format!("pull it first: {name} pull {}", excerpt(model)),
+                None => "`nietz models` shows which models can be named".to_owned(),
+            }),
+            429 | 503 | 529 => {
+                let why = if status == 429 { "asks for fewer calls" } else { "is overloaded" };
+                Fault::new(soon, Code::ModelOverloaded, format!("{name} {why} ({status})"))
+                    .hint("wait a while, or name another model, then resume the run")
+            }
+            408 | 409 | 425 | 500 | 502 | 504 | 520..=528 => {
+                Fault::new(soon, Code::ModelBroken, format!("{name} has a fault of its own ({status}){quoted}"))
+                    .hint("wait a while, or name another model, then resume the run")
+            }
+            _ => Fault::new(
+                Again::Never,
+                Code::ModelRefused,
+                format!("{name} refused the request to {} ({status}){quoted}", excerpt(model)),
+            )
+            .hint("the request does not suit this model: change it, or name another model"),
+        }
+    }
+}
+
+/// What an error body says, in the many forms that there are.
+struct Said {
+    message: String,
+    /// The machine's words for it, with blanks between: code (a word or a number), type, status.
+    kind: String,
+}
+
+impl Said {
+    fn read(body: &str) -> Said {
+        match serde_json::from_str::<Value>(body) {
+            Ok(value) => Said::of(&value),
+            // A page of HTML says nothing to a reader of one line.
+            Err(_) if body.trim_start().starts_with('<') => Said { message: String::new(), kind: String::new() },
+            Err(_) => Said { message: body.trim().to_owned(), kind: String::new() },
+        }
+    }
+
+    fn of(value: &Value) -> Said {
+        let value = match value {
+            // Gemini wraps it into a list.
+            Value::Array(items) => items.first().unwrap_or(&Value::Null),
+            other => other,
+        };
+        let error = value.get("error").unwrap_or(value);
+        let message = match error {
+            Value::String(message) => message.as_str(),
+            _ => ["message", "detail"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default(),
+        };
+        let mut kind = String::new();
+        for name in ["code", "type", "status"] {
+            match error.get(name) {
+                Some(Value::String(word)) => kind.push_str(word),
+                Some(Value::Number(number)) => kind.push_str(&number.to_string()),
+                _ => continue,
+            }
+            kind.push(' ');
+        }
+        Said { message: message.to_owned(), kind }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/fault.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! One attempt of a call over HTTP: send, look at the status, read the reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, Request, Url};
+
+use super::config::Wire;
+use super::draft::{Assemble, Step};
+use super::fault::{Fault, Subject};
+use super::stream::{self, Events};
+use super::{anthropic, openai};
+use crate::error::{Code, Failure, Result};
+use crate::model::chat::{ChatReply, ChatRequest};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Builds the one HTTP client of the process. Roots are compiled in: reading those of the system would
+/// cost more than the rest of the start together.
+pub(super) fn client() -> Result<reqwest::Client> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    let unusable = |error: &dyn std::fmt::Display| Failure::new(Code::Internal, format!("cannot set up TLS: {error}"));
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        // A redirect would take the key to another place.
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_LIMIT)
+        .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| unusable(&error))
+}
+
+/// Writes the request of a call; each attempt sends a copy that shares its body.
+pub(super) fn request(subject: Subject<'_>, request: &ChatRequest) -> Result<Request> {
+    let Subject { provider, model, key } = subject;
+    let (path, body) = match provider.wire {
+        Wire::OpenAi => (openai::PATH, openai::body(provider, model, request)),
+        Wire::Anthropic => (anthropic::PATH, anthropic::body(model, request)),
+    };
+    let mut http = Request::new(Method::POST, endpoint(&provider.base, path));
+    *http.body_mut() = Some(body.into());
+    let headers = http.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let (name, before) = match provider.wire {
+        Wire::OpenAi => (AUTHORIZATION, "Bearer "),
+        Wire::Anthropic => {
+            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
+            (HeaderName::from_static("x-api-key"), "")
+        }
+    };
+    if let Some(key) = key {
+        let value = key.header(before).ok_or_else(|| {
+            let source = provider.key.describe(&provider.name);
+            Failure::new(Code::KeyRefused, format!("the key in {source} has characters that no key can have"))
+                .hint(format!("put the key alone into {source}, without line ends"))
+        })?;
+        headers.insert(name, value);
+    }
+    Ok(http)
+}
+
+/// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
+/// with and without the `v1` that is part of one wire's path already.
+fn endpoint(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    let mut before = base.path().trim_end_matches('/');
+    if path.starts_with("v1/") {
+        before = before.strip_suffix("/v1").unwrap_or(before);
+    }
+    let whole = format!("{before}/{path}");
+    url.set_path(&whole);
+    url
+}
+
+/// Makes one attempt.
+pub(super) async fn attempt(
+    client: &reqwest::Client,
+    http: Request,
+    subject: Subject<'_>,
+    request: &ChatRequest,
+    on_text: &mut dyn FnMut(&str),
+) -> Result<ChatReply, Fault> {
+    let silence = subject.provider.silence;
+    let response = match tokio::time::timeout(silence, client.execute(http)).await {
+        Err(_) => return Err(subject.unreachable(&format!("was silent for {} s", silence.as_secs_f64()))),
+        Ok(Err(error)) => return Err(not_sent(subject, &error)),
+        Ok(Ok(response)) => response,
+    };
+    let status = response.status().as_u16();
+    if status != 200 {
+        let wait = retry_after(response.headers(), Utc::now());
+        return Err(subject.status(status, wait, &stream::error_body(response).await));
+    }
+    let mut reply: Box<dyn Assemble + '_> = match subject.provider.wire {
+        Wire::OpenAi => Box::new(openai::Reply::new(subject, request)),
+        Wire::Anthropic => Box::new(anthropic::Reply::new(subject, request)),
+    };
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if kind.contains("json") {
+        reply.whole(&stream::whole(response, silence, subject).await?, on_text)?;
+        return reply.reply();
+    }
+    if kind.starts_with("text/html") {
+        return Err(subject.not_a_service("answered with a web page"));
+    }
+    let mut events = Events::new(response, silence);
+    let mut step = Step::More;
+    loop {
+        let event = match step {
+            Step::More => events.next(subject).await?,
+            Step::Finished => events.next_after_end().await,
+            Step::Ended => {
+                events.drain().await;
+                break;
+            }
+        };
+        let Some(event) = event else { break };
+        step = match (step, reply.event(&event.data, on_text)) {
+            (_, Ok(next)) => next,
+            // The reply is whole and paid for: nonsense after it is not worth another call.
+            (Step::Finished, Err(_)) => break,
+            (_, Err(fault)) => return Err(fault),
+        };
+    }
+    reply.reply()
+}
+
+fn not_sent(subject: Subject<'_>, error: &reqwest::Error) -> Fault {
+    let mut fault = match (error.is_connect(), error.is_timeout()) {
+        (true, true) => subject.unreachable("cannot be reached: connecting took too long"),
+        (true, false) => subject.unreachable("cannot be reached"),
+        (false, true) => subject.unreachable("took too long"),
+        (false, false) => subject.unreachable("closed the connection without an answer"),
+    };
+    // The innermost cause is the one that says something, such as "connection refused".
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
+    }
+    if let Some(cause) = cause {
+        fault.failure = fault.failure.because(crate::model::text::excerpt(&cause.to_string()));
+    }
+    fault
+}
+
+/// Returns how long the provider wants us to wait, from whichever header it uses.
+fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    let text = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
+    let millis = text(&HeaderName::from_static("retry-after-ms")).and_then(|text| text.parse::<f64>().ok());
+    if let Some(wait) = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()) {
+        return Some(wait);
+    }
+    let value = text(&RETRY_AFTER)?;
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |text: &str| DateTime::parse_from_rfc2822(text).ok().map(|date| date.with_timezone(&Utc));
+    // The server's own clock, where it tells, so that a wrong clock here does no harm.
+    let now = text(&DATE).and_then(date).unwrap_or(now);
+    Some((date(value)? - now).to_std().unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+#[path = "tests/http.rs"]
+mod tests;

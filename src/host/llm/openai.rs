@@ -1,0 +1,10 @@
+//! The wire that most providers speak: chat completions as OpenAI has them.
+
+mod reply;
+mod request;
+
+pub(super) use reply::Reply;
+pub(super) use request::body;
+
+/// What is added to the base URL.
+pub(super) const PATH: &str = "chat/completions";

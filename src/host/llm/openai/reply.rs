@@ -1,0 +1,176 @@
+//! Puts a reply together from chat completion chunks, with the habits of many servers allowed for.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::host::llm::draft::{Assemble, Draft, Step};
+use crate::host::llm::fault::{Fault, Subject};
+use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
+
+/// A reply of this wire, as far as it has come.
+pub(in crate::host::llm) struct Reply<'a> {
+    draft: Draft<'a>,
+    /// Which entry of `draft.calls` each of the stream's indexes means now.
+    places: Vec<(u64, usize)>,
+    refusal: String,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Counts>,
+    model: Option<String>,
+    error: Option<Value>,
+    /// Groq's place for the counts.
+    x_groq: Option<Extra>,
+}
+
+#[derive(Deserialize)]
+struct Extra {
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    /// In a reply of one piece it is called `message`.
+    #[serde(alias = "message")]
+    delta: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<CallPiece>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionPiece>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPiece {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+    prompt_tokens_details: Option<Details>,
+    /// DeepSeek's name for the cached part.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+}
+
+impl<'a> Reply<'a> {
+    pub(in crate::host::llm) fn new(subject: Subject<'a>, request: &ChatRequest) -> Reply<'a> {
+        Reply { draft: Draft::new(subject, request), places: Vec::new(), refusal: String::new() }
+    }
+
+    fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+        if let Some(error) = chunk.error {
+            return Err(self.draft.subject.in_stream(&error));
+        }
+        if let Some(model) = chunk.model.filter(|_| self.draft.model.is_empty()) {
+            self.draft.model = model;
+        }
+        if let Some(counts) = chunk.usage.or(chunk.x_groq.and_then(|extra| extra.usage)) {
+            let details = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
+            self.draft.usage = Usage {
+                input: counts.prompt_tokens,
+                output: counts.completion_tokens,
+                cached: details.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
+            };
+        }
+        // One reply was asked for; a further choice could only be an error of the server.
+        let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
+        if let Some(delta) = choice.delta {
+            self.draft.add(&delta.content.unwrap_or_default(), on_text);
+            self.refusal.push_str(&delta.refusal.unwrap_or_default());
+            delta.tool_calls.unwrap_or_default().into_iter().for_each(|piece| self.add_call(piece));
+        }
+        match choice.finish_reason.as_deref() {
+            None | Some("") => {}
+            Some("length" | "max_tokens") => self.draft.finish = Some(Finish::Length),
+            Some("tool_calls" | "function_call") => self.draft.finish = Some(Finish::ToolCalls),
+            Some("content_filter") => return Err(self.draft.subject.declined(&self.refusal)),
+            Some("error") => return Err(self.draft.subject.broken("was broken off by the provider")),
+            // Servers have many words for the natural end: stop, eos, end_turn.
+            Some(_) => self.draft.finish = Some(Finish::Stop),
+        }
+        Ok(())
+    }
+
+    /// Adds a piece of a tool call. Some servers give no index, or index 0 to each call; a new id tells.
+    fn add_call(&mut self, piece: CallPiece) {
+        let id = piece.id.filter(|id| !id.is_empty());
+        let calls = &mut self.draft.calls;
+        let known = match piece.index {
+            Some(index) => self.places.iter().find(|(known, _)| *known == index).map(|(_, place)| *place),
+            None if id.is_none() => calls.len().checked_sub(1),
+            None => calls.iter().position(|call| Some(&call.id) == id.as_ref()),
+        };
+        let known = known.filter(|place| match (&id, calls.get(*place)) {
+            (Some(id), Some(call)) => call.id.is_empty() || call.id == *id,
+            _ => true,
+        });
+        let place = known.unwrap_or_else(|| {
+            calls.push(ToolCall { id: String::new(), name: String::new(), arguments: String::new() });
+            let place = calls.len() - 1;
+            if let Some(index) = piece.index {
+                self.places.retain(|(known, _)| *known != index);
+                self.places.push((index, place));
+            }
+            place
+        });
+        let call = &mut calls[place];
+        call.id = id.unwrap_or(std::mem::take(&mut call.id));
+        if let Some(function) = piece.function {
+            // A name comes once; a server that repeats it with each piece does not mean it twice.
+            if let Some(name) = function.name.filter(|_| call.name.is_empty()) {
+                call.name = name;
+            }
+            call.arguments.push_str(&function.arguments.unwrap_or_default());
+        }
+    }
+}
+
+impl Assemble for Reply<'_> {
+    fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault> {
+        if data.trim() == "[DONE]" {
+            self.draft.ended = true;
+            return Ok(Step::Ended);
+        }
+        let chunk = self.draft.parse(data)?;
+        self.take(chunk, on_text)?;
+        Ok(self.draft.step())
+    }
+
+    fn whole(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+        let chunk = self.draft.parse(body)?;
+        self.take(chunk, on_text)
+    }
+
+    fn reply(self: Box<Self>) -> Result<ChatReply, Fault> {
+        if !self.refusal.is_empty() && self.draft.text.is_empty() {
+            return Err(self.draft.subject.declined(&self.refusal));
+        }
+        self.draft.into_reply()
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/openai.rs"]
+mod tests;

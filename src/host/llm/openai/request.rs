@@ -1,0 +1,126 @@
+//! The body of a chat completion. It borrows from the request and is written once.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::host::llm::config::MaxTokensField;
+use crate::host::llm::schema;
+use crate::host::llm::settings::Provider;
+use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Turn<'a>>,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Function<&'a Tool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    /// Null beside tool calls: some servers refuse an empty text there.
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Function<T> {
+    r#type: &'static str,
+    function: T,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    function: Function<CallBody<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallBody<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a Value,
+}
+
+/// Returns the body of this request.
+pub(in crate::host::llm) fn body(provider: &Provider, model: &str, request: &ChatRequest) -> Vec<u8> {
+    let native = request.schema.as_ref().filter(|schema| provider.json_schema && schema::has_object_root(schema));
+    let instructed = match &request.schema {
+        Some(schema) if native.is_none() || provider.instruct => {
+            Some(schema::instruct(request.system.as_deref(), schema))
+        }
+        _ => None,
+    };
+    let system = instructed.as_deref().or(request.system.as_deref());
+    let system =
+        system.map(|text| Turn { role: "system", content: Some(text), tool_calls: Vec::new(), tool_call_id: None });
+    let new_field = provider.max_tokens_field == MaxTokensField::MaxCompletionTokens;
+    let body = Body {
+        model,
+        messages: system.into_iter().chain(request.messages.iter().map(turn)).collect(),
+        stream: true,
+        stream_options: StreamOptions { include_usage: true },
+        tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
+        response_format: native.map(|schema| Format {
+            r#type: "json_schema",
+            json_schema: JsonSchema { name: "reply", strict: schema::is_strict(schema), schema },
+        }),
+        max_tokens: request.max_tokens.filter(|_| !new_field),
+        max_completion_tokens: request.max_tokens.filter(|_| new_field),
+        temperature: request.temperature,
+        seed: request.seed,
+    };
+    serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
+}
+
+fn turn(message: &Message) -> Turn<'_> {
+    Turn {
+        role: match message.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        },
+        content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
+        tool_calls: message.tool_calls.iter().map(call).collect(),
+        tool_call_id: message.tool_call_id.as_deref(),
+    }
+}
+
+fn call(call: &ToolCall) -> Call<'_> {
+    let function = CallBody { name: &call.name, arguments: &call.arguments };
+    Call { id: &call.id, function: Function { r#type: "function", function } }
+}

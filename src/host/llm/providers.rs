@@ -1,0 +1,115 @@
+//! The one list of the providers that are known by name. A new one is a row here and nothing else.
+//!
+//! What a row says holds for the provider's own address. At any other address (a proxy, a gateway,
+//! a server of one's own) less is taken for granted; `settings.rs` says how much.
+
+use super::config::{MaxTokensField, Wire};
+
+/// What is known of a provider before the user says anything.
+pub(super) struct Facts {
+    pub(super) name: &'static str,
+    pub(super) base_url: &'static str,
+    /// The variable that moves the provider to another address.
+    pub(super) base_variable: &'static str,
+    /// The variables that may hold its key, the usual one first.
+    pub(super) key_variables: &'static [&'static str],
+    pub(super) needs_key: bool,
+    pub(super) wire: Wire,
+    /// Whether it holds replies to a JSON Schema by itself.
+    pub(super) json_schema: bool,
+    pub(super) max_tokens_field: MaxTokensField,
+    /// The model of those who made no choice; without one, `models_path` is asked.
+    pub(super) model: Option<&'static str>,
+    /// Where a server on this machine lists its models: how one finds out whether it is there.
+    pub(super) models_path: Option<&'static str>,
+}
+
+/// What most providers have in common.
+const USUAL: Facts = Facts {
+    name: "",
+    base_url: "",
+    base_variable: "",
+    key_variables: &[],
+    needs_key: true,
+    wire: Wire::OpenAi,
+    json_schema: true,
+    max_tokens_field: MaxTokensField::MaxTokens,
+    model: None,
+    models_path: None,
+};
+
+/// Every provider, in the order in which the first one with a key is chosen.
+pub(super) const ALL: &[Facts] = &[
+    Facts {
+        name: "openai",
+        base_url: "https://api.openai.com/v1",
+        base_variable: "OPENAI_BASE_URL",
+        key_variables: &["OPENAI_API_KEY"],
+        max_tokens_field: MaxTokensField::MaxCompletionTokens,
+        model: Some("gpt-4.1"),
+        ..USUAL
+    },
+    Facts {
+        name: "anthropic",
+        base_url: "https://api.anthropic.com",
+        base_variable: "ANTHROPIC_BASE_URL",
+        key_variables: &["ANTHROPIC_API_KEY"],
+        wire: Wire::Anthropic,
+        model: Some("claude-sonnet-4-5"),
+        ..USUAL
+    },
+    Facts {
+        name: "gemini",
+        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        base_variable: "GEMINI_BASE_URL",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        model: Some("gemini-2.5-flash"),
+        ..USUAL
+    },
+    Facts {
+        name: "openrouter",
+        base_url: "https://openrouter.ai/api/v1",
+        base_variable: "OPENROUTER_BASE_URL",
+        key_variables: &["OPENROUTER_API_KEY"],
+        // Some of the models behind it do, some refuse the request, some ignore the schema.
+        json_schema: false,
+        model: Some("anthropic/claude-sonnet-4.5"),
+        ..USUAL
+    },
+    Facts {
+        name: "groq",
+        base_url: "https://api.groq.com/openai/v1",
+        base_variable: "GROQ_BASE_URL",
+        key_variables: &["GROQ_API_KEY"],
+        // Only for a few of its models.
+        json_schema: false,
+        model: Some("llama-3.3-70b-versatile"),
+        ..USUAL
+    },
+    Facts {
+        name: "deepseek",
+        base_url: "https://api.deepseek.com/v1",
+        base_variable: "DEEPSEEK_BASE_URL",
+        key_variables: &["DEEPSEEK_API_KEY"],
+        json_schema: false,
+        model: Some("deepseek-chat"),
+        ..USUAL
+    },
+    Facts {
+        name: "xai",
+        base_url: "https://api.x.ai/v1",
+        base_variable: "XAI_BASE_URL",
+        key_variables: &["XAI_API_KEY"],
+        model: Some("grok-4"),
+        ..USUAL
+    },
+    Facts {
+        name: "ollama",
+        base_url: "http://127.0.0.1:11434/v1",
+        base_variable: "OLLAMA_HOST",
+        key_variables: &["OLLAMA_API_KEY"],
+        needs_key: false,
+        models_path: Some("/api/tags"),
+        ..USUAL
+    },
+];

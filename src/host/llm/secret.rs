@@ -1,0 +1,140 @@
+//! A key that cannot be shown by accident, and where keys come from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+
+use crate::error::{Code, Failure, Result};
+
+/// How long a key command may take: long enough for a person to unlock a key ring.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// A key. It has neither `Display` nor serde, and its `Debug` shows nothing of it.
+#[derive(Clone, PartialEq)]
+pub(super) struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl Secret {
+    /// Returns the secret in this text; blanks alone are none.
+    pub(super) fn new(text: &str) -> Option<Secret> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Secret(text.to_owned()))
+    }
+
+    /// Returns it as a header that HTTP logs do not show, or nothing if it cannot be one.
+    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Takes this secret, and whatever else looks like one, out of what a provider said.
+    pub(super) fn remove_from(secret: Option<&Secret>, text: &str) -> String {
+        let text = match secret {
+            Some(Secret(secret)) => text.replace(secret.as_str(), "[redacted]"),
+            None => text.to_owned(),
+        };
+        crate::model::redact::Redactor::new([]).text(&text).into_owned()
+    }
+}
+
+/// Where a provider's key comes from.
+#[derive(Clone, Debug)]
+pub(super) enum KeySource {
+    /// The provider needs none.
+    NotNeeded,
+    Variable {
+        name: String,
+        key: Secret,
+    },
+    Command(Vec<String>),
+    /// None of these variables is set.
+    Missing(Vec<String>),
+}
+
+impl KeySource {
+    /// Returns where to look when the key is refused.
+    pub(super) fn describe(&self, provider: &str) -> String {
+        match self {
+            KeySource::NotNeeded => format!("{provider} (none is configured)"),
+            KeySource::Variable { name, .. } => name.clone(),
+            KeySource::Command(_) => format!("models.providers.{provider}.key_command"),
+            KeySource::Missing(variables) => variables.join(" or "),
+        }
+    }
+}
+
+/// Runs a key command, without a shell, and returns what it printed.
+pub(super) async fn run_command(
+    provider: &str,
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+) -> Result<Secret> {
+    let failed = |why: String| {
+        Failure::new(Code::KeyMissing, format!("the key command of {provider} gave no key: {why}"))
+            .hint(format!("run the command of models.providers.{provider}.key_command yourself to see why"))
+    };
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(failed("it is empty".to_owned()));
+    };
+    let output = tokio::process::Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = match tokio::time::timeout(COMMAND_LIMIT, output).await {
+        Err(_) => return Err(failed(format!("it took longer than {} seconds", COMMAND_LIMIT.as_secs()))),
+        Ok(Err(error)) => return Err(failed(format!("{program} cannot be run: {error}"))),
+        Ok(Ok(output)) => output,
+    };
+    if !output.status.success() {
+        return Err(failed(format!("{program} ended with {}", output.status)));
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    // Password stores print the secret on the first line, and notes below it.
+    Secret::new(printed.trim().lines().next().unwrap_or_default())
+        .ok_or_else(|| failed(format!("{program} printed nothing")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_shows_nothing_of_itself() {
+        let key = Secret::new(" planted \n").unwrap();
+        assert_eq!(format!("{key:?}"), "Secret(…)");
+        assert_eq!(format!("{:?}", key.header("Bearer ").unwrap()), "Sensitive");
+        assert_eq!(Secret::remove_from(Some(&key), "your planted key"), "your [redacted] key");
+    }
+
+    #[tokio::test]
+    async fn a_key_command_gives_the_key_or_says_why_not() {
+        let run = async |command: &[&str]| {
+            let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+            run_command("gate", &command, &BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())])).await
+        };
+        assert_eq!(run(&["echo", "abc"]).await, Ok(Secret("abc".into())));
+        for (command, why) in [
+            (&["false"] as &[&str], "exit status: 1"),
+            (&["true"], "printed nothing"),
+            (&[], "it is empty"),
+            (&["no-such-program-at-all"], "cannot be run"),
+        ] {
+            let failure = run(command).await.unwrap_err();
+            assert_eq!(failure.code, Code::KeyMissing);
+            assert!(failure.message.contains(why), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Addresses, and how long a provider wants us to wait.
+
+use super::*;
+
+#[test]
+fn base_urls_are_taken_as_people_write_them() {
+    for (base, path, whole) in [
+        ("https://api.openai.com/v1", openai::PATH, "https://api.openai.com/v1/chat/completions"),
+        ("http://127.0.0.1:8000/v1/", openai::PATH, "http://127.0.0.1:8000/v1/chat/completions"),
+        ("http://127.0.0.1:8000", openai::PATH, "http://127.0.0.1:8000/chat/completions"),
+        ("https://api.anthropic.com", anthropic::PATH, "https://api.anthropic.com/v1/messages"),
+        ("https://gate.example/a/v1/", anthropic::PATH, "https://gate.example/a/v1/messages"),
+    ] {
+        assert_eq!(endpoint(&base.parse().unwrap(), path).as_str(), whole);
+    }
+}
+
+#[test]
+fn each_form_of_retry_after_is_understood() {
+    let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT").unwrap().with_timezone(&Utc);
+    let wait = |pairs: &[(&'static str, &'static str)]| {
+        let headers = pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        retry_after(&headers, now).map(|wait| wait.as_millis())
+    };
+    assert_eq!(wait(&[]), None);
+    assert_eq!(wait(&[("retry-after", "2")]), Some(2000));
+    assert_eq!(wait(&[("retry-after", "0.5")]), Some(500));
+    assert_eq!(wait(&[("retry-after", "9"), ("retry-after-ms", "15")]), Some(15));
+    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT")]), Some(30_000));
+    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:27:00 GMT")]), Some(0), "it has passed");
+    let date = ("date", "Wed, 21 Oct 2015 07:00:00 GMT");
+    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:00:05 GMT"), date]), Some(5000), "its clock counts");
+    for nonsense in ["soon", "-3", "NaN", "1e300", ""] {
+        assert_eq!(wait(&[("retry-after", nonsense)]), None, "{nonsense}");
+    }
+}
+
+#[test]
+fn the_client_can_be_built_without_a_default_provider_of_cryptography() {
+    client().unwrap();
+}

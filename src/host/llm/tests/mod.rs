@@ -1,0 +1,77 @@
+//! The client against a real server on the loopback: what must hold on both wires.
+
+#[path = "../../../../tests/support/model_server.rs"]
+pub(super) mod model_server;
+
+mod faults;
+mod limits;
+mod wires;
+
+use std::collections::BTreeMap;
+
+use super::{Client, ModelsConfig, RetryConfig, Settings};
+use crate::error::Result;
+use crate::host::{CallEvent, Models};
+use crate::model::chat::{ChatReply, ChatRequest, Message, Role};
+use model_server::ModelServer;
+
+/// The key that must not turn up anywhere.
+pub(super) const KEY: &str = "planted-key-0123";
+
+/// Returns the variables that lead both wires to this server.
+pub(super) fn variables(server: &ModelServer) -> BTreeMap<String, String> {
+    [
+        ("OPENAI_API_KEY", KEY.to_owned()),
+        ("OPENAI_BASE_URL", server.url()),
+        ("ANTHROPIC_API_KEY", KEY.to_owned()),
+        ("ANTHROPIC_BASE_URL", server.url()),
+        // Never ask a server that happens to run on the machine.
+        ("OLLAMA_HOST", "http://127.0.0.1:1".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// Returns a configuration whose waits are next to nothing.
+pub(super) fn quick() -> ModelsConfig {
+    ModelsConfig { retry: RetryConfig { base_delay_ms: 1, ..RetryConfig::default() }, ..ModelsConfig::default() }
+}
+
+pub(super) fn client_with(server: &ModelServer, config: &ModelsConfig) -> Client {
+    Client::new(Settings::from_environment(&variables(server), config).expect("the settings are valid"))
+}
+
+pub(super) fn client(server: &ModelServer) -> Client {
+    client_with(server, &quick())
+}
+
+pub(super) fn message(role: Role, content: &str) -> Message {
+    Message { role, content: content.to_owned(), tool_calls: Vec::new(), tool_call_id: None }
+}
+
+pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
+    ChatRequest {
+        model: model.to_owned(),
+        system: None,
+        messages: vec![message(Role::User, prompt)],
+        schema: None,
+        tools: Vec::new(),
+        max_tokens: None,
+        temperature: None,
+        seed: None,
+    }
+}
+
+/// Makes a call, and returns what was reported besides: pieces of text, and `(attempt, wait)` of retries.
+pub(super) async fn call(client: &Client, request: &ChatRequest) -> (Result<ChatReply>, Vec<String>, Vec<(u32, u64)>) {
+    let (mut texts, mut retries) = (Vec::new(), Vec::new());
+    let mut report = |event: CallEvent<'_>| match event {
+        CallEvent::Delta(text) => texts.push(text.to_owned()),
+        CallEvent::Retry { attempt, wait_ms, .. } => retries.push((attempt, wait_ms)),
+    };
+    let outcome = client.chat(request, &mut report).await;
+    (outcome, texts, retries)
+}
+
+/// The models of both wires.
+pub(super) const BOTH: [&str; 2] = ["openai/small", "anthropic/small"];

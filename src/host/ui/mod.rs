@@ -21,6 +21,7 @@ mod out;
 pub mod pipe;
 #[cfg(test)]
 mod samples;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};

@@ -99,11 +99,6 @@ impl Prompt {
         View { lines: lines.iter().map(|line| line.cut(width)).collect(), cursor }
     }
 
-    /// Returns the lines that stay on the screen when the question is gone.
-    pub(super) fn closed(&self, answer: Option<&Value>, width: usize) -> Vec<Line> {
-        closed(&self.question, answer, width)
-    }
-
     fn head(&self, width: usize) -> Vec<Line> {
         head(&self.question, true, width)
     }

@@ -102,10 +102,6 @@ impl Line {
         self
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
     pub(super) fn width(&self) -> usize {
         self.spans.iter().map(|(text, _)| text.width()).sum()
     }

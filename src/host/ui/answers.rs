@@ -65,7 +65,7 @@ impl Answers {
             IndexMap::new()
         } else {
             serde_yaml::from_str_with_options(text, options)
-                .map_err(|error| refuse(error.without_snippet().to_string()))?
+                .map_err(|error| refuse(error.render_with_formatter(&serde_yaml::UserMessageFormatter)))?
         };
         let mut entries = IndexMap::new();
         for (id, value) in mapping {
@@ -206,8 +206,21 @@ mod tests {
     #[test]
     fn a_file_that_is_no_mapping_is_refused_with_its_name_and_line() {
         let message = |text| answers(text, "").0.err().map(|failure| failure.message).unwrap_or_default();
-        assert_snapshot!(message("- a"), @"a.yaml: expected mapping start at line 1, column 1");
-        assert_snapshot!(message("a: 1\na: 2"), @"a.yaml: duplicate mapping key: a, set DuplicateKeyPolicy in Options if acceptable at line 2, column 1");
+        assert_snapshot!(message("- a"), @r"
+        a.yaml: error: line 1 column 1: expected mapping start
+         --> <input>:1:1
+          |
+        1 | - a
+          | ^ expected mapping start
+        ");
+        assert_snapshot!(message("a: 1\na: 2"), @r"
+        a.yaml: error: line 2 column 1: duplicate mapping key: a not allowed here
+         --> <input>:2:1
+          |
+        1 | a: 1
+        2 | a: 2
+          | ^ duplicate mapping key: a not allowed here
+        ");
         assert!(answers("# nothing yet\n", "").0.is_ok());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | front end | who it is for |
 //! |---|---|
+//! | [`terminal::Terminal`] | a person at a terminal: streamed Markdown, a spinner, line editing |
 //! | [`pipe::Pipe`] | pipes, files, `TERM=dumb`: plain text, answers one a line |
 //! | [`json::Json`] | programs: JSON lines both ways |
 //! | [`answers::Answers`] | scripts: a file of answers, in front of one of the others |
@@ -21,12 +22,15 @@ mod out;
 pub mod pipe;
 #[cfg(test)]
 mod samples;
+pub mod terminal;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
+use std::os::fd::AsFd;
 
 use self::json::Json;
 use self::pipe::{Pipe, Questions, Streams};
+use self::terminal::{Device, Terminal};
 use crate::host::FrontEnd;
 
 /// What the user asked for on the command line.
@@ -41,15 +45,60 @@ pub enum Mode {
 /// Returns the front end for this process's standard streams and this environment.
 pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>) -> Box<dyn FrontEnd> {
     let input = Box::new(BufReader::new(io::stdin()));
-    let _ = env;
     if mode == Mode::Json {
         return Box::new(Json::new(run, input, Box::new(io::stdout())));
     }
-    let questions = match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
+    let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
+    let look = Look::of(env);
+    if typed
+        && seen
+        && look.moves
+        && let Ok(tty) = io::stdin().as_fd().try_clone_to_owned()
+    {
+        let err_colour = look.colour && io::stderr().is_terminal();
+        let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
+        return Box::new(Terminal::new(run, Device { tty, out, err, colour: look.colour, err_colour }));
+    }
+    let questions = match (typed, seen) {
         (false, _) => Questions::Echoed,
         (true, true) => Questions::Typed,
         (true, false) => Questions::Aside,
     };
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
     Box::new(Pipe::new(run, questions, streams))
+}
+
+/// What the environment says about the terminal.
+#[derive(Debug, PartialEq, Eq)]
+struct Look {
+    /// Whether it knows how to move its cursor.
+    moves: bool,
+    colour: bool,
+}
+
+impl Look {
+    fn of(env: &BTreeMap<String, String>) -> Look {
+        let value = |name: &str| env.get(name).map(String::as_str).filter(|value| !value.is_empty());
+        let moves = value("TERM").is_some_and(|term| term != "dumb");
+        Look { moves, colour: moves && value("NO_COLOR").is_none() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::Look;
+
+    #[test]
+    fn no_color_and_a_dumb_terminal_are_respected() {
+        let look = |pairs: &[(&str, &str)]| {
+            let env = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Look::of(&env.collect::<BTreeMap<_, _>>())
+        };
+        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")]), Look { moves: true, colour: true });
+        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "1")]), Look { moves: true, colour: false });
+        assert_eq!(look(&[("TERM", "dumb")]), Look { moves: false, colour: false });
+        assert_eq!(look(&[]), Look { moves: false, colour: false });
+    }
 }

@@ -1,0 +1,177 @@
+//! What goes on while nobody is asked: model calls, the flow's status, its progress. Shown below the
+//! text and gone when it is over.
+
+use std::time::{Duration, Instant};
+
+use super::style::{Colour, Line, Style};
+use crate::host::ui::ending::{duration, thousands};
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long each picture of the spinner stands.
+pub(super) const TICK: Duration = Duration::from_millis(80);
+/// How many progress bars are shown at once; the oldest are left out.
+const BARS: usize = 4;
+
+struct Call {
+    key: String,
+    label: String,
+    started: Instant,
+    /// Pieces of text so far; most servers send a token a piece.
+    pieces: u64,
+    /// Which attempt this is, and why there is more than one.
+    again: Option<(u32, String)>,
+}
+
+struct Bar {
+    label: String,
+    done: u64,
+    total: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Activity {
+    calls: Vec<Call>,
+    bars: Vec<Bar>,
+    status: String,
+}
+
+impl Activity {
+    pub(super) fn call_started(&mut self, key: &str, label: &str, now: Instant) {
+        let call = Call { key: key.to_owned(), label: label.to_owned(), started: now, pieces: 0, again: None };
+        self.calls.push(call);
+    }
+
+    pub(super) fn call_delta(&mut self, key: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.key == key) {
+            call.pieces += 1;
+        }
+    }
+
+    pub(super) fn call_retried(&mut self, key: &str, attempt: u32, reason: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.key == key) {
+            call.pieces = 0;
+            call.again = Some((attempt, reason.to_owned()));
+        }
+    }
+
+    /// Ends a call and returns its label.
+    pub(super) fn call_ended(&mut self, key: &str) -> Option<String> {
+        let place = self.calls.iter().position(|call| call.key == key)?;
+        Some(self.calls.remove(place).label)
+    }
+
+    pub(super) fn status(&mut self, text: &str) {
+        text.trim().clone_into(&mut self.status);
+    }
+
+    /// Moves a bar, and takes it away when it is full.
+    pub(super) fn progress(&mut self, label: &str, done: u64, total: u64) {
+        self.bars.retain(|bar| bar.label != label);
+        if done < total {
+            self.bars.push(Bar { label: label.to_owned(), done, total });
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Activity::default();
+    }
+
+    /// Returns whether there is something that moves by itself.
+    pub(super) fn moves(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn lines(&self, now: Instant, width: usize) -> Vec<Line> {
+        let hidden = self.bars.len().saturating_sub(BARS);
+        let mut lines: Vec<Line> = self.bars.iter().skip(hidden).map(|bar| bar.line(width)).collect();
+        if !self.status.is_empty() {
+            lines.push(Line::new("· ", Style::DIM).with(&self.status, Style::DIM));
+        }
+        lines.extend(self.spinner(now, width));
+        lines.iter().map(|line| line.cut(width)).collect()
+    }
+
+    /// Returns the line of the calls: who speaks, how long, how much.
+    fn spinner(&self, now: Instant, width: usize) -> Option<Line> {
+        let elapsed = now.saturating_duration_since(self.calls.iter().map(|call| call.started).min()?);
+        let frame = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or(0) % FRAMES.len();
+        let mut facts = format!(" · {}", duration(elapsed).replace('s', " s").replace('m', " min "));
+        let pieces: u64 = self.calls.iter().map(|call| call.pieces).sum();
+        if pieces > 0 {
+            facts.push_str(&format!(" · {} token{}", thousands(pieces), if pieces == 1 { "" } else { "s" }));
+        }
+        let names: Vec<String> = self.calls.iter().map(Call::name).collect();
+        // The names give way to the numbers: those are what changes.
+        let room = width.saturating_sub(2 + Line::new(&facts, Style::DIM).width()).max(8);
+        let mut line = Line::new(FRAMES[frame], Style::PLAIN.colour(Colour::Cyan)).with(" ", Style::PLAIN);
+        line.append(&Line::new(&names.join(", "), Style::PLAIN).cut(room));
+        Some(line.with(&facts, Style::DIM))
+    }
+}
+
+impl Call {
+    fn name(&self) -> String {
+        match &self.again {
+            Some((attempt, reason)) => format!("{} (attempt {attempt}: {reason})", self.label),
+            None => self.label.clone(),
+        }
+    }
+}
+
+impl Bar {
+    fn line(&self, width: usize) -> Line {
+        let numbers = format!(" {}/{}", thousands(self.done), thousands(self.total));
+        let label = Line::new(&self.label, Style::PLAIN).cut(width / 2);
+        let room = width.saturating_sub(label.width() + numbers.len() + 1).min(30);
+        let part = u128::from(self.done) * room as u128 / u128::from(self.total.max(1));
+        let full = usize::try_from(part).unwrap_or(room).min(room);
+        let mut line = label.with(" ", Style::PLAIN);
+        line.push(&"━".repeat(full), Style::PLAIN.colour(Colour::Cyan));
+        line.push(&"─".repeat(room - full), Style::DIM);
+        line.with(&numbers, Style::DIM)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use insta::assert_snapshot;
+
+    use super::Activity;
+
+    fn seen(activity: &Activity, now: Instant, width: usize) -> String {
+        let lines = activity.lines(now, width);
+        let text: Vec<String> = lines.iter().map(|line| line.chars().map(|(c, _)| c).collect()).collect();
+        text.join("\n")
+    }
+
+    #[test]
+    fn calls_status_and_progress_have_a_line_each() {
+        let mut activity = Activity::default();
+        let start = Instant::now();
+        activity.call_started("a", "architect", start);
+        activity.call_started("s", "security", start + Duration::from_secs(3));
+        (0..1340).for_each(|_| activity.call_delta("a"));
+        activity.status("weighing the ideas");
+        activity.progress("rounds", 1, 3);
+        assert_snapshot!(seen(&activity, start + Duration::from_millis(12_170), 60), @r"
+        rounds ━━━━━━━━━━──────────────────── 1/3
+        · weighing the ideas
+        ⠹ architect, security · 12 s · 1,340 tokens
+        ");
+        activity.call_retried("a", 2, "503");
+        assert_snapshot!(seen(&activity, start + Duration::from_secs(75), 30), @r"
+        rounds ━━━━━━───────────── 1/3
+        · weighing the ideas
+        ⠧ architect (att… · 1 min 15 s
+        ");
+        activity.progress("rounds", 3, 3);
+        activity.status("");
+        assert_eq!(activity.call_ended("a").as_deref(), Some("architect"));
+        assert!(activity.moves());
+        activity.call_ended("s");
+        assert!(!activity.moves());
+        assert_eq!(seen(&activity, start, 60), "");
+    }
+}

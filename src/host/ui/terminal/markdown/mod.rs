@@ -1,0 +1,286 @@
+//! Markdown as lines for a terminal: headings, emphasis, lists, quotes, code, tables, rules.
+//!
+//! The parser is pulldown-cmark; this is the renderer, a walk over its events with the marks of the
+//! open containers (quote bars, bullets) written in front of each line. HTML is shown as it stands, and
+//! the target of a link stands beside its text: a link that hides where it goes would be obeyed blindly.
+
+mod table;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use self::table::Table;
+use super::style::{Colour, Line, Style};
+use super::wrap::wrap;
+use crate::host::ui::out::safe;
+
+/// The widest that prose is set: longer lines are hard to read on wide screens.
+const PROSE: usize = 100;
+
+const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
+
+/// Returns the parser with the extensions that nietz shows.
+pub(super) fn parser(markdown: &str) -> Parser<'_> {
+    Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
+}
+
+/// Returns the lines that show this Markdown at this width.
+pub(super) fn render(markdown: &str, width: usize) -> Vec<Line> {
+    let mut renderer = Renderer { width: width.clamp(10, PROSE), ..Renderer::default() };
+    // Cleaned before it is measured: a picture takes a cell where a control character takes none.
+    for event in parser(&safe(markdown)) {
+        renderer.event(event);
+    }
+    renderer.flush();
+    renderer.lines
+}
+
+#[derive(Default)]
+struct Renderer {
+    width: usize,
+    lines: Vec<Line>,
+    /// What stands in front of each line, outermost first.
+    marks: Vec<Mark>,
+    /// The number of the next item of each open list, or nothing for bullets.
+    lists: Vec<Option<u64>>,
+    /// The looks of the open emphases; the last is the one that counts.
+    styles: Vec<Style>,
+    /// The text of the open paragraph, heading or item.
+    inline: Vec<(char, Style)>,
+    /// The targets of the open links, and where their text begins.
+    links: Vec<(String, usize)>,
+    code: Option<String>,
+    table: Option<Table>,
+    /// Whether the next line must be set off from the one before.
+    gap: bool,
+}
+
+/// A container's mark: shown once before its first line, then replaced by what continues it.
+struct Mark {
+    first: Option<Line>,
+    rest: Line,
+}
+
+impl Renderer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::InlineHtml(text) | Event::Html(text) => match &mut self.code {
+                Some(code) => code.push_str(&text),
+                None => self.text(&text, self.style()),
+            },
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                let style = Style { colour: CODE.colour, ..self.style() };
+                self.text(&format!("`{text}`"), style);
+            }
+            Event::SoftBreak => self.text(" ", self.style()),
+            Event::HardBreak => self.text("\n", self.style()),
+            Event::Rule => {
+                let room = self.room();
+                self.emit(&[Line::new(&"─".repeat(room), Style::DIM)]);
+                self.gap = true;
+            }
+            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }, Style::DIM),
+            Event::FootnoteReference(name) => self.text(&format!("[{name}]"), Style::DIM),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.flush();
+                self.styles.push(heading(level));
+            }
+            Tag::BlockQuote(_) => {
+                self.flush();
+                self.separate();
+                self.marks.push(Mark { first: None, rest: Line::new("│ ", Style::DIM) });
+                self.styles.push(Style { italic: true, ..self.style() });
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.is_empty()
+                {
+                    self.separate();
+                    self.emit(&[Line::new(&format!("  {language}"), Style::DIM)]);
+                }
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.flush();
+                // Inside an item a list belongs to the text before it, so nothing sets it off.
+                self.gap &= self.lists.is_empty();
+                self.lists.push(first);
+            }
+            Tag::Item => self.item(),
+            Tag::Emphasis => self.styles.push(Style { italic: true, ..self.style() }),
+            Tag::Strong => self.styles.push(Style { bold: true, ..self.style() }),
+            Tag::Strikethrough => self.styles.push(Style { strike: true, ..self.style() }),
+            Tag::Link { dest_url, .. } => {
+                self.links.push((dest_url.to_string(), self.inline.len()));
+                self.styles.push(Style { underline: true, ..self.style() });
+            }
+            Tag::Image { dest_url, .. } => {
+                self.text("image: ", Style::DIM);
+                self.links.push((dest_url.to_string(), self.inline.len()));
+                self.styles.push(self.style());
+            }
+            Tag::Table(alignments) => {
+                self.flush();
+                self.table = Some(Table::new(&alignments));
+            }
+            Tag::Paragraph | Tag::HtmlBlock => self.flush(),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.marks.pop();
+                self.styles.pop();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => self.end_of_code(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.gap = self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                if self.marks.last().is_some_and(|mark| mark.first.is_some()) {
+                    self.emit(&[Line::default()]);
+                }
+                self.marks.pop();
+                self.gap = false;
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_of_link(),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.inline);
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::TableHead | TagEnd::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.end_of_row();
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let lines = table.lines(self.room());
+                    self.emit(&lines);
+                    self.gap = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn item(&mut self) {
+        self.flush();
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number += 1;
+                mark
+            }
+            _ => "• ".to_owned(),
+        };
+        let rest = Line::new(&" ".repeat(mark.chars().count()), Style::PLAIN);
+        self.marks.push(Mark { first: Some(Line::new(&mark, Style::DIM)), rest });
+    }
+
+    fn end_of_code(&mut self) {
+        let code = self.code.take().unwrap_or_default();
+        let room = self.room().saturating_sub(2);
+        let mut lines = Vec::new();
+        for source in code.trim_end_matches('\n').split('\n') {
+            let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
+            for line in wrap(&chars, room) {
+                let mut indented = Line::new("  ", Style::PLAIN);
+                indented.append(&line);
+                lines.push(indented);
+            }
+        }
+        self.emit(&lines);
+        self.gap = true;
+    }
+
+    fn end_of_link(&mut self) {
+        self.styles.pop();
+        if let Some((target, start)) = self.links.pop() {
+            let text: String = self.inline.iter().skip(start).map(|(c, _)| *c).collect();
+            if !target.is_empty() && text != target && format!("mailto:{text}") != target {
+                self.text(&format!(" ({target})"), Style::DIM);
+            }
+        }
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    fn text(&mut self, text: &str, style: Style) {
+        self.inline.extend(text.chars().map(|c| (c, style)));
+    }
+
+    /// Returns the width that is left of the marks of the open containers.
+    fn room(&self) -> usize {
+        let marks: usize = self.marks.iter().map(|mark| mark.rest.width()).sum();
+        self.width.saturating_sub(marks).max(10)
+    }
+
+    /// Writes the text that was collected, wrapped.
+    fn flush(&mut self) {
+        let inline = std::mem::take(&mut self.inline);
+        let end = inline.iter().rposition(|(c, _)| !c.is_whitespace()).map_or(0, |last| last + 1);
+        if end > 0 && self.table.is_none() {
+            let lines = wrap(&inline[..end], self.room());
+            self.emit(&lines);
+            self.gap = true;
+        }
+    }
+
+    /// Writes the blank line that is due between two blocks.
+    fn separate(&mut self) {
+        if std::mem::take(&mut self.gap) {
+            let mut line = Line::default();
+            self.marks.iter().for_each(|mark| line.append(&mark.rest));
+            self.lines.push(line.trimmed());
+        }
+    }
+
+    fn emit(&mut self, lines: &[Line]) {
+        self.separate();
+        for content in lines {
+            let mut line = Line::default();
+            for mark in &mut self.marks {
+                line.append(mark.first.take().as_ref().unwrap_or(&mark.rest));
+            }
+            line.append(content);
+            self.lines.push(line.trimmed());
+        }
+    }
+}
+
+fn heading(level: HeadingLevel) -> Style {
+    match level {
+        HeadingLevel::H1 => Style { underline: true, ..Style::BOLD },
+        HeadingLevel::H2 => Style::BOLD,
+        _ => Style { italic: true, ..Style::BOLD },
+    }
+}
+
+#[cfg(test)]
+mod tests;

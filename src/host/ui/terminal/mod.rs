@@ -1,0 +1,280 @@
+//! The front end for a person at a terminal.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `tty`, `keys` | the device: raw mode, the thread that reads keys, bytes to keys |
+//! | `editor`, `prompt` | an open question as a state: keys in, lines and an answer out |
+//! | `markdown`, `wrap`, `style` | text with a look, in lines that fit |
+//! | `stream`, `activity`, `state` | what is on the screen now |
+//! | `screen` | the only writer of escape sequences |
+//!
+//! There is no library for line editing here. Those that were looked at (rustyline, reedline, inquire,
+//! dialoguer) own the screen and block until Enter, and here model text streams on above an open
+//! question which may be taken away at any time. What is left to do by hand is small.
+
+mod activity;
+mod editor;
+mod keys;
+mod markdown;
+mod prompt;
+mod screen;
+mod state;
+mod stream;
+mod style;
+mod tty;
+mod wrap;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+
+use self::activity::TICK;
+use self::prompt::{Prompt, Step, closed, split};
+use self::screen::Screen;
+use self::state::{Kind, State};
+use self::tty::{RAW_OFF, RAW_ON, Tty};
+use super::answer;
+use super::ending::{self, Ending};
+use crate::error::Result;
+use crate::host::FrontEnd;
+use crate::model::event::Event;
+use crate::model::question::{Question, QuestionKind};
+
+/// What a terminal front end sits on.
+pub struct Device {
+    /// The terminal: keys are read from it, its modes and its size are asked there.
+    pub tty: OwnedFd,
+    pub out: Box<dyn Write + Send>,
+    pub err: Box<dyn Write + Send>,
+    pub colour: bool,
+    /// Whether standard error may be coloured; it may be a file while standard output is not.
+    pub err_colour: bool,
+}
+
+/// A person at a terminal.
+pub struct Terminal {
+    run: String,
+    tty: Tty,
+    shared: Arc<Shared>,
+    started: Instant,
+    /// What was answered to free questions, oldest first.
+    history: RefCell<Vec<String>>,
+    /// Questions that were announced and not asked here yet; an answers file may know the answer.
+    open: RefCell<HashMap<String, Question>>,
+    /// One question at a time, in the order in which they were asked.
+    turn: tokio::sync::Mutex<()>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Told when something begins to move.
+    moved: Condvar,
+}
+
+impl Shared {
+    /// A thread that panicked while it drew leaves at worst a wrong picture, so nobody else stops for it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Turns the spinner and follows the size of the window until the front end is gone.
+    fn tick(&self) {
+        let mut state = self.lock();
+        while !state.closed {
+            state = if state.moves() {
+                state.redraw();
+                self.moved.wait_timeout(state, TICK).map_or_else(|error| error.into_inner().0, |(state, _)| state)
+            } else {
+                self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+}
+
+impl Terminal {
+    pub fn new(run: &str, device: Device) -> Terminal {
+        let tty = Tty::new(device.tty);
+        let sized = tty.clone();
+        let screen = Screen::new(device.out, Box::new(move || sized.size()), device.colour);
+        let state = Mutex::new(State::new(screen, device.err, device.err_colour));
+        let shared = Arc::new(Shared { state, moved: Condvar::new() });
+        let ticking = shared.clone();
+        // Without the thread the spinner stands still; that is no reason to fail.
+        let _ = thread::Builder::new().name("spinner".to_owned()).spawn(move || ticking.tick());
+        Terminal {
+            run: run.to_owned(),
+            tty,
+            shared,
+            started: Instant::now(),
+            history: RefCell::default(),
+            open: RefCell::default(),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    async fn answer(&self, question: &Question) -> Result<Value> {
+        let _turn = self.turn.lock().await;
+        self.open.borrow_mut().remove(&question.id);
+        if self.shared.lock().screen.closed() {
+            return Err(answer::missing(question, &self.run));
+        }
+        let mut typing = self
+            .tty
+            .typing()
+            .map_err(|error| answer::missing(question, &self.run).because(format!("the terminal: {error}")))?;
+        let opened = self.put(question);
+        let answer = loop {
+            let Some(key) = typing.next().await else { break None };
+            let mut state = self.shared.lock();
+            match state.prompt.as_mut().map_or(Step::Interrupted, |prompt| prompt.press(&key)) {
+                Step::Open => state.redraw(),
+                Step::Clear => {
+                    state.screen.clear();
+                    state.redraw();
+                }
+                Step::Answered(value) => break Some(value),
+                Step::Interrupted => break None,
+            }
+        };
+        // Closed before it is taken away, so that no frame is without it.
+        self.close(question, answer.as_ref());
+        drop(opened);
+        drop(typing);
+        if let (QuestionKind::Ask, Some(Value::String(text))) = (question.kind, &answer)
+            && !text.is_empty()
+        {
+            self.history.borrow_mut().push(text.clone());
+        }
+        answer.ok_or_else(|| answer::interrupted(question, &self.run))
+    }
+
+    /// Puts a question on the screen until the returned value is dropped.
+    fn put(&self, question: &Question) -> Opened<'_> {
+        let mut state = self.shared.lock();
+        let (before, _) = split(&question.prompt);
+        if !before.is_empty() {
+            state.say(None, before);
+        }
+        state.screen.write(RAW_ON);
+        state.prompt = Some(Prompt::new(question, self.history.borrow().clone()));
+        state.redraw();
+        drop(state);
+        self.shared.moved.notify_all();
+        Opened { shared: &self.shared }
+    }
+
+    /// Leaves the question and its answer on the screen.
+    fn close(&self, question: &Question, answer: Option<&Value>) {
+        let mut state = self.shared.lock();
+        let lines = closed(question, answer, state.screen.width());
+        state.prompt = None;
+        state.print(&lines, Kind::Question, Kind::Question);
+    }
+}
+
+/// A question on the screen; dropping it takes it away, whether it was answered or cancelled.
+struct Opened<'a> {
+    shared: &'a Shared,
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.prompt = None;
+        state.screen.write(RAW_OFF);
+        state.redraw();
+    }
+}
+
+impl FrontEnd for Terminal {
+    fn show(&self, event: &Event) {
+        let mut state = self.shared.lock();
+        match event {
+            Event::RunStarted { .. } | Event::Replayed { effects: 0 } => {}
+            Event::Replayed { effects } => {
+                let noun = if *effects == 1 { "effect" } else { "effects" };
+                state.note(&format!("↻ resumed: {effects} recorded {noun} given back"));
+            }
+            Event::Said { markdown, from } => state.say(from.as_deref().filter(|from| !from.is_empty()), markdown),
+            Event::CallStarted { call, label, show, .. } => {
+                state.activity.call_started(call, label, Instant::now());
+                if *show {
+                    state.stream_started(call, label);
+                }
+                state.redraw();
+                self.shared.moved.notify_all();
+            }
+            Event::CallDelta { call, text } => {
+                state.activity.call_delta(call);
+                state.stream_delta(call, text);
+            }
+            Event::CallRetried { call, attempt, reason, .. } => {
+                state.activity.call_retried(call, *attempt, reason);
+                state.stream_retried(call);
+            }
+            Event::CallEnded { call, failure, .. } => {
+                let label = state.activity.call_ended(call);
+                state.stream_ended(call);
+                match failure {
+                    Some(failure) => state.call_failed(label.as_deref().unwrap_or("a model call"), failure),
+                    None => state.redraw(),
+                }
+            }
+            Event::Status { text } => {
+                state.activity.status(text);
+                state.redraw();
+            }
+            Event::Progress { label, done, total } => {
+                state.activity.progress(label, *done, *total);
+                state.redraw();
+            }
+            Event::Asked { question } => {
+                self.open.borrow_mut().insert(question.id.clone(), question.clone());
+            }
+            Event::Answered { id, answer } => {
+                let open = self.open.borrow_mut().remove(id);
+                drop(state);
+                if let Some(question) = open {
+                    self.close(&question, Some(answer));
+                }
+            }
+            Event::Notice { text } => {
+                let text = format!("{}\n", super::out::safe(text));
+                state.aside(&text);
+                state.redraw();
+            }
+            Event::RunEnded { status, failure, usage, calls, .. } => {
+                state.activity.clear();
+                let (status, usage, calls) = (*status, *usage, *calls);
+                let elapsed = self.started.elapsed();
+                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
+                state.aside(&text);
+            }
+        }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.answer(question).boxed_local()
+    }
+}
+
+/// Leaves the screen as it was found: nothing that moves, and a cursor.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.activity.clear();
+        state.closed = true;
+        state.redraw();
+        drop(state);
+        self.shared.moved.notify_all();
+    }
+}

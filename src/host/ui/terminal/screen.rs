@@ -1,0 +1,156 @@
+//! The bottom of the terminal: lines that stay, and below them a part that is drawn again and again
+//! (streamed text that is not finished, the spinner, the open question).
+//!
+//! Each change is one write that goes over the old lines instead of clearing them first, which is why
+//! nothing flickers. This is the only place that writes escape sequences.
+
+use std::io::Write;
+
+use super::prompt::View;
+use super::style::Line;
+
+pub(super) type Size = Box<dyn Fn() -> (usize, usize) + Send>;
+
+pub(super) struct Screen {
+    out: Box<dyn Write + Send>,
+    size: Size,
+    colour: bool,
+    /// The widths of the lines that are drawn now; a narrower screen has folded them since.
+    drawn: Vec<usize>,
+    /// In which of them the cursor is.
+    row: usize,
+    /// The last write, so that a frame that changes nothing is not written.
+    last: String,
+    closed: bool,
+}
+
+/// Tells the terminal to show what follows at once, where it knows how.
+const BEGIN: &str = "\u{1b}[?2026h";
+const END: &str = "\u{1b}[?2026l";
+const HIDE: &str = "\u{1b}[?25l";
+const SHOW: &str = "\u{1b}[?25h";
+
+impl Screen {
+    pub(super) fn new(out: Box<dyn Write + Send>, size: Size, colour: bool) -> Screen {
+        Screen { out, size, colour, drawn: Vec::new(), row: 0, last: String::new(), closed: false }
+    }
+
+    /// Returns how wide a line may be. The last column stays free: what a terminal does after a
+    /// character in it differs from one to the next.
+    pub(super) fn width(&self) -> usize {
+        (self.size)().0.saturating_sub(1).max(10)
+    }
+
+    pub(super) fn height(&self) -> usize {
+        (self.size)().1.max(4)
+    }
+
+    /// Returns whether somebody still sees what is drawn.
+    pub(super) fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Adds lines that stay, and draws the part below them anew.
+    pub(super) fn draw(&mut self, stay: &[Line], view: &View) {
+        let mut frame = self.to_top();
+        for line in stay {
+            frame.push_str(&line.ansi(self.colour));
+            frame.push_str("\u{1b}[K\r\n");
+        }
+        let (lines, cursor) = self.visible(view);
+        for (index, line) in lines.iter().enumerate() {
+            frame.push_str(if index == 0 { "" } else { "\r\n" });
+            frame.push_str(&line.ansi(self.colour));
+            frame.push_str("\u{1b}[K");
+        }
+        frame.push_str("\u{1b}[J");
+        let bottom = lines.len().saturating_sub(1);
+        let (row, column) = cursor.unwrap_or((bottom, 0));
+        if row < bottom {
+            frame.push_str(&format!("\u{1b}[{}A", bottom - row));
+        }
+        if cursor.is_some() {
+            frame.push('\r');
+            if column > 0 {
+                frame.push_str(&format!("\u{1b}[{column}C"));
+            }
+        }
+        frame.push_str(if cursor.is_some() || lines.is_empty() { SHOW } else { HIDE });
+        let drawn: Vec<usize> = lines.iter().map(Line::width).collect();
+        let same = stay.is_empty() && frame == self.last && drawn == self.drawn && row == self.row;
+        self.drawn = drawn;
+        self.row = row;
+        if !same {
+            self.write(&format!("{BEGIN}{frame}{END}"));
+            self.last = frame;
+        }
+    }
+
+    /// Writes text that takes no place on the screen.
+    pub(super) fn write(&mut self, text: &str) {
+        if !self.closed && self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
+            self.closed = true;
+        }
+    }
+
+    /// Clears the whole screen; what is drawn next starts at its top.
+    pub(super) fn clear(&mut self) {
+        self.drawn.clear();
+        self.row = 0;
+        self.last.clear();
+        self.write("\u{1b}[2J\u{1b}[H");
+    }
+
+    /// Returns what moves the cursor to where the changing part begins.
+    fn to_top(&self) -> String {
+        let columns = (self.size)().0.max(1);
+        let up: usize = self.drawn.iter().take(self.row).map(|width| width.div_ceil(columns).max(1)).sum();
+        if up > 0 { format!("\u{1b}[{up}A\r") } else { "\r".to_owned() }
+    }
+
+    /// Returns the lines that fit on the screen, the lower ones first of all.
+    fn visible<'a>(&self, view: &'a View) -> (&'a [Line], Option<(usize, usize)>) {
+        let skipped = view.lines.len().saturating_sub(self.height() - 1);
+        let cursor = view.cursor.map(|(row, column)| (row.saturating_sub(skipped), column));
+        (&view.lines[skipped..], cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prompt::View;
+    use super::super::style::{Line, Style};
+    use super::Screen;
+    use crate::host::ui::out::tests::Captured;
+
+    fn lines(texts: &[&str]) -> Vec<Line> {
+        texts.iter().map(|text| Line::new(text, Style::PLAIN)).collect()
+    }
+
+    #[test]
+    fn a_frame_goes_over_the_last_one_and_the_same_one_is_not_written() {
+        let out = Captured::default();
+        let mut screen = Screen::new(out.stream(), Box::new(|| (20, 5)), true);
+        let view = View { lines: lines(&["? ask", "> a"]), cursor: Some((1, 3)) };
+        screen.draw(&lines(&["stays"]), &view);
+        let first = out.text();
+        assert_eq!(
+            first,
+            "\u{1b}[?2026h\rstays\u{1b}[K\r\n? ask\u{1b}[K\r\n> a\u{1b}[K\u{1b}[J\r\u{1b}[3C\u{1b}[?25h\u{1b}[?2026l"
+        );
+        screen.draw(&[], &view);
+        screen.draw(&[], &view);
+        screen.draw(&[], &View::default());
+        let rest = out.text()[first.len()..].to_owned();
+        let again = "\u{1b}[?2026h\u{1b}[1A\r? ask\u{1b}[K\r\n> a\u{1b}[K\u{1b}[J\r\u{1b}[3C\u{1b}[?25h\u{1b}[?2026l";
+        assert_eq!(rest, format!("{again}\u{1b}[?2026h\u{1b}[1A\r\u{1b}[J\u{1b}[?25h\u{1b}[?2026l"));
+    }
+
+    #[test]
+    fn what_is_higher_than_the_screen_loses_its_top() {
+        let out = Captured::default();
+        let mut screen = Screen::new(out.stream(), Box::new(|| (20, 4)), true);
+        screen.draw(&[], &View { lines: lines(&["1", "2", "3", "4", "5"]), cursor: Some((4, 0)) });
+        assert!(!out.text().contains('2') || out.text().starts_with("\u{1b}[?2026h\r3"));
+    }
+}

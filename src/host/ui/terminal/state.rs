@@ -1,0 +1,195 @@
+//! What the terminal shows now, and how each event changes it. Behind one lock, because the spinner
+//! turns on a thread of its own.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use super::activity::Activity;
+use super::markdown;
+use super::prompt::{Prompt, View};
+use super::screen::Screen;
+use super::stream::{Stream, edges};
+use super::style::{Colour, Line, Style};
+use crate::error::Failure;
+use crate::host::ui::ending::Tone;
+use crate::host::ui::out::safe;
+
+/// How often streamed text is drawn at most.
+const PAUSE: Duration = Duration::from_millis(33);
+
+/// What the last thing on the screen was, which decides about the blank line before the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Item,
+    Question,
+    Note,
+}
+
+pub(super) struct State {
+    pub(super) screen: Screen,
+    err: Box<dyn Write + Send>,
+    err_colour: bool,
+    pub(super) activity: Activity,
+    /// Shown calls in the order in which they began; only the first is on the screen.
+    streams: Vec<Stream>,
+    pub(super) prompt: Option<Prompt>,
+    last: Option<Kind>,
+    drawn: Option<Instant>,
+    pub(super) closed: bool,
+}
+
+impl State {
+    pub(super) fn new(screen: Screen, err: Box<dyn Write + Send>, err_colour: bool) -> State {
+        let activity = Activity::default();
+        let streams = Vec::new();
+        State { screen, err, err_colour, activity, streams, prompt: None, last: None, drawn: None, closed: false }
+    }
+
+    /// Returns whether the screen may change without an event: the spinner turns, the window is resized.
+    pub(super) fn moves(&self) -> bool {
+        self.activity.moves() || self.prompt.is_some()
+    }
+
+    pub(super) fn redraw(&mut self) {
+        self.print(&[], Kind::Note, Kind::Note);
+    }
+
+    /// Adds lines that stay; a blank line sets them off where they are something else than the last ones.
+    pub(super) fn print(&mut self, lines: &[Line], first: Kind, last: Kind) {
+        let mut stay = Vec::new();
+        if !lines.is_empty() {
+            if self.gap(first) {
+                stay.push(Line::default());
+            }
+            stay.extend_from_slice(lines);
+            self.last = Some(last);
+        }
+        let view = self.view();
+        self.screen.draw(&stay, &view);
+        self.drawn = Some(Instant::now());
+    }
+
+    pub(super) fn say(&mut self, from: Option<&str>, text: &str) {
+        let (first, last) = edges(text);
+        let kind = |list: bool| if list { Kind::Item } else { Kind::Text };
+        let mut lines: Vec<Line> = from.map(label).into_iter().collect();
+        lines.extend(markdown::render(text, self.screen.width()));
+        self.print(&lines, if from.is_some() { Kind::Text } else { kind(first) }, kind(last));
+    }
+
+    /// Writes to standard error, which may be the same screen, so the changing part makes room.
+    pub(super) fn aside(&mut self, text: &str) {
+        self.screen.draw(&[], &View::default());
+        // Standard error cannot report its own failure anywhere.
+        let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
+        self.last = Some(Kind::Note);
+    }
+
+    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            Tone::Bad => Style::BOLD.colour(Colour::Red),
+            Tone::Good => Style::BOLD.colour(Colour::Green),
+            Tone::Quiet => Style::DIM,
+        };
+        if self.err_colour { Line::new(text, style).ansi(true) } else { safe(text) }
+    }
+
+    pub(super) fn stream_started(&mut self, call: &str, label: &str) {
+        self.streams.push(Stream::new(call, label));
+    }
+
+    pub(super) fn stream_delta(&mut self, call: &str, text: &str) {
+        let Some(place) = self.streams.iter().position(|stream| stream.call == call) else { return };
+        let finished = self.streams[place].push(text);
+        if place == 0 && finished {
+            self.settle();
+        }
+        if place == 0 && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
+            self.redraw();
+        }
+    }
+
+    /// Forgets the text that came so far; what has left the changing part is marked as void.
+    pub(super) fn stream_retried(&mut self, call: &str) {
+        let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) else { return };
+        stream.rest();
+        if std::mem::take(&mut stream.labelled) {
+            let text = format!("↻ {} starts again; the text above does not count", stream.label);
+            self.note(&text);
+        }
+    }
+
+    pub(super) fn stream_ended(&mut self, call: &str) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) {
+            stream.ended = true;
+        }
+        self.settle();
+    }
+
+    pub(super) fn call_failed(&mut self, label: &str, failure: &Failure) {
+        let line = Line::new("✗ ", Style::PLAIN.colour(Colour::Red)).with(&format!("{label}: {failure}"), Style::DIM);
+        let line = line.cut(self.screen.width());
+        self.print(&[line], Kind::Note, Kind::Note);
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        let line = Line::new(text, Style::DIM).cut(self.screen.width());
+        self.print(&[line], Kind::Note, Kind::Note);
+    }
+
+    /// Prints what is finished of the first stream, and of those behind it once it has ended.
+    fn settle(&mut self) {
+        while let Some(stream) = self.streams.first_mut() {
+            let ended = stream.ended;
+            let done = if ended { stream.rest() } else { stream.finished() };
+            if let Some(text) = done {
+                let from = (!std::mem::replace(&mut stream.labelled, true)).then(|| stream.label.clone());
+                self.say(from.as_deref(), &text);
+            }
+            if !ended {
+                return;
+            }
+            self.streams.remove(0);
+        }
+    }
+
+    /// Returns the part of the screen that changes: unfinished text, activity, the question.
+    fn view(&self) -> View {
+        let (width, height) = (self.screen.width(), self.screen.height());
+        let mut view = View::default();
+        if let Some(stream) = self.streams.first().filter(|stream| !stream.pending().trim().is_empty()) {
+            let mut lines: Vec<Line> = if stream.labelled { Vec::new() } else { vec![label(&stream.label)] };
+            lines.extend(markdown::render(stream.pending(), width));
+            let list = stream.labelled && edges(stream.pending()).0;
+            let hidden = lines.len().saturating_sub(height.saturating_sub(6).max(3));
+            self.add(&mut view, lines.split_off(hidden), if list { Kind::Item } else { Kind::Text });
+        }
+        self.add(&mut view, self.activity.lines(Instant::now(), width), Kind::Note);
+        if let Some(prompt) = &self.prompt {
+            let question = prompt.view(width, height.saturating_sub(view.lines.len() + 2));
+            let length = question.lines.len();
+            self.add(&mut view, question.lines, Kind::Question);
+            let above = view.lines.len() - length;
+            view.cursor = question.cursor.map(|(row, column)| (above + row, column));
+        }
+        view
+    }
+
+    fn add(&self, view: &mut View, lines: Vec<Line>, kind: Kind) {
+        if !lines.is_empty() {
+            if !view.lines.is_empty() || self.gap(kind) {
+                view.lines.push(Line::default());
+            }
+            view.lines.extend(lines);
+        }
+    }
+
+    fn gap(&self, next: Kind) -> bool {
+        self.last.is_some_and(|last| last != next || next == Kind::Text)
+    }
+}
+
+fn label(name: &str) -> Line {
+    Line::new(name, Style::speaker(name))
+}

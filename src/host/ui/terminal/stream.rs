@@ -1,0 +1,147 @@
+//! Text that is still coming: which part of it is finished and may stay on the screen, and which may
+//! still change its look with the next word.
+
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use super::markdown;
+use crate::host::ui::out::safe;
+
+/// The text of one call that is shown while it comes.
+pub(super) struct Stream {
+    pub(super) call: String,
+    pub(super) label: String,
+    /// Whether the label was printed.
+    pub(super) labelled: bool,
+    pub(super) ended: bool,
+    pending: String,
+}
+
+/// The blocks that stand side by side at the top of a text.
+#[derive(Default)]
+struct Blocks {
+    /// Whether the first and the last are lists.
+    first: Option<bool>,
+    last: bool,
+    /// Where the last block begins, or the last item of it when it is a list.
+    start: usize,
+    /// The number that this item has, when the list has numbers.
+    number: Option<u64>,
+}
+
+impl Stream {
+    pub(super) fn new(call: &str, label: &str) -> Stream {
+        let (call, label) = (call.to_owned(), label.to_owned());
+        Stream { call, label, labelled: false, ended: false, pending: String::new() }
+    }
+
+    /// Adds text; returns whether a block may have been finished by it.
+    pub(super) fn push(&mut self, text: &str) -> bool {
+        self.pending.push_str(&safe(text));
+        text.contains('\n')
+    }
+
+    /// Takes away what cannot change any more: all blocks but the last, all items of a list but the last.
+    pub(super) fn finished(&mut self) -> Option<String> {
+        let blocks = blocks(&self.pending);
+        if blocks.start == 0 {
+            return None;
+        }
+        let rest = self.pending.split_off(blocks.start);
+        let done = std::mem::replace(&mut self.pending, rest);
+        // Cut off from its list, an item of `1. 1. 1.` would not know the number that it is shown with.
+        if let Some(number) = blocks.number {
+            let digits = self.pending.len() - self.pending.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            self.pending.replace_range(..digits, &number.to_string());
+        }
+        (!done.trim().is_empty()).then_some(done)
+    }
+
+    /// Takes everything, finished or not.
+    pub(super) fn rest(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.pending);
+        (!rest.trim().is_empty()).then_some(rest)
+    }
+
+    /// Returns what is not finished.
+    pub(super) fn pending(&self) -> &str {
+        &self.pending
+    }
+}
+
+/// Returns whether the first and the last block of a text are lists.
+pub(super) fn edges(markdown: &str) -> (bool, bool) {
+    let blocks = blocks(markdown);
+    (blocks.first.unwrap_or(false), blocks.last)
+}
+
+fn blocks(text: &str) -> Blocks {
+    let mut blocks = Blocks::default();
+    let mut depth = 0_usize;
+    let mut next = None;
+    for (event, range) in markdown::parser(text).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                let list = matches!(tag, Tag::List(_));
+                if depth == 0 {
+                    blocks.first.get_or_insert(list);
+                    blocks.last = list;
+                    blocks.start = range.start;
+                    blocks.number = None;
+                    next = if let Tag::List(first) = tag { first } else { None };
+                } else if depth == 1 && matches!(tag, Tag::Item) {
+                    blocks.start = range.start;
+                    blocks.number = next;
+                    next = next.map(|number| number + 1);
+                }
+                depth += 1;
+            }
+            Event::End(TagEnd::Item) if depth == 2 => depth -= 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            Event::Rule if depth == 0 => {
+                blocks.first.get_or_insert(false);
+                (blocks.last, blocks.start, blocks.number) = (false, range.start, None);
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop, proptest};
+
+    use super::{Stream, edges};
+
+    fn pieces(text: &str) -> Vec<String> {
+        let mut stream = Stream::new("c", "l");
+        let mut out = Vec::new();
+        for c in text.chars() {
+            if stream.push(c.encode_utf8(&mut [0; 4])) {
+                out.extend(stream.finished());
+            }
+        }
+        out.extend(stream.rest());
+        out
+    }
+
+    #[test]
+    fn blocks_and_items_are_finished_by_what_follows_them() {
+        assert_eq!(
+            pieces("# A\n\none\ntwo\n\n```\nx\n\ny\n```\nend\n"),
+            ["# A\n\n", "one\ntwo\n\n", "```\nx\n\ny\n```\n", "end\n"]
+        );
+        assert_eq!(pieces("- a\n  - b\n- c\n\n---\nd"), ["- a\n  - b\n", "- c\n\n", "---\nd"]);
+        assert_eq!(pieces("1. a\n1. b\n1. c\n"), ["1. a\n", "2. b\n", "3. c\n"]);
+        assert_eq!(edges("- a\n\nb"), (true, false));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_lost_or_doubled(parts in prop::collection::vec("(- |1\\. |# |> |```\n|\n|\n\n|[a-zé ]{1,8}|\\| )", 0..20)) {
+            let text = parts.concat();
+            let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).collect::<String>();
+            proptest::prop_assert_eq!(letters(&pieces(&text).concat()), letters(&text));
+        }
+    }
+}

@@ -143,7 +143,7 @@ export type Thought = {
 function app.think(self: App, thought: Thought): any
 	local vars = table.clone(thought.vars)
 	vars.language = self.t("language")
-	local ok, result = pcall(llm.chat, {
+	local request: llm.Chat = {
 		persona = thought.persona or app.leader(self),
 		vars = { lang = self.lang },
 		prompt = template.render(`./prompts/{thought.prompt}.md`, vars),
@@ -151,7 +151,8 @@ function app.think(self: App, thought: Thought): any
 		check = thought.check,
 		temperature = thought.temperature,
 		label = if thought.persona then thought.persona.name else self.t(`thinking.{thought.prompt}`),
-	})
+	}
+	local ok, result = pcall(llm.chat, request)
 	if ok then
 		return (result :: llm.Reply).value
 	elseif type(result) == "table" and (result :: any).code == "reply-invalid" then

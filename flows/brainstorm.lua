@@ -1,0 +1,115 @@
+--!strict
+--- Brainstorm: few and sharp questions, a score that has to be earned, and in the end a brief that somebody can build
+--- from. This is the entry; the rooms are in `brainstorm/`, and every text that a user or a model reads is a file there.
+
+local actions = require("./brainstorm/actions")
+local app = require("./brainstorm/app")
+local brief = require("./brainstorm/brief")
+local clarify = require("./brainstorm/clarify")
+local clock = require("@nietz/clock")
+local iterate = require("./brainstorm/iterate")
+local lang = require("./brainstorm/lang")
+local launch = require("./brainstorm/launch")
+local migrations = require("./brainstorm/migrations")
+local nietz = require("@nietz")
+local rules = require("./brainstorm/rules")
+local switches = require("./brainstorm/switches")
+local turning = require("./brainstorm/turning")
+local ui = require("@nietz/ui")
+
+--- Leaves the session as it is, or closes it, and returns the run's result.
+local function leave(self: app.App, how: string): any
+	local s = self.doc.session
+	if how == "abandon" then
+		s.status = "abandoned"
+		local path = app.save(self)
+		ui.say(self.t("end.abandoned", { path = `\`{path}\``, days = launch.DAYS }))
+		return { status = s.status, ems = s.ems, session = path }
+	end
+	local path = app.save(self)
+	ui.say(self.t(if how == "interrupted" then "end.interrupted" else "end.paused", { path = `\`{path}\`` }))
+	ui.say(self.t("save.resume", { command = `\`{app.resume_command(self)}\`` }))
+	return { status = s.status, ems = s.ems, session = path }
+end
+
+--- Runs iterations until the session ends, and returns the run's result.
+local function converse(self: app.App, fresh: boolean): any
+	local signal = if fresh then clarify.run(self) else nil
+	while true do
+		if signal == nil then
+			signal = iterate.once(self) or turning.after(self)
+		elseif signal.go == "finish" then
+			local result = brief.finish(self)
+			if result ~= nil then
+				return result
+			end
+			signal = nil
+		elseif signal.go == "quit" or signal.go == "abandon" then
+			return leave(self, signal.go)
+		else
+			-- Back or forward: the session stands elsewhere, and goes on from there.
+			signal = nil
+		end
+	end
+end
+
+local function run(ctx: nietz.Context): any
+	local code = lang.code(ctx.lang)
+	local t = lang.of(code)
+	local allowed = switches.of(ctx.params)
+	local doc, fresh = launch.open(t, ctx.params)
+	local self: app.App = {
+		doc = doc,
+		t = t,
+		lang = code,
+		switches = allowed,
+		since = clock.now(),
+		act = actions.act,
+		focus = nil,
+		techniques = {},
+		voices = {},
+		speaker = nil,
+	}
+	app.save(self)
+	if fresh then
+		local s = doc.session
+		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name }))
+	end
+	local ok, result = pcall(converse, self, fresh)
+	if ok then
+		return result
+	elseif type(result) == "table" and (result :: any).code == "interrupted" then
+		return leave(self, "interrupted")
+	end
+	return error(result, 0)
+end
+
+local text_document = { type = "string", minLength = 1 }
+
+return nietz.flow({
+	name = "brainstorm",
+	summary = "Thinks an idea through with you, until somebody could build it",
+	params = switches.PARAMS,
+	permissions = { llm = true },
+	collections = {
+		sessions = {
+			path = ".project-memory/brainstorm-sessions/{slug}.yaml",
+			schema = "./brainstorm/session.schema.json",
+			keys = { slug = "/session/slug" },
+			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
+			rules = rules.check,
+		},
+		briefs = { path = "docs/briefs/{slug}/brief-{date}.md", format = "text", schema = text_document } :: any,
+		journals = { path = "docs/briefs/{slug}/journal-{date}.md", format = "text", schema = text_document } :: any,
+	},
+	commands = {
+		sessions = {
+			summary = "Lists the saved sessions",
+			run = function(ctx: nietz.Context): any
+				launch.show(lang.of(lang.code(ctx.lang)))
+				return nil
+			end,
+		},
+	},
+	run = run,
+})

@@ -1,0 +1,162 @@
+--!strict
+--- The one way in which the user is asked anything: every prompt takes commands, forgives slips, and returns either
+--- an answer or where a command leads.
+
+local app = require("./app")
+local commands = require("./commands")
+local lang = require("./lang")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local ask = {}
+
+export type Option = { value: string, label: string }
+export type Question = {
+	id: string,
+	prompt: string,
+	--- What a letter or a number stands for.
+	options: { Option }?,
+	--- Only the options are answers.
+	closed: boolean?,
+	--- What an empty line means; without it, an empty line is the answer `""`.
+	default: string?,
+}
+
+local LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+--- Returns the letter before the option with this number.
+function ask.letter(index: number): string
+	return string.sub(LETTERS, index, index)
+end
+
+--- Returns the option that a line names by letter, number, value or label, or nil.
+function ask.match(line: string, options: { Option }): Option?
+	local typed = text.fold(text.trim(line))
+	local bare = string.match(typed, "^%[?(%w)%]?[%.%)]?$")
+	if bare ~= nil then
+		local index = tonumber(bare) or string.find(LETTERS, bare, 1, true)
+		if index ~= nil and options[index] ~= nil then
+			return options[index]
+		end
+	end
+	for _, option in options do
+		if typed == text.fold(option.value) or typed == text.fold(option.label) then
+			return option
+		end
+	end
+	return nil
+end
+
+local function usage(self: app.App, name: string): string
+	return self.t(`help.commands.{name}`)
+end
+
+--- Shows all commands.
+function ask.help(self: app.App)
+	local lines: { string } = { self.t("help.title"), "" }
+	for _, group in commands.GROUPS do
+		table.insert(lines, `**{self.t(`help.groups.{group}`)}**`)
+		table.insert(lines, "")
+		for _, command in commands.ALL do
+			if command.group == group then
+				table.insert(lines, `- {usage(self, command.name)}`)
+			end
+		end
+		table.insert(lines, "")
+	end
+	ui.say(table.concat(lines, "\n"))
+end
+
+--- Returns the command that a slip meant, if the user agrees.
+local function forgiven(self: app.App, typed: string, name: string): boolean
+	return ui.confirm({
+		id = "slip",
+		prompt = self.t("slip.confirm", { typed = typed, name = name }),
+		default = true,
+	})
+end
+
+--- Carries out what was parsed when it is a command. Returns whether it was one, and where it leads.
+local function obey(self: app.App, parsed: commands.Parsed): (boolean, app.Signal?)
+	if parsed.kind == "command" then
+		if parsed.name == "help" then
+			ask.help(self)
+			return true, nil
+		end
+		return true, self:act(parsed.name, parsed.argument)
+	elseif parsed.kind == "slip" then
+		if forgiven(self, parsed.typed, parsed.name) then
+			return obey(self, { kind = "command", name = parsed.name, argument = "" })
+		end
+		return false, nil
+	elseif parsed.kind == "ambiguous" then
+		ui.say(self.t("slip.ambiguous", { typed = parsed.typed, names = table.concat(parsed.names, ", ") }))
+		return true, nil
+	elseif parsed.kind == "misused" then
+		ui.say(self.t("slip.misused", { name = parsed.name, argument = parsed.argument, usage = usage(self, parsed.name) }))
+		return true, nil
+	elseif parsed.kind == "unknown" then
+		ui.say(self.t("slip.unknown", { typed = parsed.typed }))
+		return true, nil
+	end
+	return false, nil
+end
+
+local function labels(options: { Option }): string
+	local found: { string } = {}
+	for index, option in options do
+		table.insert(found, `[{index}] {option.label}`)
+	end
+	return table.concat(found, "  ")
+end
+
+--- Asks until there is an answer or a command leads elsewhere. Returns the answer (an option's value where one was
+--- named), or nil and the signal.
+function ask.line(self: app.App, question: Question): (string?, app.Signal?)
+	local options = question.options or {}
+	local complete = commands.names()
+	while true do
+		local line = ui.ask({
+			id = question.id,
+			prompt = question.prompt,
+			default = question.default,
+			optional = if question.default == nil then true else nil,
+			complete = complete,
+		})
+		local option = ask.match(line, options)
+		if option ~= nil then
+			return option.value, nil
+		end
+		local was_command, signal = obey(self, commands.parse(line))
+		if signal ~= nil then
+			return nil, signal
+		elseif not was_command then
+			if not question.closed then
+				return text.trim(line), nil
+			end
+			ui.say(self.t("ask.not_an_option", { list = labels(options) }))
+		end
+	end
+end
+
+--- Asks for one of some options, which stand in the prompt, and returns its value.
+function ask.choose(self: app.App, id: string, prompt: string, options: { Option }, default: string): (string?, app.Signal?)
+	return ask.line(self, {
+		id = id,
+		prompt = `{prompt} {labels(options)}`,
+		options = options,
+		closed = true,
+		default = default,
+	})
+end
+
+--- Returns the options whose labels stand under a key of the language file, in this order.
+function ask.options(self: app.App, key: string, values: { string }): { Option }
+	local found: { Option } = {}
+	for _, value in values do
+		table.insert(found, { value = value, label = lang.data(self.lang, `{key}.{value}`) })
+	end
+	return found
+end
+
+return ask

@@ -1,0 +1,93 @@
+--!strict
+--- Before the first question: is the topic clear enough to think about, and in which directions could one look?
+
+local app = require("./app")
+local ask = require("./ask")
+local session = require("./session")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+local words = require("./words")
+
+local clarify = {}
+
+--- Below this, the topic is said in other words and confirmed.
+clarify.ENOUGH = 0.6
+
+local VAGUE = { "something", "somehow", "stuff", "maybe", "better", "improve", "things", "truc", "chose", "mieux", "ameliorer", "quelque" }
+local DOING = { "add", "build", "make", "let", "allow", "replace", "remove", "support", "reduce", "survive", "decide", "choose", "fix",
+	"ajouter", "construire", "permettre", "remplacer", "supprimer", "reduire", "decider", "choisir", "corriger", "survi" }
+
+local function mentions(folded: string, list: { string }): boolean
+	for _, word in list do
+		if string.find(folded, word, 1, true) ~= nil then
+			return true
+		end
+	end
+	return false
+end
+
+--- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, but free.
+function clarify.clarity(topic: string): number
+	local folded = text.fold(topic)
+	local count = #words.of(topic)
+	local specific = if mentions(folded, VAGUE) then 0.2 else math.min(1, count / 4)
+	local complete = math.min(1, count / 8)
+	local acting = if mentions(folded, DOING) then 1 else 0.3
+	local placed = if count >= 6 or string.find(folded, "[%d\"`]") ~= nil then 1 else 0.3
+	return 0.3 * specific + 0.3 * complete + 0.2 * acting + 0.2 * placed
+end
+
+--- Shows directions, and asks whether the topic is understood where it is not clear.
+function clarify.run(self: app.App): app.Signal?
+	local state = self.doc.session.flow_state
+	local mode = self.switches.clarify
+	local needed = mode == "always" or (mode == "needed" and clarify.clarity(state.topic) < clarify.ENOUGH)
+	if not needed and not self.switches.hmw then
+		return nil
+	end
+	local value = app.think(self, {
+		prompt = "frame",
+		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
+		schema = {
+			type = "object",
+			additionalProperties = false,
+			required = { "how_might_we", "restated" },
+			properties = {
+				how_might_we = {
+					type = "array",
+					minItems = 1,
+					maxItems = 3,
+					items = { type = "string", minLength = 5, maxLength = 110 },
+				},
+				restated = { type = "string", minLength = 8, maxLength = 240 },
+			},
+		},
+	})
+	if value == nil then
+		return nil
+	end
+	if self.switches.hmw then
+		local lines: { string } = { `**{self.t("clarify.hmw")}…**`, "" }
+		for _, way in value.how_might_we do
+			table.insert(lines, `- … {app.line((string.gsub(app.line(way), "^[Hh]ow might we%s*…?%s*", "")), 140)}`)
+		end
+		ui.say(table.concat(lines, "\n"))
+	end
+	if not needed then
+		return nil
+	end
+	local restated = app.line(value.restated, 240)
+	ui.say(self.t("clarify.restated", { restated = restated }))
+	local answer, signal = ask.line(self, { id = "clarify", prompt = self.t("clarify.ask") })
+	if answer == nil then
+		return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
+	end
+	local yes = answer == "" or table.find({ "y", "yes", "o", "oui", "ok" }, text.fold(answer)) ~= nil
+	state.topic = if yes then restated else answer
+	if not yes then
+		session.note(self.doc, "notes", answer, "user")
+	end
+	return nil
+end
+
+return clarify

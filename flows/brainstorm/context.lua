@@ -1,0 +1,107 @@
+--!strict
+--- What a model is told about the session: little, and the same words in every prompt. A small model drowns in a
+--- whole transcript, and a long one costs money, so older answers are represented by ideas and decisions.
+
+local app = require("./app")
+local ems = require("./ems")
+local lang = require("./lang")
+
+local context = {}
+
+--- How many answered iterations are told word for word.
+local RECENT = 2
+local MOST_IDEAS = 6
+local MOST_DECISIONS = 6
+local MOST_NOTES = 4
+--- A model needs the last questions to avoid repeating them; the rest is compared in Lua.
+local MOST_ASKED = 12
+
+local function last(items: { any }, count: number): { any }
+	local from = math.max(1, #items - count + 1)
+	local found: { any } = {}
+	for index = from, #items do
+		table.insert(found, items[index])
+	end
+	return found
+end
+
+--- Returns the answered questions of one history entry.
+function context.exchange(entry: any): { { question: string, answer: string } }
+	local pairs_: { { question: string, answer: string } } = {}
+	for index, response in entry.responses do
+		if response ~= "" then
+			table.insert(pairs_, { question = app.line(entry.questions[index], 200), answer = app.line(response, 400) })
+		end
+	end
+	return pairs_
+end
+
+--- Returns the ideas, best first.
+function context.ideas(self: app.App): { any }
+	local ideas = table.clone(self.doc.session.ideas)
+	table.sort(ideas, function(a: any, b: any): boolean
+		return if a.score == b.score then a.id < b.id else a.score > b.score
+	end)
+	return ideas
+end
+
+--- Returns the names that every prompt about the session may use. `upto` leaves out the iteration that is judged.
+function context.of(self: app.App, upto: number?): { [string]: any }
+	local s = self.doc.session
+	local state = s.flow_state
+	local entries: { any } = {}
+	for index, entry in s.history do
+		if index <= (upto or s.iteration) and #context.exchange(entry) > 0 then
+			table.insert(entries, entry)
+		end
+	end
+	local recent: { any } = {}
+	for _, entry in last(entries, RECENT) do
+		for _, pair in context.exchange(entry) do
+			table.insert(recent, pair)
+		end
+	end
+	local asked: { string } = {}
+	for _, entry in s.history do
+		for _, question in entry.questions do
+			table.insert(asked, app.line(question, 160))
+		end
+	end
+	local ideas: { string } = {}
+	for index, idea in context.ideas(self) do
+		if index <= MOST_IDEAS then
+			table.insert(ideas, app.line(idea.content, 160))
+		end
+	end
+	local function texts(notes: { any }, most: number): { string }
+		local found: { string } = {}
+		for _, note in last(notes, most) do
+			table.insert(found, app.line(note.text, 200))
+		end
+		return found
+	end
+	local axes: { any } = {}
+	for _, axis in ems.AXES do
+		table.insert(axes, { key = axis.key, score = state.axes[axis.key] or 0 })
+	end
+	return {
+		topic = app.line(state.topic, 500),
+		template = self.switches.template or "",
+		phase = s.phase,
+		ems = s.ems,
+		axes = axes,
+		weak = ems.weak(state.axes, s.phase),
+		ideas = ideas,
+		decisions = texts(state.decisions, MOST_DECISIONS),
+		notes = texts(state.notes, MOST_NOTES),
+		recent = recent,
+		asked = last(asked, MOST_ASKED),
+	}
+end
+
+--- Returns the axes' names in the user's language.
+function context.labels(self: app.App): { [string]: string }
+	return lang.data(self.lang, "axes")
+end
+
+return context

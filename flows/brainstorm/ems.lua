@@ -1,0 +1,200 @@
+--!strict
+--- How mature an idea is, from 0 to 100 (EMS). A model only says what it sees on each axis and by which evidence;
+--- what that is worth, and what to do about it, is arithmetic that stands here and can be tested.
+
+local text = require("@nietz/text")
+local words = require("./words")
+
+local ems = {}
+
+export type Axes = { [string]: number }
+export type Claim = { score: number, evidence: string }
+export type Axis = {
+	key: string,
+	weight: number,
+	--- The name in session files, as the specification's examples spell it.
+	file: string,
+}
+
+ems.AXES = {
+	{ key = "clarity", weight = 0.25, file = "Clarte" },
+	{ key = "depth", weight = 0.20, file = "Profondeur" },
+	{ key = "coverage", weight = 0.20, file = "Couverture" },
+	{ key = "decisions", weight = 0.20, file = "Decisions" },
+	{ key = "action", weight = 0.15, file = "Actionnabilite" },
+} :: { Axis }
+
+--- An axis below this is weak.
+ems.WEAK = 50
+--- Where the session turns from opening up to choosing.
+ems.TRANSITION = 50
+--- Where the user must be asked whether to finish.
+ems.CHECKPOINT = 70
+--- Where finishing is the advice.
+ems.READY = 85
+
+--- How far an axis may rise in one iteration, by what its evidence rests on.
+local RISE = { carried = 25, shared = 10, bare = 5, silent = 0 }
+--- How far an axis may fall at once: a model that forgot something must not undo the user's work.
+local FALL = 10
+
+--- Returns the axes of a session where only a topic is known.
+function ems.start(): Axes
+	return { clarity = 30, depth = 15, coverage = 20, decisions = 20, action = 20 }
+end
+
+--- Returns axes that combine to this EMS, for files that keep no axes.
+function ems.flat(value: number): Axes
+	local axes: Axes = {}
+	for _, axis in ems.AXES do
+		axes[axis.key] = value
+	end
+	return axes
+end
+
+--- Returns the EMS of these axes, a whole number.
+function ems.combine(axes: Axes): number
+	local sum = 0
+	for _, axis in ems.AXES do
+		sum += axis.weight * math.clamp(axes[axis.key] or 0, 0, 100)
+	end
+	-- 0.25 and 0.15 are not exact in binary: without the nudge, x.5 rounds by accident.
+	return math.floor(sum + 0.5 + 1e-9)
+end
+
+--- Returns the level's key for `lang/*.yaml`.
+function ems.level(value: number): string
+	if value <= 30 then
+		return "germination"
+	elseif value <= 50 then
+		return "development"
+	elseif value <= 70 then
+		return "mature"
+	elseif value <= 85 then
+		return "complete"
+	end
+	return "exceptional"
+end
+
+--- Returns the weak axes, weakest first. While the session is divergent, open decisions are no weakness.
+function ems.weak(axes: Axes, phase: string?): { string }
+	local weak: { string } = {}
+	for _, axis in ems.AXES do
+		if (axes[axis.key] or 0) < ems.WEAK and not (phase == "divergent" and axis.key == "decisions") then
+			table.insert(weak, axis.key)
+		end
+	end
+	-- Equal axes keep the order of `AXES`, so that the same session gets the same advice.
+	local order: { [string]: number } = {}
+	for index, axis in ems.AXES do
+		order[axis.key] = (axes[axis.key] or 0) * 10 + index
+	end
+	table.sort(weak, function(a: string, b: string): boolean
+		return order[a] < order[b]
+	end)
+	return weak
+end
+
+--- Returns what to do next: `finish`, `suggest_finish`, `technique`, `converge` or `continue`.
+function ems.advice(value: number, weak: { string }): string
+	if value >= ems.READY then
+		return "finish"
+	elseif value >= ems.CHECKPOINT then
+		return "suggest_finish"
+	elseif #weak > 0 then
+		return "technique"
+	elseif value >= ems.TRANSITION then
+		return "converge"
+	end
+	return "continue"
+end
+
+--- Returns the name of an axis in session files.
+function ems.file_name(key: string): string
+	for _, axis in ems.AXES do
+		if axis.key == key then
+			return axis.file
+		end
+	end
+	return key
+end
+
+local function support(evidence: string, said: string, used: { string }): number
+	if #words.of(said) == 0 then
+		return RISE.silent
+	end
+	local needed = math.min(2, #words.of(said))
+	if words.shared(evidence, said) < needed then
+		return RISE.bare
+	end
+	return if words.repeats(evidence, used) then RISE.shared else RISE.carried
+end
+
+--- Returns the axes after an iteration, and which of them were held back.
+---
+--- `said` is what the user said in this iteration. An axis rises by what its evidence rests on: fully when the
+--- evidence speaks of what was said, less when the same evidence already served another axis, hardly when it
+--- speaks of something else, and not at all when nothing was said. An axis without a claim stays.
+function ems.damp(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: boolean })
+	local after: Axes = {}
+	local held: { [string]: boolean } = {}
+	local used: { string } = {}
+	for _, axis in ems.AXES do
+		local from = before[axis.key] or 0
+		local claim = claims[axis.key]
+		if claim == nil then
+			after[axis.key] = from
+			continue
+		end
+		local most = from + support(claim.evidence, said, used)
+		local claimed = math.clamp(claim.score, 0, 100)
+		after[axis.key] = math.clamp(claimed, math.max(0, from - FALL), math.min(100, most))
+		held[axis.key] = claimed > after[axis.key]
+		table.insert(used, claim.evidence)
+	end
+	return after, held
+end
+
+--- Returns a number with its sign: `+3`, `-2`, `±0`.
+function ems.signed(delta: number): string
+	if delta > 0 then
+		return `+{delta}`
+	end
+	return if delta == 0 then "±0" else tostring(delta)
+end
+
+--- Returns the bars as lines of text, `labels` being the axes' names in the user's language.
+function ems.chart(axes: Axes, before: Axes?, labels: { [string]: string }): string
+	local widest = 0
+	for _, axis in ems.AXES do
+		widest = math.max(widest, text.width(labels[axis.key]))
+	end
+	local lines: { string } = {}
+	for _, axis in ems.AXES do
+		local value = axes[axis.key] or 0
+		local filled = math.floor(value / 10 + 0.5)
+		local bar = string.rep("█", filled) .. string.rep("░", 10 - filled)
+		local label = labels[axis.key] .. string.rep(" ", widest - text.width(labels[axis.key]))
+		local line = `{label}  {bar} {string.format("%3d", value)}`
+		if before ~= nil and value ~= (before[axis.key] or 0) then
+			line ..= `  {ems.signed(value - (before[axis.key] or 0))}`
+		end
+		if value < ems.WEAK then
+			line ..= " ·"
+		end
+		table.insert(lines, line)
+	end
+	return table.concat(lines, "\n")
+end
+
+--- Returns the EMS of each iteration as one small line: `▁▃▅▆`.
+function ems.sparkline(values: { number }): string
+	local steps = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
+	local line = ""
+	for _, value in values do
+		line ..= steps[math.clamp(math.floor(value / 12.5) + 1, 1, 8)]
+	end
+	return line
+end
+
+return ems

@@ -1,0 +1,171 @@
+--!strict
+--- One iteration: questions, answers, score, save. It goes on from wherever the session stands, so that it serves a
+--- fresh session, one that was stopped between two answers, and one that went back.
+
+local app = require("./app")
+local ask = require("./ask")
+local clock = require("@nietz/clock")
+local questions = require("./questions")
+local scoring = require("./scoring")
+local session = require("./session")
+local ui = require("@nietz/ui")
+
+local iterate = {}
+
+--- Returns what is known about a question of the session file besides its text: the file keeps texts alone, so the
+--- suggestions of the open iteration stand in `flow_state.pending`.
+local function details(self: app.App, question: string): questions.Question
+	for _, pending in self.doc.session.flow_state.pending or {} do
+		if pending.question == question then
+			return pending
+		end
+	end
+	return { question = question, priority = "important", suggestions = {} }
+end
+
+local function options(question: questions.Question): { ask.Option }
+	local found: { ask.Option } = {}
+	for _, suggestion in question.suggestions do
+		table.insert(found, { value = suggestion, label = suggestion })
+	end
+	return found
+end
+
+--- Shows one question with its suggestions.
+local function pose(self: app.App, question: questions.Question, index: number, count: number, earlier: string?)
+	local lines: { string } = {}
+	table.insert(lines, `{self.t(`priorities.{question.priority}`)} · {self.t("ask.number", { index = index, count = count })}`)
+	table.insert(lines, "")
+	table.insert(lines, `**{question.question}**`)
+	table.insert(lines, "")
+	for number, suggestion in question.suggestions do
+		table.insert(lines, `- **{ask.letter(number)}** {suggestion}`)
+	end
+	if earlier ~= nil and earlier ~= "" then
+		table.insert(lines, "")
+		table.insert(lines, self.t("ask.earlier", { answer = earlier }))
+	end
+	ui.say(table.concat(lines, "\n"))
+end
+
+--- Asks one question. Returns the answer, empty when it was skipped, or nil and where a command leads.
+local function put(self: app.App, question: questions.Question, earlier: string?): (string?, app.Signal?)
+	local first = question.suggestions[1]
+	local default = if earlier ~= nil and earlier ~= "" then earlier elseif self.switches.turbo then first else nil
+	local answer, signal = ask.line(self, {
+		id = "answer",
+		prompt = `{self.t("ask.prompt")} ({self.t(if self.switches.turbo then "ask.turbo" else "ask.skip")})`,
+		options = options(question),
+		default = default,
+	})
+	if answer == "ok" and self.switches.turbo and first ~= nil then
+		return first, nil
+	end
+	return answer, signal
+end
+
+local function open(self: app.App, again: boolean)
+	local limit = self.switches.questions
+	local answered = if again then #session.current(self.doc).responses else 0
+	local found = questions.next(self, math.max(1, limit - answered))
+	local texts: { string } = {}
+	for _, question in found do
+		table.insert(texts, question.question)
+	end
+	local now = clock.now()
+	if again then
+		session.reopen(self.doc, texts)
+	else
+		session.open(self.doc, texts, now)
+	end
+	self.doc.session.flow_state.pending = found
+	self.focus = nil
+	self.techniques = {}
+	app.save(self)
+end
+
+--- Asks what the open iteration has left. Returns a signal where a command leads elsewhere.
+local function answer_open(self: app.App): app.Signal?
+	local entry = session.current(self.doc)
+	local count = #entry.questions
+	while #entry.responses < #entry.questions do
+		local index = #entry.responses + 1
+		local question = details(self, entry.questions[index])
+		pose(self, question, index, count)
+		local answer, signal = put(self, question)
+		if answer ~= nil then
+			session.answer(self.doc, answer, clock.now())
+			app.save(self)
+		elseif signal ~= nil and signal.go == "next" then
+			for _ = index, count do
+				session.answer(self.doc, "", clock.now())
+			end
+		elseif signal ~= nil and signal.go == "again" then
+			open(self, true)
+			entry = session.current(self.doc)
+			count = #entry.questions
+		elseif signal ~= nil then
+			return signal
+		end
+	end
+	return nil
+end
+
+--- After `back`: asks the restored questions again. Other answers make a new iteration at the end of the history, so
+--- that what was said before stays; the same answers lead forward again.
+local function revisit(self: app.App): app.Signal?
+	local entry = session.current(self.doc)
+	local replies: { string } = {}
+	local changed = false
+	for index, text in entry.questions do
+		local earlier = entry.responses[index] or ""
+		local question = details(self, text)
+		pose(self, question, index, #entry.questions, earlier)
+		local answer, signal = put(self, question, earlier)
+		if answer ~= nil then
+			changed = changed or answer ~= earlier
+			table.insert(replies, answer)
+		elseif signal ~= nil and signal.go == "again" then
+			open(self, false)
+			return answer_open(self)
+		elseif signal ~= nil and signal.go ~= "next" then
+			return signal
+		else
+			break
+		end
+	end
+	if not changed then
+		session.forward(self.doc)
+		return { go = "jump" }
+	end
+	local now = clock.now()
+	session.open(self.doc, entry.questions, now)
+	for index = 1, #entry.questions do
+		session.answer(self.doc, replies[index] or "", now)
+	end
+	app.save(self)
+	return nil
+end
+
+--- Runs one iteration. Returns nil when it came to its end, or where a command leads.
+function iterate.once(self: app.App): app.Signal?
+	local state = self.doc.session.flow_state
+	local entry = session.current(self.doc)
+	local signal: app.Signal?
+	if session.has_ahead(self.doc) and entry ~= nil then
+		signal = revisit(self)
+	else
+		if entry == nil or (#entry.responses >= #entry.questions and (state.scored or 0) >= self.doc.session.iteration) then
+			open(self, false)
+		end
+		signal = answer_open(self)
+	end
+	if signal ~= nil then
+		return signal
+	end
+	scoring.run(self)
+	app.save(self)
+	return nil
+end
+
+return iterate

@@ -1,0 +1,230 @@
+--!strict
+--- Which session this run works on: one that exists and is taken up again, or a new one.
+
+local ask = require("./ask")
+local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local ems = require("./ems")
+local lang = require("./lang")
+local nietz = require("@nietz")
+local session = require("./session")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local launch = {}
+
+--- Finished sessions are kept for this many days.
+launch.DAYS = 30
+local FOLDER = ".project-memory/brainstorm-sessions"
+--- A name, not a sentence.
+local LONGEST_SLUG = 48
+
+local sessions = documents.collection("sessions")
+
+--- Returns the words that describe a session in a list.
+local function facts(t: lang.Say, s: any, now: number): lang.Vars
+	local updated = clock.parse(s.updated or s.created or s.started_at or "") or now
+	return {
+		name = s.slug,
+		slug = s.slug,
+		ems = s.ems,
+		ago = lang.ago(t, now - updated),
+		phase = t(`phases.{s.phase}`),
+		status = t(`statuses.{s.status}`),
+		iteration = s.iteration,
+	}
+end
+
+--- Returns the readable sessions, latest first; says which files are broken, and leaves those alone.
+function launch.all(t: lang.Say): { session.Doc }
+	local found: { session.Doc } = {}
+	for _, entry in sessions:list() do
+		if entry.value ~= nil then
+			table.insert(found, entry.value)
+		elseif entry.error ~= nil then
+			ui.say(t("launch.broken", { path = entry.path, message = entry.error.message }))
+		end
+	end
+	table.sort(found, function(a: any, b: any): boolean
+		local left = a.session.updated or a.session.created or ""
+		local right = b.session.updated or b.session.created or ""
+		return if left == right then a.session.slug < b.session.slug else left > right
+	end)
+	return found
+end
+
+--- Removes what was finished or given up long ago, after saying so. Sessions in progress are never touched.
+function launch.clean(t: lang.Say, all: { session.Doc }): { session.Doc }
+	local now = clock.unix()
+	local kept: { session.Doc } = {}
+	local old: { string } = {}
+	for _, doc in all do
+		local s = doc.session
+		local updated = clock.parse(s.updated or s.created or s.started_at or "")
+		local done = s.status == "completed" or s.status == "abandoned"
+		if done and updated ~= nil and now - updated > launch.DAYS * 86400 then
+			table.insert(old, s.slug)
+		else
+			table.insert(kept, doc)
+		end
+	end
+	if #old > 0 then
+		table.sort(old)
+		ui.say(t("launch.cleanup", { days = launch.DAYS, names = table.concat(old, ", ") }))
+		for _, slug in old do
+			sessions:load(slug)
+			sessions:delete(slug)
+		end
+	end
+	return kept
+end
+
+--- The command `sessions`.
+function launch.show(t: lang.Say)
+	local all = launch.all(t)
+	if #all == 0 then
+		ui.say(t("launch.none"))
+		return
+	end
+	local now = clock.unix()
+	local lines: { string } = { t("sessions.title", { folder = `\`{FOLDER}\`` }), "" }
+	for _, doc in all do
+		table.insert(lines, t("sessions.row", facts(t, doc.session, now)))
+	end
+	table.insert(lines, "")
+	table.insert(lines, t("sessions.resume", { command = "`nietz run brainstorm --continue SLUG`" }))
+	ui.say(table.concat(lines, "\n"))
+end
+
+local function screen(t: lang.Say, body: string)
+	ui.say("```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```")
+end
+
+--- Offers sessions to resume. Returns the chosen one, or nil for a new one.
+local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
+	local now = clock.unix()
+	local options: { ask.Option } = {}
+	if #found == 1 then
+		screen(t, t("launch.found", facts(t, found[1].session, now)))
+		table.insert(options, { value = found[1].session.slug, label = t("launch.resume") })
+	else
+		local lines: { string } = { t("launch.several"), "" }
+		for index, doc in found do
+			local words = facts(t, doc.session, now)
+			words.number = index
+			table.insert(lines, t("launch.row", words))
+			table.insert(options, { value = doc.session.slug, label = doc.session.slug })
+		end
+		table.insert(lines, t("launch.new", { number = #found + 1 }))
+		screen(t, table.concat(lines, "\n"))
+	end
+	table.insert(options, { value = "new", label = "new" })
+	while true do
+		local line = ui.ask({ id = "launch", prompt = t("launch.ask"), default = "1" })
+		local chosen = ask.match(line, options)
+		if chosen ~= nil then
+			for _, doc in found do
+				if doc.session.slug == chosen.value and chosen.value ~= "new" then
+					return doc
+				end
+			end
+			return nil
+		end
+		ui.say(t("ask.not_an_option", { list = `1–{#options}` }))
+	end
+end
+
+--- Returns a session that exists, ready to go on.
+local function resume(t: lang.Say, doc: session.Doc): session.Doc
+	local s = session.fill(doc).session
+	if s.flow_state.scored == nil then
+		-- A file from elsewhere: whatever was answered in its last iteration has not been weighed by us.
+		s.flow_state.scored = math.max(0, s.iteration - 1)
+	end
+	if s.status ~= "in_progress" then
+		ui.say(t("launch.reopened", { status = t(`statuses.{s.status}`) }))
+		s.status = "in_progress"
+	end
+	ui.say(t("launch.resumed", { name = s.slug, ems = s.ems, phase = t(`phases.{s.phase}`), iteration = s.iteration }))
+	return doc
+end
+
+--- Returns the document for `--continue SLUG`.
+local function by_slug(t: lang.Say, wish: string): session.Doc
+	local slug = text.slug(wish)
+	local doc = if slug == "" then nil else sessions:load(slug)
+	if doc ~= nil then
+		return doc
+	end
+	local names: { string } = {}
+	for _, other in launch.all(t) do
+		table.insert(names, other.session.slug)
+	end
+	local near = text.nearest(slug, names)
+	return nietz.fail(
+		t("launch.missing", { slug = wish }),
+		if near then t("launch.nearest_hint", { slug = near }) else t("launch.missing_hint")
+	)
+end
+
+--- Returns a slug of whole words that is not too long.
+function launch.slug(topic: string): string
+	local slug = text.slug(topic)
+	if #slug > LONGEST_SLUG then
+		slug = string.gsub(string.sub(slug, 1, LONGEST_SLUG), "%-[^%-]*$", "")
+	end
+	return if slug == "" then "brainstorm" else slug
+end
+
+local function free(slug: string, all: { session.Doc }): string
+	local taken: { [string]: boolean } = {}
+	for _, doc in all do
+		taken[doc.session.slug] = true
+	end
+	local candidate, number = slug, 1
+	while taken[candidate] do
+		number += 1
+		candidate = `{slug}-{number}`
+	end
+	return candidate
+end
+
+--- Returns the session to work on, and whether it is new.
+function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, boolean)
+	if params["continue"] then
+		return resume(t, by_slug(t, params["continue"])), false
+	end
+	local all = launch.clean(t, launch.all(t))
+	local topic = text.trim(params.topic or "")
+	local wished = launch.slug(params.name or topic)
+	local found: { session.Doc } = {}
+	local running = 0
+	for _, doc in all do
+		local same = topic ~= "" and doc.session.slug == wished
+		running += if doc.session.status == "in_progress" then 1 else 0
+		if same or (topic == "" and doc.session.status == "in_progress") then
+			table.insert(found, doc)
+		end
+	end
+	local chosen = if #found > 0 then offer(t, found) else nil
+	if chosen ~= nil then
+		return resume(t, chosen), false
+	end
+	if #found == 0 and running > 0 then
+		ui.say(t("launch.others", { count = running }))
+	end
+	if topic == "" then
+		topic = text.trim(ui.ask({ id = "topic", prompt = t("topic.ask") }))
+	end
+	if topic == "" then
+		nietz.fail(t("topic.empty"), t("topic.empty_hint"))
+	end
+	local slug = free(launch.slug(params.name or topic), all)
+	local doc = session.new({ topic = topic, slug = slug, now = clock.now(), persona = params.persona })
+	doc.session.flow_state.pinned = params.persona ~= nil
+	doc.session.flow_state.scored = 0
+	doc.session.ems = ems.combine(doc.session.flow_state.axes)
+	return doc, true
+end
+
+return launch

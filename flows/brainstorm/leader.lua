@@ -1,0 +1,89 @@
+--!strict
+--- Who leads the session, and when that changes by itself. A change is always announced; a leader whom the user
+--- chose stays.
+
+local app = require("./app")
+local ask = require("./ask")
+local personas = require("@nietz/personas")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local leader = {}
+
+--- Words of somebody who has stopped asking.
+local CERTAIN = { "evidemment", "forcement", "clairement", "obviously", "clearly", "of course", "necessarily", "bien sur" }
+
+--- Points of EMS that two iterations should move.
+leader.SLOW = 5
+
+--- Returns who should lead, and why, from what was said and how the session goes. Pure.
+function leader.fitting(said: string, history: { any }, now: number, decisions: number): (string, string)
+	local folded = text.fold(said)
+	for _, word in CERTAIN do
+		if string.find(folded, word, 1, true) ~= nil then
+			return "sparring", "certain"
+		end
+	end
+	local before = history[#history - 1]
+	if before ~= nil and now - before.ems < leader.SLOW then
+		return "pragmatique", "stuck"
+	elseif #history >= 5 and decisions == 0 then
+		return "pragmatique", "stuck"
+	end
+	return "architecte", "open"
+end
+
+--- Lets this persona lead, and says so when that is a change.
+function leader.switch(self: app.App, slug: string, why: string)
+	if self.doc.session.persona == slug or personas.find(slug) == nil then
+		return
+	end
+	self.doc.session.persona = slug
+	ui.say(self.t("persona.switched", { name = personas.get(slug).name, why = self.t(`persona.why.{why}`) }))
+end
+
+--- Changes the leader if the session asks for it and the user has not chosen one.
+function leader.follow(self: app.App, said: string)
+	local s = self.doc.session
+	if not s.flow_state.pinned then
+		leader.switch(self, leader.fitting(said, s.history, s.ems, #s.flow_state.decisions))
+	end
+end
+
+--- The command `modes`.
+function leader.show(self: app.App)
+	local lines: { string } = { self.t("persona.list"), "" }
+	for _, persona in personas.list({ tag = "facilitator" }) do
+		local mark = if persona.slug == self.doc.session.persona then " ←" else ""
+		table.insert(lines, `- \`{persona.slug}\` {persona.name}: {persona.summary}{mark}`)
+	end
+	ui.say(table.concat(lines, "\n"))
+end
+
+--- The command `mode [name|auto]`; without a name it asks.
+function leader.choose(self: app.App, name: string): app.Signal?
+	if name == "" then
+		local options: { ask.Option } = {}
+		for _, persona in personas.list({ tag = "facilitator" }) do
+			table.insert(options, { value = persona.slug, label = persona.name })
+		end
+		local chosen, signal = ask.choose(self, "mode", self.t("persona.list"), options, self.doc.session.persona)
+		if chosen == nil then
+			return signal
+		end
+		name = chosen
+	end
+	local slug = text.fold(name)
+	if slug == "auto" then
+		self.doc.session.flow_state.pinned = false
+		ui.say(self.t("persona.auto"))
+	elseif personas.find(slug) == nil then
+		ui.say(self.t("persona.unknown", { name = name }))
+	else
+		self.doc.session.flow_state.pinned = true
+		leader.switch(self, slug, "chosen")
+	end
+	return nil
+end
+
+return leader

@@ -1,0 +1,136 @@
+--!strict
+--- The next questions: asked for from a model, cleaned of what is empty, doubled or asked before, and replaced by
+--- plain ones where nothing usable is left. So there are always questions, whatever the model.
+
+local app = require("./app")
+local context = require("./context")
+local ems = require("./ems")
+local lang = require("./lang")
+local session = require("./session")
+local words = require("./words")
+
+local questions = {}
+
+export type Question = { question: string, priority: string, suggestions: { string } }
+
+local MOST_SUGGESTIONS = 4
+
+local function schema(count: number): { [string]: any }
+	return {
+		type = "object",
+		additionalProperties = false,
+		required = { "questions" },
+		properties = {
+			questions = {
+				type = "array",
+				minItems = 1,
+				maxItems = count,
+				items = {
+					type = "object",
+					additionalProperties = false,
+					required = { "priority", "question", "suggestions" },
+					properties = {
+						priority = { enum = { "critical", "important", "info" } },
+						question = { type = "string", minLength = 8, maxLength = 180 },
+						suggestions = {
+							type = "array",
+							minItems = 2,
+							maxItems = MOST_SUGGESTIONS,
+							items = { type = "string", minLength = 2, maxLength = 90 },
+						},
+					},
+				},
+			},
+		},
+	}
+end
+
+local function suggestions(self: app.App, raw: { any }): { string }
+	local kept: { string } = {}
+	for _, value in raw do
+		local line = app.line(value, 90)
+		-- Models like to number their lists; we letter them ourselves.
+		line = string.gsub(line, "^[%-%*•%s]*[%(%[]?%w?[%)%.%]:]%s*", "")
+		if #words.of(line) > 0 and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
+			table.insert(kept, line)
+		end
+	end
+	for _, key in { "ask.undecided", "ask.irrelevant" } do
+		if #kept < 2 then
+			table.insert(kept, self.t(key))
+		end
+	end
+	return kept
+end
+
+--- Returns those of a model's questions that are worth asking. `asked` are all earlier ones.
+function questions.clean(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
+	local kept: { Question } = {}
+	local seen = table.clone(asked)
+	for _, item in raw do
+		local line = app.line(item.question, 200)
+		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
+		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen) then
+			table.insert(seen, line)
+			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.suggestions) })
+		end
+	end
+	local rank: { [string]: number } = { critical = 1, important = 2, info = 3 }
+	local place: { [string]: number } = {}
+	for index, question in kept do
+		place[question.question] = rank[question.priority] * 10 + index
+	end
+	table.sort(kept, function(a: Question, b: Question): boolean
+		return place[a.question] < place[b.question]
+	end)
+	return kept
+end
+
+--- Returns plain questions on the weakest axes that have not been asked yet.
+function questions.plain(self: app.App, asked: { string }, count: number): { Question }
+	local kept: { Question } = {}
+	local order = ems.weak(self.doc.session.flow_state.axes, self.doc.session.phase)
+	for _, axis in ems.AXES do
+		if table.find(order, axis.key) == nil then
+			table.insert(order, axis.key)
+		end
+	end
+	for _, key in order do
+		for _, item in lang.data(self.lang, `fallback.{key}`) do
+			if #kept < count and table.find(asked, item.question) == nil then
+				table.insert(kept, { question = item.question, priority = "important", suggestions = item.suggestions })
+				-- One of each axis first: three questions on one axis tire.
+				break
+			end
+		end
+	end
+	return kept
+end
+
+--- Returns the next questions, at least one as long as the plain ones last.
+function questions.next(self: app.App, count: number): { Question }
+	local asked = session.asked(self.doc)
+	local vars = context.of(self)
+	vars.count = count
+	vars.focus = self.focus or ""
+	vars.techniques = {}
+	for _, technique in self.techniques do
+		table.insert(vars.techniques, { name = technique.name[self.lang], text = technique[self.lang] })
+	end
+	local value = app.think(self, {
+		prompt = "questions",
+		vars = vars,
+		schema = schema(count),
+		temperature = 0.7,
+		check = function(value: any): string?
+			if #questions.clean(self, value.questions, asked, count) == 0 then
+				return "every question was empty or has been asked before; ask about something else"
+			end
+			return nil
+		end,
+	})
+	local found = if value then questions.clean(self, value.questions, asked, count) else {}
+	return if #found > 0 then found else questions.plain(self, asked, count)
+end
+
+return questions

@@ -1,0 +1,97 @@
+--!strict
+--- The flow's parameters, and what follows from them: how long a session may be, and what it leaves out.
+
+local nietz = require("@nietz")
+
+local switches = {}
+
+--- What a session is allowed, after all switches.
+export type Switches = {
+	--- The most iterations.
+	iterations: number,
+	--- The most questions in one iteration.
+	questions: number,
+	--- `auto`, `random` or `progressive`: how techniques are chosen.
+	choosing: string,
+	--- `feature`, `problem` or `decision`, or nil.
+	template: string?,
+	--- Enter and `ok` take the first suggestion.
+	turbo: boolean,
+	--- Show bars, advice and energy checks.
+	chart: boolean,
+	energy: boolean,
+	suggest: boolean,
+	technique: boolean,
+	hmw: boolean,
+	security: boolean,
+	plan: boolean,
+	--- `never`, `always` or `needed`: say the topic in other words first.
+	clarify: string,
+	--- The EMS from which finishing is proposed.
+	checkpoint: number,
+}
+
+local function flag(help: string): nietz.Param
+	return { type = "boolean", default = false, help = help }
+end
+
+--- The manifest's `params`.
+switches.PARAMS = {
+	topic = { type = "string", positional = true, help = "What to think about" },
+	["continue"] = { type = "string", help = "Resume the session with this slug" },
+	name = { type = "string", help = "The session's name, instead of one made from the topic" },
+	persona = { type = "string", help = "Who leads: architecte, sparring, pragmatique or one of your own" },
+	template = { type = "string", choices = { "feature", "problem", "decision" }, help = "What kind of subject it is" },
+	lite = flag("A light session: one question at a time, no bars, no checks"),
+	quick = flag("At most 3 iterations"),
+	turbo = flag("At most 3 iterations; `ok` takes all suggestions"),
+	random = flag("Use techniques by chance"),
+	progressive = flag("Use techniques by how far the session is"),
+	party = flag("Begin with a discussion of several roles"),
+	panel = flag("Begin with a panel of experts"),
+	["force-clarify"] = flag("Always say the topic in other words first"),
+	["no-clarify"] = flag("Never do that"),
+	["no-hmw"] = flag("No \"how might we\" questions"),
+	["no-plan"] = flag("No plan in the brief"),
+	["no-security"] = flag("No security check before the brief"),
+	["no-suggest"] = flag("No advice, no energy checks"),
+	["no-technique"] = flag("No techniques unless asked for"),
+} :: { [string]: nietz.Param }
+
+local EXCLUSIVE = { { "party", "panel" }, { "random", "progressive" }, { "force-clarify", "no-clarify" }, { "lite", "turbo" } }
+
+--- Returns what these parameters allow; raises where two of them contradict each other.
+function switches.of(params: { [string]: any }): Switches
+	for _, pair in EXCLUSIVE do
+		if params[pair[1]] and params[pair[2]] then
+			nietz.fail(`--{pair[1]} and --{pair[2]} exclude each other`, "give one of them")
+		end
+	end
+	local lite, turbo, quick = params.lite == true, params.turbo == true, params.quick == true
+	local light = lite or turbo or quick
+	local suggest = not (params["no-suggest"] or light)
+	local clarify = "needed"
+	if params["force-clarify"] then
+		clarify = "always"
+	elseif params["no-clarify"] or lite or turbo then
+		clarify = "never"
+	end
+	return {
+		iterations = if turbo or quick then 3 else 10,
+		questions = if lite then 1 else 3,
+		choosing = if params.random then "random" elseif params.progressive then "progressive" else "auto",
+		template = params.template,
+		turbo = turbo,
+		chart = not lite,
+		energy = suggest,
+		suggest = suggest,
+		technique = not params["no-technique"] and (not light or params.random or params.progressive),
+		hmw = not (params["no-hmw"] or light),
+		security = not (params["no-security"] or light),
+		plan = not params["no-plan"],
+		clarify = clarify,
+		checkpoint = if turbo then 60 else 70,
+	}
+end
+
+return switches

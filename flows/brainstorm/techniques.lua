@@ -1,0 +1,200 @@
+--!strict
+--- Which creative technique fits now. The techniques themselves are data (`techniques.yaml`); here are the rules
+--- by which one is chosen. Chance comes in as a function, so that the rules can be tested.
+
+local yaml = require("@nietz/yaml")
+
+local techniques = {}
+
+export type Technique = {
+	slug: string,
+	category: string,
+	phase: string,
+	axes: { string },
+	difficulty: string,
+	name: { [string]: string },
+	en: string,
+	fr: string,
+}
+export type Pick = (items: { any }) -> any
+export type Situation = {
+	ems: number,
+	phase: string,
+	iteration: number,
+	--- Weakest first, as `ems.weak` returns them.
+	weak: { string },
+	--- `techniques_history` of the session.
+	history: { any },
+}
+
+techniques.ALL = yaml.load("./techniques.yaml").techniques :: { Technique }
+
+--- No more than this many in one session.
+techniques.MOST = 5
+
+local BY_AXIS: { [string]: { string } } = {
+	clarity = { "deep", "structured" },
+	depth = { "deep", "introspective" },
+	coverage = { "creative", "collaborative", "wild" },
+	decisions = { "structured", "deep", "prioritization" },
+	action = { "structured", "prioritization" },
+}
+
+--- Two weak axes have a pair that works on both.
+local MIXES: { { axes: { string }, slugs: { string } } } = {
+	{ axes = { "clarity", "coverage" }, slugs = { "question-storming", "six-hats" } },
+	{ axes = { "depth", "decisions" }, slugs = { "5whys", "moscow" } },
+	{ axes = { "coverage", "action" }, slugs = { "what-if", "premortem" } },
+	{ axes = { "clarity", "depth" }, slugs = { "first-principles", "5whys" } },
+	{ axes = { "decisions", "action" }, slugs = { "scoring", "constraint-mapping" } },
+}
+
+local PROGRESSIVE: { { upto: number, categories: { string } } } = {
+	{ upto = 30, categories = { "creative", "wild", "collaborative" } },
+	{ upto = 50, categories = { "deep", "theatrical", "introspective" } },
+	{ upto = 75, categories = { "structured", "deep" } },
+	{ upto = 100, categories = { "structured" } },
+}
+
+--- Above this EMS a technique only delays the end.
+local TOO_LATE = 80
+--- Below this EMS a hard one only discourages.
+local TOO_EARLY = 30
+
+--- Returns the technique with this slug, or nil.
+function techniques.find(slug: string): Technique?
+	for _, technique in techniques.ALL do
+		if technique.slug == slug then
+			return technique
+		end
+	end
+	return nil
+end
+
+--- Returns all slugs, for completion and for guessing.
+function techniques.slugs(): { string }
+	local slugs: { string } = {}
+	for _, technique in techniques.ALL do
+		table.insert(slugs, technique.slug)
+	end
+	return slugs
+end
+
+--- Returns all categories, in the order of the file.
+function techniques.categories(): { string }
+	local found: { string } = {}
+	for _, technique in techniques.ALL do
+		if table.find(found, technique.category) == nil then
+			table.insert(found, technique.category)
+		end
+	end
+	return found
+end
+
+--- Whether the rules allow this technique now: not one of the last two iterations, not the category of the last one, not
+--- hard at the beginning, none near the end.
+function techniques.allowed(technique: Technique, now: Situation): boolean
+	if now.ems > TOO_LATE or (technique.difficulty == "hard" and now.ems < TOO_EARLY) then
+		return false
+	end
+	local last = now.history[#now.history]
+	if last ~= nil and last.category == technique.category then
+		return false
+	end
+	for _, entry in now.history do
+		if entry.technique_slug == technique.slug and entry.iteration > now.iteration - 2 then
+			return false
+		end
+	end
+	return true
+end
+
+local function among(now: Situation, categories: { string }, axis: string?): { Technique }
+	local found: { Technique } = {}
+	for _, technique in techniques.ALL do
+		local fits = table.find(categories, technique.category) ~= nil
+			and (axis == nil or table.find(technique.axes, axis) ~= nil)
+			-- Opening up with a technique for choosing would push decisions before their time.
+			and not (now.phase == "divergent" and technique.phase == "convergent")
+		if fits and techniques.allowed(technique, now) then
+			table.insert(found, technique)
+		end
+	end
+	return found
+end
+
+local function mix(now: Situation): { Technique }
+	for _, candidate in MIXES do
+		local first, second = techniques.find(candidate.slugs[1]), techniques.find(candidate.slugs[2])
+		if
+			table.find(now.weak, candidate.axes[1]) ~= nil
+			and table.find(now.weak, candidate.axes[2]) ~= nil
+			and first ~= nil
+			and second ~= nil
+			and techniques.allowed(first, now)
+			and techniques.allowed(second, now)
+		then
+			return { first, second }
+		end
+	end
+	return {}
+end
+
+--- Returns what helps the weak axes: one technique, the pair for two weak axes, or none.
+function techniques.suggest(now: Situation, pick: Pick): { Technique }
+	if #now.weak == 0 then
+		return {}
+	end
+	if #now.weak >= 2 then
+		local pair = mix(now)
+		if #pair > 0 then
+			return pair
+		end
+	end
+	for _, axis in now.weak do
+		local found = among(now, BY_AXIS[axis] or {}, axis)
+		if #found > 0 then
+			return { pick(found) }
+		end
+	end
+	return {}
+end
+
+--- Returns a technique by chance, of the categories that came up least, and the new state.
+function techniques.random(now: Situation, state: any, pick: Pick): (Technique?, any)
+	local counts: { [string]: number } = table.clone(state.category_counts or {})
+	local fewest = math.huge
+	local open: { [string]: { Technique } } = {}
+	for _, category in techniques.categories() do
+		local found = among(now, { category })
+		if #found > 0 and category ~= state.last_category then
+			open[category] = found
+			fewest = math.min(fewest, counts[category] or 0)
+		end
+	end
+	local least: { string } = {}
+	for _, category in techniques.categories() do
+		if open[category] ~= nil and (counts[category] or 0) == fewest then
+			table.insert(least, category)
+		end
+	end
+	if #least == 0 then
+		return nil, state
+	end
+	local category = pick(least)
+	counts[category] = (counts[category] or 0) + 1
+	return pick(open[category]), { last_category = category, category_counts = counts }
+end
+
+--- Returns the technique that belongs to how far the session is.
+function techniques.progressive(now: Situation, pick: Pick): Technique?
+	for _, band in PROGRESSIVE do
+		if now.ems <= band.upto then
+			local found = among(now, band.categories)
+			return if #found > 0 then pick(found) else nil
+		end
+	end
+	return nil
+end
+
+return techniques

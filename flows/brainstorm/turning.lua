@@ -1,0 +1,150 @@
+--!strict
+--- Between two iterations: does the phase change, is the idea mature, has the user still the energy, would a
+--- technique help? At most one of these asks anything in one turn.
+
+local app = require("./app")
+local ask = require("./ask")
+local ems = require("./ems")
+local explore = require("./explore")
+local leader = require("./leader")
+local scoring = require("./scoring")
+local ui = require("@nietz/ui")
+
+local turning = {}
+
+--- An EMS from which the user is asked once more how it goes.
+local LATE = 75
+--- The iteration from which a session is long.
+local LONG = 7
+--- Points of EMS below which two iterations together are slow.
+local SLOW = 3
+
+local function answered(self: app.App): number
+	local count = 0
+	for _, entry in self.doc.session.history do
+		for _, response in entry.responses do
+			count += if response ~= "" then 1 else 0
+		end
+	end
+	return count
+end
+
+--- Asks how to go on, and does it.
+function turning.energy(self: app.App, why: string): app.Signal?
+	local s = self.doc.session
+	local reason = self.t(`energy.why.{why}`, { ems = s.ems, iteration = s.iteration })
+	local choice, signal = ask.choose(
+		self,
+		"energy",
+		if reason == "" then self.t("energy.ask") else `{reason} {self.t("energy.ask")}`,
+		ask.options(self, "energy.options", { "continue", "pause", "speed", "pivot" }),
+		"continue"
+	)
+	if choice == "pause" then
+		return { go = "quit" }
+	elseif choice == "speed" then
+		s.phase = "convergent"
+		app.save(self)
+	elseif choice == "pivot" then
+		signal = explore.pivot(self, "")
+	end
+	-- Between iterations there is nothing to ask again: the next iteration takes the focus up by itself.
+	return if signal and signal.go == "again" then nil else signal
+end
+
+--- Asks whether to finish. `limit` is set where no iteration is left.
+local function checkpoint(self: app.App, limit: boolean): app.Signal?
+	local s = self.doc.session
+	ui.say(self.t(if limit then "checkpoint.limit" else "checkpoint.title", { ems = s.ems, iteration = s.iteration }))
+	local choices = ask.options(self, "checkpoint.options", { "continue", "preview", "finish" })
+	if limit then
+		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
+	end
+	while true do
+		local choice, signal = ask.choose(self, "checkpoint", self.t("checkpoint.ask"), choices, if limit then "finish" else "continue")
+		if choice == "preview" then
+			self:act("preview", "")
+		elseif choice == "finish" then
+			return { go = "finish" }
+		elseif choice == "pause" then
+			return { go = "quit" }
+		elseif choice == "continue" or (signal ~= nil and (signal.go == "next" or signal.go == "again")) then
+			if not limit then
+				return nil
+			end
+		else
+			return signal
+		end
+	end
+end
+
+--- Moves from opening to choosing at half-way, once; `diverge` may lead back and is respected.
+local function phase(self: app.App): boolean
+	local s = self.doc.session
+	local state = s.flow_state
+	if s.phase == "transition" then
+		s.phase = "convergent"
+		if s.progressive_state then
+			s.progressive_state.transition_completed = true
+		end
+		app.save(self)
+		return false
+	elseif s.phase ~= "divergent" or s.ems < ems.TRANSITION or state.crossed then
+		return false
+	end
+	state.crossed = true
+	s.phase = "transition"
+	local summary = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
+	if self.switches.choosing == "progressive" then
+		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
+	end
+	ui.say(`{self.t("transition.title", { ems = s.ems })} {self.t("transition.summary", summary)}`)
+	app.save(self)
+	return true
+end
+
+--- Returns why the user should be asked how it goes, or nil. Each reason counts once.
+local function tired(self: app.App): string?
+	local s = self.doc.session
+	local state = s.flow_state
+	state.asked_energy = state.asked_energy or {}
+	local before = s.history[#s.history - 1]
+	local reason: string? = nil
+	if s.ems >= LATE and not state.asked_energy.late then
+		reason = "late"
+	elseif s.iteration >= LONG and not state.asked_energy.long then
+		reason = "long"
+	elseif before ~= nil and s.ems - before.ems < SLOW and not state.asked_energy.slow then
+		reason = "slow"
+	end
+	if reason ~= nil then
+		state.asked_energy[reason] = true
+	end
+	return reason
+end
+
+--- Does what belongs between two iterations. Returns where it leads, or nil to go on.
+function turning.after(self: app.App): app.Signal?
+	local s = self.doc.session
+	local state = s.flow_state
+	leader.follow(self, scoring.said(self))
+	local crossed = phase(self)
+	local limit = #s.history >= self.switches.iterations
+	local step = if s.ems >= ems.READY then ems.READY elseif s.ems >= self.switches.checkpoint then self.switches.checkpoint else 0
+	if limit or step > (state.checkpoint or 0) then
+		state.checkpoint = math.max(step, state.checkpoint or 0)
+		return checkpoint(self, limit)
+	end
+	if self.switches.energy then
+		local why = if crossed then "transition" else tired(self)
+		if why ~= nil then
+			return turning.energy(self, why)
+		end
+	end
+	if self.switches.technique then
+		return explore.propose(self)
+	end
+	return nil
+end
+
+return turning

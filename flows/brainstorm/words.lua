@@ -1,0 +1,73 @@
+--!strict
+--- Words as things to compare: which a text is made of, and how much two texts share.
+--- Everything that judges a model's text without a model (repeats, evidence, traces) stands on this.
+
+local text = require("@nietz/text")
+
+local words = {}
+
+--- Words this short carry no meaning of their own ("the", "avec" and so on are in `EMPTY`).
+local SHORTEST = 3
+
+local EMPTY: { [string]: boolean } = {}
+for _, word in
+	string.split(
+		"the and for with that this from what which who how are was will would should could can not but you your our "
+			.. "its have has had does did any all about into than then them they there their when where why use using "
+			.. "les des une aux dans pour par avec sur sans que qui quoi dont est sont sera serait doit peut pas plus "
+			.. "nous vous ils elles leur leurs son ses cette ces quel quelle quels quelles comment quand faut être avoir",
+		" "
+	)
+do
+	EMPTY[text.fold(word)] = true
+end
+
+--- Returns the meaningful words of a text, folded, each once, in order.
+function words.of(value: string): { string }
+	local found: { string } = {}
+	local seen: { [string]: boolean } = {}
+	for word in string.gmatch(text.fold(value), "[%w\128-\255]+") do
+		if #word >= SHORTEST and not EMPTY[word] and not seen[word] then
+			seen[word] = true
+			table.insert(found, word)
+		end
+	end
+	return found
+end
+
+--- Returns how many words `value` shares with `other`. A plural or another ending still counts: words of five
+--- letters and more are compared by their first five.
+function words.shared(value: string, other: string): number
+	local stems: { [string]: boolean } = {}
+	for _, word in words.of(other) do
+		stems[string.sub(word, 1, 5)] = true
+	end
+	local count = 0
+	for _, word in words.of(value) do
+		if stems[string.sub(word, 1, 5)] then
+			count += 1
+		end
+	end
+	return count
+end
+
+--- Returns from 0 to 1 how much of the shorter text stands in the other one.
+function words.likeness(value: string, other: string): number
+	local shorter = math.min(#words.of(value), #words.of(other))
+	if shorter == 0 then
+		return if text.fold(text.trim(value)) == text.fold(text.trim(other)) then 1 else 0
+	end
+	return math.min(words.shared(value, other), words.shared(other, value)) / shorter
+end
+
+--- Whether one of `others` says nearly the same as `value`.
+function words.repeats(value: string, others: { string }): boolean
+	for _, other in others do
+		if words.likeness(value, other) > 0.75 then
+			return true
+		end
+	end
+	return false
+end
+
+return words

@@ -10,3 +10,4 @@ pub mod pack;
 pub mod host;
 pub mod engine;
 pub mod lua;
+pub mod cli;

@@ -13,6 +13,7 @@ use crate::lua::manifest::{Command, Manifest};
 use crate::lua::scheduler::{Ended, Interrupts, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, fault, modules};
+use crate::model::effect::Sources;
 use crate::pack::resolve::Located;
 use crate::pack::tree::join;
 use crate::schema::source;
@@ -76,7 +77,19 @@ impl Flow {
         })
     }
 
-    /// Returns the collections that the manifest declares.
+    /// Returns the digests of the flow's files: its own, those in the folder of its name, and what it read.
+    pub fn sources(&self) -> Sources {
+        let tree = &self.located.tree;
+        let folder = format!("{}/", self.located.path.trim_end_matches(".lua"));
+        let top = folder.split('/').next().unwrap_or_default().to_owned();
+        for path in tree.list(&top, "").iter().filter(|path| path.starts_with(&folder)) {
+            // What is no text is no source; what cannot be read fails where it is needed.
+            let _ = tree.text(path);
+        }
+        tree.digests()
+    }
+
+    /// Returns what the flow's modules know of the run.
     pub fn context(&self) -> &Rc<Context> {
         &self.context
     }

@@ -14,6 +14,8 @@ pub struct Param {
     #[serde(default)]
     pub positional: bool,
     #[serde(default)]
+    pub required: bool,
+    #[serde(default)]
     pub order: Option<f64>,
     #[serde(default)]
     pub many: bool,

@@ -33,6 +33,14 @@ struct File {
     quotes: Vec<Quote>,
 }
 
+/// Reads the quotes of one file.
+pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
+    let value = crate::schema::source::parse(text, Format::Yaml, display)?;
+    let file: File = serde_json::from_value(value)
+        .map_err(|error| Failure::new(Code::DocumentInvalid, format!("{display}: {error}")))?;
+    Ok(file.quotes)
+}
+
 /// Returns the quotes of all trees in the order of their files; a collection of an earlier tree hides later
 /// ones of the same name.
 pub fn all(trees: &[Tree]) -> Result<Vec<Quote>> {
@@ -47,10 +55,7 @@ pub fn all(trees: &[Tree]) -> Result<Vec<Quote>> {
             }
             let text = tree.text(&path)?.unwrap_or_default();
             let display = tree.display(&path);
-            let value = crate::schema::source::parse(&text, Format::Yaml, &display)?;
-            let file: File = serde_json::from_value(value)
-                .map_err(|error| Failure::new(Code::DocumentInvalid, format!("{display}: {error}")))?;
-            quotes.extend(file.quotes.into_iter().map(|quote| Quote { collection: collection.clone(), ..quote }));
+            quotes.extend(parse(&text, &display)?.into_iter().map(|quote| Quote { collection: collection.clone(), ..quote }));
         }
     }
     Ok(quotes)

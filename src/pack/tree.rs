@@ -1,9 +1,8 @@
 //! The files of one pack, read by paths that cannot leave it.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::assets;
 use crate::error::{Code, Failure, Result};
@@ -24,17 +23,17 @@ pub enum Root {
 #[derive(Clone)]
 pub struct Tree {
     pub root: Root,
-    read: Rc<RefCell<BTreeMap<String, Rc<str>>>>,
+    read: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
 }
 
 impl Tree {
     pub fn new(root: Root) -> Tree {
-        Tree { root, read: Rc::default() }
+        Tree { root, read: Arc::default() }
     }
 
     /// Returns the text of a file by its path below the root, or nothing where there is none.
-    pub fn text(&self, path: &str) -> Result<Option<Rc<str>>> {
-        if let Some(text) = self.read.borrow().get(path) {
+    pub fn text(&self, path: &str) -> Result<Option<Arc<str>>> {
+        if let Some(text) = self.seen().get(path) {
             return Ok(Some(text.clone()));
         }
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
@@ -42,9 +41,13 @@ impl Tree {
             Failure::new(Code::DocumentUnreadable, format!("{path}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
                 .hint("save the file as UTF-8")
         })?;
-        let text: Rc<str> = text.trim_start_matches('\u{feff}').into();
-        self.read.borrow_mut().insert(path.to_owned(), text.clone());
+        let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
+        self.seen().insert(path.to_owned(), text.clone());
         Ok(Some(text))
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<str>>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>> {
@@ -91,7 +94,7 @@ impl Tree {
 
     /// Returns the digests of all files that were read.
     pub fn digests(&self) -> Sources {
-        self.read.borrow().iter().map(|(path, text)| (path.clone(), digest(text.as_bytes()))).collect()
+        self.seen().iter().map(|(path, text)| (path.clone(), digest(text.as_bytes()))).collect()
     }
 
     /// Returns how a person finds this file: a path on disk, or `bundled:` and its path.

@@ -35,7 +35,7 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     }
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
     let mut out = Bounded(Vec::new());
-    template.render_captured_to(vars, &mut out).map_err(|error| invalid(path, &error))?;
+    template.render_captured_to(minijinja::Value::from(minijinja::value::Serde(vars)), &mut out).map_err(|error| invalid(path, &error))?;
     let text = String::from_utf8_lossy(&out.0);
     Ok(text.trim().to_owned())
 }

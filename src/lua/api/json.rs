@@ -78,7 +78,7 @@ pub(super) fn load_as(lua: &Lua, from: &str, args: &Args<'_>, format: Format) ->
 }
 
 /// Returns the path in the pack and the text of a file that is named relative to the calling file.
-pub(super) fn pack_file(lua: &Lua, from: &str, relative: &str) -> Result<(String, Rc<str>)> {
+pub(super) fn pack_file(lua: &Lua, from: &str, relative: &str) -> Result<(String, std::sync::Arc<str>)> {
     let shown = crate::model::text::excerpt(relative);
     let path = join(from, relative).ok_or_else(|| {
         Failure::new(Code::PathRefused, format!("`{shown}` is not a path in this pack"))

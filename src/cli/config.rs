@@ -1,0 +1,67 @@
+//! The user's `config.yaml` and the project's `nietz.yaml`.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Failure, Result};
+use crate::host::llm::ModelsConfig;
+use crate::model::collection::Format;
+use crate::schema::source;
+
+/// The user's configuration.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Config {
+    pub models: ModelsConfig,
+}
+
+/// What a project may set. It comes with a checkout, so it names models and nothing that a key is sent to.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Project {
+    models: ProjectModels,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ProjectModels {
+    default: Option<String>,
+    aliases: std::collections::BTreeMap<String, String>,
+}
+
+impl Config {
+    pub(super) fn read(path: &Path) -> Result<Config> {
+        Ok(read(path)?.unwrap_or_default())
+    }
+
+    /// Adds what the project's file says where the user's own says nothing.
+    pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
+        let Some(project) = read::<Project>(path)? else { return Ok(()) };
+        if self.models.default.is_none() {
+            self.models.default = project.models.default;
+        }
+        for (alias, model) in project.models.aliases {
+            self.models.aliases.entry(alias).or_insert(model);
+        }
+        Ok(())
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::io(path, "read", &error)),
+    };
+    let name = path.display().to_string();
+    let text = source::decode(&bytes, &name)?;
+    let as_config = |failure: Failure| Failure { code: Code::ConfigInvalid, ..failure };
+    let value = source::parse(text, Format::Yaml, &name).map_err(as_config)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    serde_json::from_value(value)
+        .map(Some)
+        .map_err(|error| Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("mend that field, or take it out"))
+}

@@ -1,0 +1,40 @@
+//! `nietz flows`.
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::cli::{output, session};
+use crate::error::{Exit, Result};
+use crate::model::text::clean;
+use crate::pack::resolve;
+
+/// List the flows that can be run here, and where each comes from
+#[derive(Args)]
+pub(super) struct FlowsArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
+    let mut rows = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for located in resolve::every(&host.workspace, &host.packs()) {
+        let source = located.source();
+        let (name, summary) = match session::load(host, located) {
+            Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),
+            Err(failure) => ("(invalid)".to_owned(), failure.message),
+        };
+        let shadowed = !seen.insert(name.clone()) && name != "(invalid)";
+        if args.json {
+            output::line(serde_json::json!({ "name": name, "summary": summary, "source": source, "shadowed": shadowed }))?;
+        } else {
+            let note = if shadowed { " (shadowed by the one above)" } else { "" };
+            rows.push(vec![clean(&name), clean(&summary), format!("{source}{note}")]);
+        }
+    }
+    if !rows.is_empty() {
+        output::line(output::columns(&rows).trim_end())?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,109 @@
+//! What every verb starts from: the workspace, the user's folders, the configuration.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::cli::config::Config;
+use crate::engine::run::Runs;
+use crate::error::{Code, Failure, Result};
+use crate::journal::fault::Fault;
+use crate::model::redact::Redactor;
+use crate::pack::resolve;
+use crate::pack::tree::{Root, Tree};
+
+/// The machine and the user, as this process found them.
+pub(super) struct Host {
+    pub workspace: PathBuf,
+    pub environment: BTreeMap<String, String>,
+    pub config: Config,
+}
+
+impl Host {
+    pub(super) fn new(workspace: Option<PathBuf>, environment: BTreeMap<String, String>) -> Result<Host> {
+        let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
+        let workspace = wanted.canonicalize().map_err(|error| {
+            Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
+        })?;
+        let mut host = Host { workspace, environment, config: Config::default() };
+        host.config = Config::read(&host.folder("XDG_CONFIG_HOME", ".config").join("config.yaml"))?;
+        host.config.take_project(&host.workspace.join("nietz.yaml"))?;
+        Ok(host)
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Returns one of the user's folders; `NIETZ_HOME` is all of them.
+    fn folder(&self, xdg: &str, fallback: &str) -> PathBuf {
+        if let Some(home) = self.variable("NIETZ_HOME") {
+            return PathBuf::from(home);
+        }
+        match self.variable(xdg) {
+            Some(folder) => Path::new(folder).join("nietz"),
+            None => Path::new(self.variable("HOME").unwrap_or(".")).join(fallback).join("nietz"),
+        }
+    }
+
+    pub(super) fn packs(&self) -> PathBuf {
+        self.folder("XDG_DATA_HOME", ".local/share").join("packs")
+    }
+
+    pub(super) fn models_folder(&self) -> PathBuf {
+        self.folder("XDG_CACHE_HOME", ".cache").join("models")
+    }
+
+    pub(super) fn runs(&self) -> Runs {
+        Runs::new(&self.workspace)
+    }
+
+    /// Returns where personas and quotes of a flow come from, nearest first.
+    pub(super) fn layers(&self, flow: &Tree) -> Vec<Tree> {
+        let mut layers = vec![Tree::new(Root::Disk(self.workspace.clone()))];
+        layers.push(flow.clone());
+        layers.extend(resolve::installed(&self.packs()));
+        layers.push(Tree::new(Root::Bundled));
+        layers
+    }
+
+    /// Returns the user's language, two letters.
+    pub(super) fn lang(&self) -> String {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.variable(name));
+        let lang: String = locale.unwrap_or("en").chars().take_while(char::is_ascii_alphabetic).collect();
+        if lang.len() == 2 { lang.to_lowercase() } else { "en".to_owned() }
+    }
+
+    /// Returns milliseconds since 1970; `NIETZ_CLOCK`, an ISO 8601 time, stops the clock there for tests.
+    pub(super) fn clock(&self) -> Result<Box<dyn Fn() -> u64>> {
+        let Some(fixed) = self.variable("NIETZ_CLOCK") else {
+            return Ok(Box::new(|| {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            }));
+        };
+        let time = chrono::DateTime::parse_from_rfc3339(fixed)
+            .map_err(|error| Failure::new(Code::Usage, format!("NIETZ_CLOCK is not an ISO 8601 time: {error}")))?;
+        let millis = u64::try_from(time.timestamp_millis()).unwrap_or(0);
+        Ok(Box::new(move || millis))
+    }
+
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::new(self.environment.clone())
+    }
+
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.variable("NIETZ_FAULT").and_then(Fault::parse)
+    }
+
+    /// Returns the version of this program, as it stands in journals.
+    pub(super) fn version() -> String {
+        format!("nietz {}", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Returns a time in milliseconds as ISO 8601.
+pub(super) fn iso(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(chrono::DateTime::<chrono::Utc>::from_timestamp_millis);
+    time.map(|time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! `nietz log RUN`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::host::{Host, iso};
+use crate::cli::output;
+use crate::error::{Code, Exit, Failure, Result};
+use crate::journal::reader;
+use crate::journal::texts::Unfold;
+use crate::journal::v1::Read;
+use crate::model::text::excerpt;
+
+/// Show what a run did: its journal, made readable
+#[derive(Args)]
+pub(super) struct LogArgs {
+    /// The run's id, or a part of it that only one has; without it, the latest that is not done
+    run: Option<String>,
+    /// One JSON object for each line of the journal, with long texts put back
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
+    let runs = host.runs();
+    let id = match &args.run {
+        Some(wanted) => runs.find(Some(wanted))?,
+        None => runs.find(None).or_else(|_| {
+            runs.ids().pop().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here"))
+        })?,
+    };
+    let path = runs.journal(&id);
+    let bytes = reader::text(&path)?;
+    let mut unfold = Unfold::default();
+    let mut lines = Vec::new();
+    let read = reader::read(&path, &bytes, |seq, record| {
+        let entry = entry(record, &mut unfold)
+            .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
+        if let Some(mut entry) = entry {
+            entry["seq"] = json!(seq);
+            lines.push(if args.json { entry.to_string() } else { readable(&entry) });
+        }
+        Ok(())
+    });
+    // What is whole is shown before it is said that the rest is not.
+    for line in lines {
+        output::line(line)?;
+    }
+    let whole = read?;
+    if whole.torn > 0 && !args.json {
+        output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", whole.torn))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns a line of the journal as one object; long texts stand where they are used, not on their own.
+fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String> {
+    let mut value = |raw: &serde_json::value::RawValue| -> Result<Value, String> {
+        let value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+        unfold.value(value).map_err(|id| format!("it refers to {id}, which is not there"))
+    };
+    Ok(Some(match record {
+        Read::Text(text) => {
+            let plain: String = serde_json::from_str(text.text.get()).map_err(|error| error.to_string())?;
+            unfold.learn(text.id, plain);
+            return Ok(None);
+        }
+        Read::Open(open) => json!({ "type": "open", "open": *open }),
+        Read::Resume(resume) => json!({ "type": "resume", "resume": resume }),
+        Read::Intent(intent) => json!({
+            "type": "intent", "key": intent.key, "kind": intent.kind, "scope": intent.scope, "at": intent.at,
+            "request": value(intent.request)?,
+        }),
+        Read::Outcome(outcome) => match (outcome.ok, outcome.failure) {
+            (Some(ok), _) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "ok": value(ok)? }),
+            (None, failure) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "failure": failure }),
+        },
+        Read::Effect(done) => json!({
+            "type": "effect", "key": done.key, "kind": done.kind, "scope": done.scope, "at": done.at,
+            "request": value(done.request)?, "ok": value(done.ok)?,
+        }),
+        Read::End(end) => json!({ "type": "end", "end": *end }),
+    }))
+}
+
+/// Returns one line for a person.
+fn readable(entry: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let time = entry["at"].as_u64().map(|at| iso(at)[11..19].to_owned()).unwrap_or_default();
+    let (what, rest) = match entry["type"].as_str().unwrap_or_default() {
+        "open" => {
+            let open = &entry["open"];
+            (format!("run {}", text(&open["run"])), format!("{} {} · {}", text(&open["flow"]), open["params"], text(&open["host"])))
+        }
+        "resume" => ("resumed".to_owned(), text(&entry["resume"]["at"])),
+        "end" => (format!("end: {}", text(&entry["end"]["status"])), text(&entry["end"]["failure"]["message"])),
+        "outcome" => (format!("  = {}", short_key(entry)), outcome(entry)),
+        _ => {
+            let scope = text(&entry["scope"]);
+            let scope = if scope == "/" { String::new() } else { format!(" {scope}") };
+            (format!("{}{scope} {}", text(&entry["kind"]), short_key(entry)), request(entry))
+        }
+    };
+    format!("{:>5} {time:8} {what}  {}", entry["seq"].as_u64().unwrap_or_default(), rest).trim_end().to_owned()
+}
+
+fn short_key(entry: &Value) -> String {
+    entry["key"].as_str().unwrap_or_default().chars().take(8).collect()
+}
+
+fn request(entry: &Value) -> String {
+    let request = &entry["request"];
+    let said = [&request["markdown"], &request["prompt"], &request["row"], &request["collection"]];
+    if let Some(messages) = request["messages"].as_array() {
+        let last = messages.last().and_then(|message| message["content"].as_str()).unwrap_or_default();
+        let of = request["model"].as_str().unwrap_or_default();
+        return format!("{of}, {} messages: {}", messages.len(), excerpt(last));
+    }
+    if entry["kind"] == "clock" {
+        return entry["ok"].as_u64().map(iso).unwrap_or_default();
+    }
+    let shown = said.iter().find(|value| !value.is_null());
+    let key = if request["key"].is_object() { format!(" {}", request["key"]) } else { String::new() };
+    shown.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).map(|text| excerpt(&text)).unwrap_or_default() + &key
+}
+
+fn outcome(entry: &Value) -> String {
+    if let Some(failure) = entry["failure"].as_object() {
+        return format!("failed [{}] {}", failure["code"].as_str().unwrap_or_default(), excerpt(failure["message"].as_str().unwrap_or_default()));
+    }
+    let ok = &entry["ok"];
+    let text = ok["text"].as_str().or_else(|| ok["path"].as_str()).or_else(|| ok.as_str());
+    let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens)")).unwrap_or_default();
+    text.map_or_else(|| excerpt(&ok.to_string()), excerpt) + &usage
+}

@@ -1,0 +1,89 @@
+//! The command line: one file for each verb.
+//!
+//! [`main`] is the only place that knows exit codes of the process; verbs return failures. Options that all
+//! verbs share stand here.
+
+mod check;
+mod config;
+mod explain;
+mod flows;
+mod host;
+mod log;
+mod models;
+mod output;
+mod params;
+mod resume;
+mod run;
+mod runs;
+mod session;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::cli::host::Host;
+use crate::error::{Exit, Failure};
+
+/// Runs flows: structured conversations with language models, written in Lua as plain files
+#[derive(Parser)]
+#[command(name = "nietz", version, max_term_width = 100)]
+struct Cli {
+    /// Work for this folder instead of the current one
+    #[arg(short = 'C', long, value_name = "FOLDER", global = true)]
+    workspace: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(run::RunArgs),
+    Resume(resume::ResumeArgs),
+    Runs(runs::RunsArgs),
+    Log(log::LogArgs),
+    Check(check::CheckArgs),
+    Flows(flows::FlowsArgs),
+    Models(models::ModelsArgs),
+    Explain(explain::ExplainArgs),
+}
+
+/// Parses the arguments, runs the verb and returns the exit code.
+pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return code(if error.use_stderr() { Exit::Usage } else { Exit::Done });
+        }
+    };
+    let host = match Host::new(cli.workspace, environment) {
+        Ok(host) => host,
+        Err(failure) => return failed(&failure),
+    };
+    let result = match cli.verb {
+        Verb::Run(args) => run::run(&host, args),
+        Verb::Resume(args) => resume::run(&host, args),
+        Verb::Runs(args) => runs::run(&host, args),
+        Verb::Log(args) => log::run(&host, &args),
+        Verb::Check(args) => check::run(&host, &args),
+        Verb::Flows(args) => flows::run(&host, &args),
+        Verb::Models(args) => models::run(&host, &args),
+        Verb::Explain(args) => explain::run(&args),
+    };
+    match result {
+        Ok(exit) => code(exit),
+        Err(failure) => failed(&failure),
+    }
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    eprint!("{}", crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain));
+    code(failure.code.exit())
+}
+
+fn code(exit: Exit) -> ExitCode {
+    ExitCode::from(exit as u8)
+}

@@ -1,0 +1,110 @@
+//! From a flow's manifest to a command line, and from a command line to params.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Map, Value};
+
+use crate::error::{Code, Failure, Result};
+use crate::lua::manifest::{self, Manifest};
+use crate::model::param::{Param, ParamKind};
+use crate::model::text::clean;
+
+/// The heading of a flow's own options in its help.
+const OWN: &str = "Options of this flow";
+
+/// Adds a flow's params and commands to the command that parses its run.
+pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
+    command = add_params(command, &manifest.main)?;
+    for (name, own) in &manifest.commands {
+        let sub = Command::new(name.clone()).about(clean(&own.summary));
+        command = command.subcommand(add_params(sub, own)?);
+    }
+    Ok(command)
+}
+
+fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> {
+    let mut params: Vec<(&String, &Param)> = own.params.iter().collect();
+    params.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
+    for (name, param) in params {
+        let flag = name.replace('_', "-");
+        let taken = command.get_arguments().any(|arg| arg.get_long() == Some(&flag) || arg.get_id() == name.as_str());
+        if taken || RESERVED.contains(&flag.as_str()) {
+            return Err(Failure::new(Code::FlowInvalid, format!("param `{name}`: the host has an option `--{flag}` itself"))
+                .hint("give the param another name"));
+        }
+        command = command.arg(argument(name, &flag, param));
+    }
+    Ok(command)
+}
+
+/// Options that every run has.
+const RESERVED: &[&str] = &["json", "answers", "model", "seed", "lang", "workspace", "help"];
+
+fn argument(name: &str, flag: &str, param: &Param) -> Arg {
+    let mut help = clean(&param.help);
+    let default = param.default.as_ref().filter(|default| !default.is_null() && **default != Value::Bool(false));
+    if let Some(default) = default
+        && param.kind != ParamKind::Boolean
+    {
+        let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+        help = format!("{help} [default: {}]", clean(&shown)).trim().to_owned();
+    }
+    let mut arg = Arg::new(name.to_owned()).help(help);
+    if param.kind == ParamKind::Boolean {
+        let on = param.default == Some(Value::Bool(true));
+        let flag = if on { format!("no-{flag}") } else { flag.to_owned() };
+        return match param.short {
+            Some(short) => arg.long(flag).short(short),
+            None => arg.long(flag),
+        }
+        .action(ArgAction::SetTrue)
+        .help_heading(OWN);
+    }
+    let check = param.clone();
+    arg = match param.choices.is_empty() {
+        true => arg.value_parser(move |text: &str| check.parse(text).map(|_| text.to_owned())),
+        false => arg.value_parser(PossibleValuesParser::new(param.choices.clone())),
+    };
+    if param.positional {
+        arg = arg.value_name(name.to_uppercase()).required(param.required);
+        return if param.many { arg.num_args(0..) } else { arg };
+    }
+    arg = arg.long(flag.to_owned()).required(param.required).help_heading(OWN).value_name(param.kind.name().to_uppercase());
+    if let Some(short) = param.short {
+        arg = arg.short(short);
+    }
+    if param.many { arg.action(ArgAction::Append) } else { arg }
+}
+
+/// Returns the params that a command line gives, with defaults for the others.
+pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Value> {
+    let mut params = Map::new();
+    for (name, param) in &own.params {
+        let value = if param.kind == ParamKind::Boolean {
+            let on = param.default == Some(Value::Bool(true));
+            Value::Bool(matches.get_flag(name) != on)
+        } else if param.many {
+            let given: Vec<Value> = matches
+                .get_many::<String>(name)
+                .into_iter()
+                .flatten()
+                .map(|text| parsed(name, param, text))
+                .collect::<Result<_>>()?;
+            match given.is_empty() {
+                true => param.default.clone().unwrap_or(Value::Array(Vec::new())),
+                false => Value::Array(given),
+            }
+        } else {
+            match matches.get_one::<String>(name) {
+                Some(text) => parsed(name, param, text)?,
+                None => param.default.clone().unwrap_or(Value::Null),
+            }
+        };
+        params.insert(name.clone(), value);
+    }
+    Ok(Value::Object(params))
+}
+
+fn parsed(name: &str, param: &Param, text: &str) -> Result<Value> {
+    param.parse(text).map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", crate::model::text::excerpt(text))))
+}

@@ -1,0 +1,33 @@
+//! `nietz resume [RUN]`.
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::cli::session::{FrontArgs, Session};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::pack::resolve::Located;
+
+/// Go on with a run: nothing that is finished is done, asked or paid for again
+#[derive(Args)]
+pub(super) struct ResumeArgs {
+    /// The run's id, or a part of it that only one has; without it, the latest that is not done
+    run: Option<String>,
+    /// Go on from the whole part of a broken journal; the broken file is kept beside it
+    #[arg(long)]
+    whole: bool,
+    #[command(flatten)]
+    front: FrontArgs,
+}
+
+pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
+    let runs = host.runs();
+    let id = runs.find(args.run.as_deref())?;
+    let locked = runs.lock(&id)?;
+    let (past, tail) = locked.past(args.whole)?;
+    let Some(open) = past.first.as_deref().cloned() else {
+        return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
+            .hint("start a new run"));
+    };
+    let session = Session::load(host, Located::from_source(&open.source)?)?;
+    session.go_on(host, locked, (past, tail), open, &args.front)
+}

@@ -1,0 +1,102 @@
+//! `nietz run FLOW [ARGS]`.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Args, Command, FromArgMatches};
+
+use crate::cli::host::Host;
+use crate::cli::params;
+use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::model::text::clean;
+use crate::pack::resolve;
+
+/// Run a flow, given by its path or its name
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub(super) struct RunArgs {
+    /// The flow and its arguments: `nietz run FLOW --help` tells them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLOW [ARGS]")]
+    rest: Vec<OsString>,
+}
+
+/// Options of every run, beside those of the flow.
+#[derive(Args, Clone, Debug)]
+struct HostArgs {
+    #[command(flatten)]
+    front: FrontArgs,
+    /// The model for this run: `provider/model`, a provider, or an alias
+    #[arg(long, value_name = "NAME", global = true)]
+    model: Option<String>,
+    /// Language of the flow, two letters [default: from the locale]
+    #[arg(long, value_name = "LANG", global = true)]
+    lang: Option<String>,
+    /// Seed of the run's chance, for a run that can be repeated
+    #[arg(long, value_name = "N", global = true)]
+    seed: Option<u64>,
+}
+
+/// Options of every run that take a value: the flow's name does not follow them.
+const WITH_VALUE: &[&str] = &["--answers", "--model", "--lang", "--seed", "--workspace", "-C"];
+
+pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
+    let mut rest: Vec<String> = Vec::new();
+    for arg in args.rest {
+        rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
+    }
+    let Some(at) = flow_at(&rest) else {
+        let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
+        let asked = rest.iter().any(|arg| arg == "--help" || arg == "-h");
+        if asked {
+            crate::cli::output::line(help.render_help())?;
+            return Ok(Exit::Done);
+        }
+        return Err(Failure::new(Code::Usage, "which flow?").hint("`nietz flows` lists them: nietz run FLOW"));
+    };
+    let wanted = rest.remove(at);
+    let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
+    let session = Session::load(host, located)?;
+    let manifest = &session.flow.manifest;
+    let command = command(&format!("nietz run {wanted}"), "").about(clean(&manifest.summary));
+    let command = params::add(command, manifest)?;
+    let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });
+        }
+    };
+    let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
+    let (name, params) = match matches.subcommand() {
+        Some((name, matches)) => (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, matches)?),
+        None => (None, params::values(&manifest.main, &matches)?),
+    };
+    let begin = Begin {
+        command: name,
+        params,
+        model: of_host.model,
+        lang: of_host.lang.unwrap_or_else(|| host.lang()),
+        seed: of_host.seed,
+        id: host.variable("NIETZ_RUN").map(str::to_owned),
+    };
+    session.begin(host, begin, &of_host.front)
+}
+
+/// Returns where the flow's name stands: the first word that is neither an option nor its value.
+fn flow_at(rest: &[String]) -> Option<usize> {
+    let mut skip = false;
+    rest.iter().position(|arg| {
+        if std::mem::take(&mut skip) {
+            return false;
+        }
+        skip = WITH_VALUE.contains(&arg.as_str());
+        !arg.starts_with('-')
+    })
+}
+
+fn command(name: &str, flow: &'static str) -> Command {
+    let command = Command::new("run").bin_name(name.to_owned()).max_term_width(100).args_conflicts_with_subcommands(true);
+    let command = HostArgs::augment_args(command)
+        .arg(Arg::new("workspace").short('C').long("workspace").value_name("FOLDER").global(true).help("Work for this folder"));
+    if flow.is_empty() { command } else { command.arg(Arg::new("FLOW").required(true)) }
+}

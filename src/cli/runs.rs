@@ -1,0 +1,56 @@
+//! `nietz runs`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::error::{Exit, Result};
+use crate::model::event::EndStatus;
+use crate::model::text::clean;
+
+/// List the runs of this workspace, oldest first
+#[derive(Args)]
+pub(super) struct RunsArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(host: &Host, args: RunsArgs) -> Result<Exit> {
+    let runs = host.runs();
+    let mut rows = vec![vec!["RUN".into(), "FLOW".into(), "STATUS".into(), "CALLS".into(), "STARTED".into()]];
+    for id in runs.ids() {
+        let summary = runs.summary(&id);
+        let status = match (&summary.failure, summary.busy, &summary.end) {
+            (Some(_), _, _) => "broken",
+            (_, true, _) => "running",
+            (_, _, Some(end)) => match end.status {
+                EndStatus::Done => "done",
+                EndStatus::Failed => "failed",
+                EndStatus::Waiting => "waiting",
+                EndStatus::Interrupted => "interrupted",
+            },
+            (_, _, None) => "stopped",
+        };
+        let flow = summary.open.as_ref().map_or("-", |open| open.flow.as_str());
+        let started = summary.open.as_ref().map_or("-", |open| open.at.as_str());
+        let calls = summary.end.as_ref().map_or_else(|| "-".to_owned(), |end| end.calls.to_string());
+        if args.json {
+            output::line(json!({
+                "run": id, "flow": flow, "status": status, "started": started,
+                "calls": summary.end.as_ref().map(|end| end.calls), "usage": summary.end.as_ref().map(|end| end.usage),
+                "failure": summary.failure,
+            }))?;
+        } else {
+            rows.push(vec![id, clean(flow), status.to_owned(), calls, started.to_owned()]);
+        }
+    }
+    if !args.json {
+        match rows.len() {
+            1 => output::line("no runs here yet: `nietz flows` shows what can be run")?,
+            _ => output::line(output::columns(&rows).trim_end())?,
+        }
+    }
+    Ok(Exit::Done)
+}

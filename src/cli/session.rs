@@ -1,0 +1,338 @@
+//! A run from its beginning to its end, for `run` and `resume`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+
+use crate::cli::host::{Host, iso};
+use crate::engine::gate::Gate;
+use crate::engine::past::Past;
+use crate::engine::run::Locked;
+use crate::engine::world::World;
+use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::host::documents::Store;
+use crate::host::llm::{Client, Settings};
+use crate::host::ui::answers::Answers;
+use crate::host::ui::{self, Mode};
+use crate::host::{FrontEnd, Models};
+use crate::journal::v1::{End, Open, Resume};
+use crate::journal::writer::{Tail, Writer};
+use crate::lua::api::Context;
+use crate::lua::flow::{Done, Flow, Start};
+use crate::lua::limits::Limits;
+use crate::lua::scheduler::Interrupts;
+use crate::model::effect::Sources;
+use crate::model::event::{EndStatus, Event};
+use crate::pack::persona::Personas;
+use crate::pack::resolve::Located;
+
+/// How a run is shown and answered.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct FrontArgs {
+    /// Write events as JSON lines; answers are read as JSON lines
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
+    #[arg(long, value_name = "FILE", global = true)]
+    pub answers: Option<PathBuf>,
+}
+
+/// The models that a run was begun with. Filled when they are known, read by flows.
+#[derive(Default)]
+struct Pinned {
+    default: Option<Result<String>>,
+    aliases: BTreeMap<String, String>,
+}
+
+impl Pinned {
+    fn resolve(&self, name: Option<&str>) -> Result<String> {
+        match name {
+            None => self.default.clone().unwrap_or_else(|| {
+                Err(Failure::new(Code::PermissionRefused, "this flow's manifest does not declare that it calls models")
+                    .hint("add `permissions = { llm = true }` to its nietz.flow{…}"))
+            }),
+            Some(name) => match self.aliases.get(name) {
+                Some(model) => Ok(model.clone()),
+                None if name.contains('/') => Ok(name.to_owned()),
+                None => {
+                    let shown = crate::model::text::excerpt(name);
+                    let failure = Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
+                    Err(match nearest(name, self.aliases.keys().map(String::as_str)) {
+                        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                        None => failure.hint("aliases stand in the configuration, under `models.aliases`"),
+                    })
+                }
+            },
+        }
+    }
+}
+
+/// A flow with what its run needs.
+pub(super) struct Session {
+    pub flow: Flow,
+    pinned: Rc<RefCell<Pinned>>,
+}
+
+/// Loads a flow, for whatever wants to look at it.
+pub(super) fn load(host: &Host, located: Located) -> Result<Flow> {
+    Session::load(host, located).map(|session| session.flow)
+}
+
+/// Returns the client for all models.
+pub(super) fn client(host: &Host) -> Result<Client> {
+    Ok(Client::new(Settings::from_environment(&host.environment, &host.config.models)?))
+}
+
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot start: {error}")))
+}
+
+impl Session {
+    pub(super) fn load(host: &Host, located: Located) -> Result<Session> {
+        let pinned: Rc<RefCell<Pinned>> = Rc::default();
+        let resolver = Rc::clone(&pinned);
+        let layers = host.layers(&located.tree);
+        let context = Context {
+            tree: located.tree.clone(),
+            personas: Personas::new(layers.clone()),
+            layers,
+            resolve: Box::new(move |name| resolver.borrow().resolve(name)),
+            collections: RefCell::default(),
+        };
+        Ok(Session { flow: Flow::load(located, context, Limits::default())?, pinned })
+    }
+
+    /// Begins a new run and takes it to its end.
+    pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
+        let clock = host.clock()?;
+        let client = client(host)?;
+        let runtime = runtime()?;
+        let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
+        let default = self
+            .flow
+            .manifest
+            .permissions
+            .llm
+            .then(|| runtime.block_on(client.resolve(begin.model.as_deref())));
+        if let (Some(_), Some(Err(failure))) = (&begin.model, &default) {
+            return Err(failure.clone());
+        }
+        let model = default.as_ref().and_then(|model| model.as_ref().ok().cloned());
+        *self.pinned.borrow_mut() = Pinned { default, aliases: client.aliases().clone() };
+        let id = begin.id.unwrap_or_else(|| new_id(clock()));
+        let locked = host.runs().create(&id)?;
+        let open = Open {
+            run: id,
+            flow: self.flow.manifest.name.clone(),
+            source: self.flow.located.source(),
+            command: begin.command,
+            params: begin.params,
+            model,
+            aliases: client.aliases().clone(),
+            lang: begin.lang,
+            seed,
+            files: self.flow.sources(),
+            host: Host::version(),
+            at: iso(clock()),
+        };
+        let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
+        writer.append(&crate::journal::v1::Record::Open(Box::new(open.clone())))?;
+        writer.sync()?;
+        self.drive(host, client, &runtime, Recorded { locked, open, writer, past: Past::default(), resume: None }, front)
+    }
+
+    /// Goes on with a run from its journal.
+    pub(super) fn go_on(
+        self,
+        host: &Host,
+        locked: Locked,
+        (past, tail): (Past, Tail),
+        open: Open,
+        front: &FrontArgs,
+    ) -> Result<Exit> {
+        let clock = host.clock()?;
+        let client = client(host)?;
+        let runtime = runtime()?;
+        // A run that began without a model may have one by now: the user set a key.
+        let default = match open.model.clone() {
+            Some(model) => Some(Ok(model)),
+            None => self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(None))),
+        };
+        *self.pinned.borrow_mut() = Pinned { default, aliases: open.aliases.clone() };
+        let now = self.flow.sources();
+        let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
+        let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
+        let writer = Writer::open(&locked.journal, tail, host.fault())?;
+        self.drive(host, client, &runtime, Recorded { locked, open, writer, past, resume: Some(resume) }, front)
+    }
+
+    fn drive(
+        self,
+        host: &Host,
+        client: Client,
+        runtime: &tokio::runtime::Runtime,
+        recorded: Recorded,
+        front: &FrontArgs,
+    ) -> Result<Exit> {
+        let Recorded { locked, open, writer, past, resume } = recorded;
+        let resumed = resume.is_some();
+        let (shown, answers) = open_front(host, front, &open.run)?;
+        shown.show(&Event::RunStarted {
+            flow: open.flow.clone(),
+            resumed,
+            journal: locked.journal.display().to_string(),
+        });
+        if let Some(resume) = &resume {
+            note_resume(&*shown, resume);
+        }
+        let models: Box<dyn Models> = Box::new(client);
+        let world = World {
+            models,
+            store: Store::new(&host.workspace)?,
+            front: Rc::clone(&shown),
+            collections: RefCell::new(self.flow.context().collections.borrow().clone()),
+            now: host.clock()?,
+        };
+        let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), writer, past, open.seed, resume));
+        gate.permit(self.flow.manifest.permissions);
+        let start = Start {
+            params: open.params.clone(),
+            run: open.run.clone(),
+            lang: open.lang.clone(),
+            workspace: host.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        };
+        let done = runtime.block_on(async {
+            let mut interrupts = CtrlC::new()?;
+            self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
+        });
+        if let Some(answers) = answers {
+            let unused = answers.unused();
+            if !unused.is_empty() {
+                let text = format!("answers that nobody asked for: {}", unused.join(", "));
+                shown.show(&Event::Notice { text });
+            }
+        }
+        end(&gate, &*shown, done, host.clock()?())
+    }
+}
+
+/// Writes and shows how a run ended, and returns its exit status.
+fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Result<Exit> {
+    let (status, result, failure) = match done {
+        Ok(Done::Returned(result)) => (EndStatus::Done, Some(result), None),
+        Ok(Done::Failed(failure)) if failure.code == Code::Interrupted => (EndStatus::Interrupted, None, Some(failure)),
+        Ok(Done::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
+        Ok(Done::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
+        Ok(Done::Stopped) => {
+            (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
+        }
+    };
+    let used = gate.used();
+    let closed = gate.close(End {
+        status,
+        result: result.clone(),
+        failure: failure.clone(),
+        usage: used.usage,
+        calls: used.calls,
+        at: iso(now),
+    });
+    let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
+    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage: used.usage, calls: used.calls });
+    // A run whose end cannot be written is resumed from what is there; its own failure was shown above.
+    match (closed, failure) {
+        (Err(failure), None) => Err(failure),
+        _ => Ok(exit),
+    }
+}
+
+/// What a new run begins with.
+pub(super) struct Begin {
+    pub command: Option<String>,
+    pub params: Value,
+    pub model: Option<String>,
+    pub lang: String,
+    pub seed: Option<u64>,
+    pub id: Option<String>,
+}
+
+/// A run's journal, read and open for writing.
+struct Recorded {
+    locked: Locked,
+    open: Open,
+    writer: Writer,
+    past: Past,
+    resume: Option<Resume>,
+}
+
+/// Shares one front end between the gate and this verb.
+struct Shared<F: FrontEnd + ?Sized>(Rc<F>);
+
+impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
+    fn show(&self, event: &Event) {
+        self.0.show(event);
+    }
+
+    fn ask<'a>(&'a self, question: &'a crate::model::question::Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.0.ask(question)
+    }
+}
+
+fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<(Rc<dyn FrontEnd>, Option<Rc<Answers>>)> {
+    let mode = if args.json { Mode::Json } else { Mode::Auto };
+    let plain = ui::open(mode, run, &host.environment);
+    let Some(path) = &args.answers else { return Ok((Rc::from(plain), None)) };
+    let answers = Rc::new(Answers::open(path, plain)?);
+    Ok((Rc::new(Shared(Rc::clone(&answers))), Some(answers)))
+}
+
+fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
+    if resume.torn > 0 {
+        let text = format!("the journal's last line was torn by the end of the process; {} bytes were cut off", resume.torn);
+        shown.show(&Event::Notice { text });
+    }
+    if !resume.changed.is_empty() {
+        let names: Vec<&str> = resume.changed.keys().map(String::as_str).collect();
+        let text = format!("changed since the run began: {}; what depends on them runs again", names.join(", "));
+        shown.show(&Event::Notice { text });
+    }
+}
+
+/// Ctrl-C, and the request to end that a service manager sends.
+struct CtrlC {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl CtrlC {
+    fn new() -> Result<CtrlC> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")));
+        Ok(CtrlC { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+}
+
+impl Interrupts for CtrlC {
+    fn next(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        })
+    }
+}
+
+/// Returns the id of a new run: its start, and something that tells two of one second apart.
+fn new_id(now: u64) -> String {
+    let time = iso(now).replace([':', '-'], "").replace('T', "-").replace('Z', "");
+    let unique = uuid::Uuid::new_v4().simple().to_string();
+    format!("{time}-{}", &unique[..4])
+}

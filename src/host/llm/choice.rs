@@ -218,7 +218,7 @@ impl Client {
             if !response.status().is_success() {
                 return None;
             }
-            serde_json::from_str::<List>(&stream::error_body(response).await).ok()
+            serde_json::from_str::<List>(&stream::start(response).await).ok()
         };
         let list = tokio::time::timeout(PROBE_LIMIT, answer).await.ok()??;
         list.models.into_iter().next().map(|entry| entry.name)

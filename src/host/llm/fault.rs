@@ -66,6 +66,11 @@ impl Subject<'_> {
             .hint("look whether the service runs and the network is there, then resume the run")
     }
 
+    /// Nothing came for longer than is waited.
+    pub(super) fn silent(&self, time: Duration) -> Fault {
+        self.unreachable(&format!("was silent for {} s", time.as_secs_f64()))
+    }
+
     /// What came cannot be read, or ended before its end.
     pub(super) fn broken(&self, why: &str) -> Fault {
         let message = format!("the reply of {}/{} {why}", self.provider.name, self.model);

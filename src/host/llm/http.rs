@@ -10,7 +10,7 @@ use reqwest::{Method, Request, Url};
 use super::config::Wire;
 use super::draft::{Assemble, Step};
 use super::fault::{Fault, Subject};
-use super::stream::{self, Events};
+use super::stream::{self, Body};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -90,14 +90,14 @@ pub(super) async fn attempt(
 ) -> Result<ChatReply, Fault> {
     let silence = subject.provider.silence;
     let response = match tokio::time::timeout(silence, client.execute(http)).await {
-        Err(_) => return Err(subject.unreachable(&format!("was silent for {} s", silence.as_secs_f64()))),
+        Err(_) => return Err(subject.silent(silence)),
         Ok(Err(error)) => return Err(not_sent(subject, &error)),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
     if status != 200 {
         let wait = retry_after(response.headers(), Utc::now());
-        return Err(subject.status(status, wait, &stream::error_body(response).await));
+        return Err(subject.status(status, wait, &stream::start(response).await));
     }
     let mut reply: Box<dyn Assemble + '_> = match subject.provider.wire {
         Wire::OpenAi => Box::new(openai::Reply::new(subject, request)),
@@ -111,19 +111,19 @@ pub(super) async fn attempt(
     if kind.starts_with("text/html") {
         return Err(subject.not_a_service("answered with a web page"));
     }
-    let mut events = Events::new(response, silence);
+    let mut body = Body::new(response, silence);
     let mut step = Step::More;
     loop {
-        let event = match step {
-            Step::More => events.next(subject).await?,
-            Step::Finished => events.next_after_end().await,
+        let data = match step {
+            Step::More => body.event(subject).await?,
+            Step::Finished => body.event_after_end(subject).await,
             Step::Ended => {
-                events.drain().await;
+                body.drain().await;
                 break;
             }
         };
-        let Some(event) = event else { break };
-        step = match (step, reply.event(&event.data, on_text)) {
+        let Some(data) = data else { break };
+        step = match (step, reply.event(&data, on_text)) {
             (_, Ok(next)) => next,
             // The reply is whole and paid for: nonsense after it is not worth another call.
             (Step::Finished, Err(_)) => break,

@@ -5,7 +5,7 @@
 //! - `config`, `providers`, `settings`: what the user says, what is known, and what follows from both.
 //! - `choice`: which model a name means, and which one is meant by no name.
 //! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next one.
-//! - `http`, `stream`: one attempt, and the events of its response.
+//! - `http`, `stream`, `sse`: one attempt, and the events of its response.
 //! - `openai`, `anthropic`: the two wires. Each writes a request and assembles a reply; `draft` is what
 //!   they share of a reply, `schema` what they do with a JSON Schema.
 //! - `fault`, `secret`: what is said when it fails, and never said at all.
@@ -25,6 +25,7 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+mod sse;
 mod stream;
 
 pub use choice::{Choice, KeyState, Row};

@@ -32,7 +32,7 @@ pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
     table.raw_set("message", failure.message.as_str())?;
     table.raw_set("hint", failure.hint.as_deref())?;
     table.raw_set("details", failure.details.clone())?;
-    table.set_metatable(Some(lua.named_registry_value(ERROR)?));
+    table.set_metatable(Some(lua.named_registry_value(ERROR)?))?;
     Ok(table)
 }
 

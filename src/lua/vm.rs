@@ -89,7 +89,7 @@ fn syntax(error: &mlua::Error) -> Failure {
 
 fn build(limits: Limits) -> mlua::Result<Vm> {
     let libs = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::BUFFER | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS | StdLib::DEBUG;
-    let lua = Lua::new_with(libs, LuaOptions::new().catch_rust_panics(false))?;
+    let lua = Lua::new_with(libs, LuaOptions::new().catch_rust_panics(true))?;
     lua.set_compiler(Compiler::new().set_optimization_level(1).set_debug_level(1));
     lua.set_memory_limit(bytes(limits))?;
     let watchdog = Watchdog::start();

@@ -188,6 +188,9 @@ mod tests {
             let page = code.page();
             assert!(page.starts_with(&format!("# {}\n", code.name())), "{} has no proper page", code.name());
             assert!(page.contains("## What to do"), "{} does not say what to do", code.name());
+            let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+            let exit = format!("Exit status {}.", code.exit() as u8);
+            assert!(words.contains(&exit), "{} does not say: {exit}", code.name());
         }
     }
 }

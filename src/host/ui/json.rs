@@ -7,6 +7,7 @@
 //! before the question, or plain text, which goes to the question that has been open longest. An answer
 //! that will not do is told by a `notice`, and the question stays open.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Write};
@@ -25,7 +26,7 @@ use crate::host::FrontEnd;
 use crate::model::chat::Usage;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
-use crate::model::text::excerpt;
+use crate::model::text::{clean, excerpt};
 
 /// The schema of a line, as it is published.
 pub const SCHEMA: &str = include_str!("events.schema.json");
@@ -131,15 +132,30 @@ impl FrontEnd for Json {
         }
         self.ended.set(matches!(event, Event::RunEnded { .. }));
         let line = Line { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
-        if let Ok(mut text) = serde_json::to_string(&line) {
-            text.push('\n');
-            self.out.put(&text);
+        if let Ok(text) = serde_json::to_string(&line) {
+            self.out.put(&format!("{}\n", escaped(&text)));
         }
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
     }
+}
+
+/// Escapes what JSON lets stand as it is and a terminal would obey, for those who look at the lines
+/// themselves. Such characters only occur inside strings, so the escape is the same text.
+fn escaped(json: &str) -> Cow<'_, str> {
+    if clean(json) == json {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match clean(c.encode_utf8(&mut [0; 4])) {
+            same if same.starts_with(c) => out.push(c),
+            _ => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// However the host ends, a reader gets its last line.
@@ -219,6 +235,16 @@ mod tests {
         {"v":1,"seq":0,"run":"r1","type":"notice","text":"the answer to `a` is not valid: `perhaps` is neither yes nor no; answer with yes or no"}
         {"v":1,"seq":1,"run":"r1","type":"notice","text":"a line of the input is no {\"id\", \"answer\"}: EOF while parsing an object at line 1 column 9: {\"id\":\"a\""}
         "#);
+    }
+
+    #[test]
+    fn a_line_holds_nothing_that_a_terminal_obeys() {
+        let (front, out) = json_end("");
+        front.show(&samples::status("é\u{9b}2J\u{1b}\u{7f}\u{202e}"));
+        let text = out.text();
+        assert!(text.contains(r"é\u009b2J\u001b\u007f\u202e"), "{text}");
+        let line: Value = serde_json::from_str(&text).expect("it is still JSON");
+        assert_eq!(line["text"], "é\u{9b}2J\u{1b}\u{7f}\u{202e}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! The text of a streamed call is held back until the call has ended well: a call that is tried again
 //! would otherwise leave half a reply in the transcript, and two at once would be mixed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -55,6 +55,8 @@ pub struct Pipe {
     streams: RefCell<HashMap<String, (String, String)>>,
     /// Questions that were announced and not yet answered here; an answers file answers without asking.
     open: RefCell<HashMap<String, Question>>,
+    /// Whether nothing was said yet; later speakers are set off by a blank line.
+    fresh: Cell<bool>,
     /// One question at a time, in the order in which they were asked.
     turn: Mutex<()>,
 }
@@ -70,6 +72,7 @@ impl Pipe {
             started: Instant::now(),
             streams: RefCell::default(),
             open: RefCell::default(),
+            fresh: Cell::new(true),
             turn: Mutex::new(()),
         }
     }
@@ -86,8 +89,10 @@ impl Pipe {
         let mut text = safe(markdown.trim_end());
         text.push('\n');
         if let Some(from) = from.filter(|from| !from.is_empty()) {
-            text = format!("{}:\n{text}", safe(from));
+            let gap = if self.fresh.get() { "" } else { "\n" };
+            text = format!("{gap}{}:\n{text}", safe(from));
         }
+        self.fresh.set(false);
         self.out.put(&text);
     }
 
@@ -95,6 +100,7 @@ impl Pipe {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
         let aside = self.aside();
+        self.fresh.set(false);
         aside.put(&put(question));
         loop {
             aside.put("> ");
@@ -285,6 +291,7 @@ mod tests {
         assert_snapshot!(out.text(), @r"
         b:
         bee
+
         a:
         three
         ");

@@ -278,3 +278,6 @@ impl Drop for Terminal {
         self.shared.moved.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,7 +80,8 @@ impl State {
 
     /// Writes to standard error, which may be the same screen, so the changing part makes room.
     pub(super) fn aside(&mut self, text: &str) {
-        self.screen.draw(&[], &View::default());
+        let gap: &[Line] = if self.gap(Kind::Note) { &[Line::default()] } else { &[] };
+        self.screen.draw(gap, &View::default());
         // Standard error cannot report its own failure anywhere.
         let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
         self.last = Some(Kind::Note);

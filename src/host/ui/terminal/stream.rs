@@ -42,7 +42,9 @@ impl Stream {
 
     /// Takes away what cannot change any more: all blocks but the last, all items of a list but the last.
     pub(super) fn finished(&mut self) -> Option<String> {
-        let blocks = blocks(&self.pending);
+        // Whole lines only: half a row of a table looks like a new paragraph.
+        let lines = self.pending.rfind('\n').map_or(0, |end| end + 1);
+        let blocks = blocks(&self.pending[..lines]);
         if blocks.start == 0 {
             return None;
         }
@@ -62,9 +64,9 @@ impl Stream {
         (!rest.trim().is_empty()).then_some(rest)
     }
 
-    /// Returns what is not finished.
+    /// Returns what is not finished, as far as it can be shown: a lone bar would end a table for a moment.
     pub(super) fn pending(&self) -> &str {
-        &self.pending
+        self.pending.strip_suffix("\n|").unwrap_or(&self.pending)
     }
 }
 
@@ -132,6 +134,9 @@ mod tests {
             ["# A\n\n", "one\ntwo\n\n", "```\nx\n\ny\n```\n", "end\n"]
         );
         assert_eq!(pieces("- a\n  - b\n- c\n\n---\nd"), ["- a\n  - b\n", "- c\n\n", "---\nd"]);
+        let table = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n";
+        assert_eq!(pieces(&format!("{table}\nend")), [format!("{table}\nend")]);
+        assert_eq!(pieces(&format!("{table}\nend\n")), [format!("{table}\n"), "end\n".to_owned()]);
         assert_eq!(pieces("1. a\n1. b\n1. c\n"), ["1. a\n", "2. b\n", "3. c\n"]);
         assert_eq!(edges("- a\n\nb"), (true, false));
     }

@@ -40,9 +40,7 @@ fn first_break(text: &[(char, Style)], width: usize) -> (usize, usize) {
     let mut best = None;
     for (index, (c, _)) in text.iter().enumerate() {
         let wide = cells(*c);
-        if *c == ' ' {
-            best = Some(index);
-        } else if wide == 2 && index > 0 && used > 0 {
+        if *c == ' ' || (wide == 2 && used > 0) {
             best = Some(index);
         }
         used += wide;

@@ -3,10 +3,10 @@
 pub mod error;
 pub mod model;
 pub mod schema;
-pub mod journal;
 pub mod template;
 pub mod assets;
 pub mod pack;
+pub mod journal;
 pub mod host;
 pub mod engine;
 pub mod lua;

@@ -63,7 +63,9 @@ pub(super) fn run(host: &Host, args: &CheckArgs) -> Result<Exit> {
                         "hint": failure.hint,
                     }))?;
                 } else {
-                    output::line(crate::host::ui::ending::failure(&failure, &crate::host::ui::ending::plain).trim_end())?;
+                    output::line(
+                        crate::host::ui::ending::failure(&failure, &crate::host::ui::ending::plain).trim_end(),
+                    )?;
                 }
             }
         }

@@ -61,7 +61,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     if value.is_null() {
         return Ok(None);
     }
-    serde_json::from_value(value)
-        .map(Some)
-        .map_err(|error| Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("mend that field, or take it out"))
+    serde_json::from_value(value).map(Some).map_err(|error| {
+        Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("mend that field, or take it out")
+    })
 }

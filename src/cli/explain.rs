@@ -22,7 +22,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let Some(code) = Code::parse(wanted) else {
-        let failure = Failure::new(Code::Usage, format!("there is no error code `{}`", crate::model::text::excerpt(wanted)));
+        let failure =
+            Failure::new(Code::Usage, format!("there is no error code `{}`", crate::model::text::excerpt(wanted)));
         return Err(match nearest(wanted, Code::ALL.iter().map(|code| code.name())) {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint("`nietz explain` lists them"),

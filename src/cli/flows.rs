@@ -27,7 +27,9 @@ pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
         };
         let shadowed = !seen.insert(name.clone()) && name != "(invalid)";
         if args.json {
-            output::line(serde_json::json!({ "name": name, "summary": summary, "source": source, "shadowed": shadowed }))?;
+            output::line(
+                serde_json::json!({ "name": name, "summary": summary, "source": source, "shadowed": shadowed }),
+            )?;
         } else {
             let note = if shadowed { " (shadowed by the one above)" } else { "" };
             rows.push(vec![clean(&name), clean(&summary), format!("{source}{note}")]);

@@ -25,9 +25,9 @@ pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
     let runs = host.runs();
     let id = match &args.run {
         Some(wanted) => runs.find(Some(wanted))?,
-        None => runs.find(None).or_else(|_| {
-            runs.ids().pop().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here"))
-        })?,
+        None => runs
+            .find(None)
+            .or_else(|_| runs.ids().pop().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here")))?,
     };
     let path = runs.journal(&id);
     let bytes = reader::text(&path)?;
@@ -90,7 +90,10 @@ fn readable(entry: &Value) -> String {
     let (what, rest) = match entry["type"].as_str().unwrap_or_default() {
         "open" => {
             let open = &entry["open"];
-            (format!("run {}", text(&open["run"])), format!("{} {} · {}", text(&open["flow"]), open["params"], text(&open["host"])))
+            (
+                format!("run {}", text(&open["run"])),
+                format!("{} {} · {}", text(&open["flow"]), open["params"], text(&open["host"])),
+            )
         }
         "resume" => ("resumed".to_owned(), text(&entry["resume"]["at"])),
         "end" => (format!("end: {}", text(&entry["end"]["status"])), text(&entry["end"]["failure"]["message"])),
@@ -121,12 +124,20 @@ fn request(entry: &Value) -> String {
     }
     let shown = said.iter().find(|value| !value.is_null());
     let key = if request["key"].is_object() { format!(" {}", request["key"]) } else { String::new() };
-    shown.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).map(|text| excerpt(&text)).unwrap_or_default() + &key
+    shown
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .map(|text| excerpt(&text))
+        .unwrap_or_default()
+        + &key
 }
 
 fn outcome(entry: &Value) -> String {
     if let Some(failure) = entry["failure"].as_object() {
-        return format!("failed [{}] {}", failure["code"].as_str().unwrap_or_default(), excerpt(failure["message"].as_str().unwrap_or_default()));
+        return format!(
+            "failed [{}] {}",
+            failure["code"].as_str().unwrap_or_default(),
+            excerpt(failure["message"].as_str().unwrap_or_default())
+        );
     }
     let ok = &entry["ok"];
     let text = ok["text"].as_str().or_else(|| ok["path"].as_str()).or_else(|| ok.as_str());

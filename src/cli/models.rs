@@ -22,7 +22,12 @@ pub(super) fn run(host: &Host, _: &ModelsArgs) -> Result<Exit> {
             KeyState::Command => "from a command".to_owned(),
             KeyState::Missing(names) => format!("set {}", names.join(" or ")),
         };
-        table.push(vec![row.provider, row.model.unwrap_or_else(|| "-".to_owned()), key, row.chosen.unwrap_or_default()]);
+        table.push(vec![
+            row.provider,
+            row.model.unwrap_or_else(|| "-".to_owned()),
+            key,
+            row.chosen.unwrap_or_default(),
+        ]);
     }
     output::line(output::columns(&table).trim_end())?;
     for (alias, model) in client.aliases() {

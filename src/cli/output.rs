@@ -18,7 +18,8 @@ pub(super) fn line(text: impl std::fmt::Display) -> Result<()> {
 pub(super) fn columns(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut out = String::new();
     for row in rows {

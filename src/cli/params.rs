@@ -29,8 +29,11 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
         let flag = name.replace('_', "-");
         let taken = command.get_arguments().any(|arg| arg.get_long() == Some(&flag) || arg.get_id() == name.as_str());
         if taken || RESERVED.contains(&flag.as_str()) {
-            return Err(Failure::new(Code::FlowInvalid, format!("param `{name}`: the host has an option `--{flag}` itself"))
-                .hint("give the param another name"));
+            return Err(Failure::new(
+                Code::FlowInvalid,
+                format!("param `{name}`: the host has an option `--{flag}` itself"),
+            )
+            .hint("give the param another name"));
         }
         command = command.arg(argument(name, &flag, param));
     }
@@ -69,7 +72,11 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
         arg = arg.value_name(name.to_uppercase()).required(param.required);
         return if param.many { arg.num_args(0..) } else { arg };
     }
-    arg = arg.long(flag.to_owned()).required(param.required).help_heading(OWN).value_name(param.kind.name().to_uppercase());
+    arg = arg
+        .long(flag.to_owned())
+        .required(param.required)
+        .help_heading(OWN)
+        .value_name(param.kind.name().to_uppercase());
     if let Some(short) = param.short {
         arg = arg.short(short);
     }
@@ -106,5 +113,7 @@ pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Va
 }
 
 fn parsed(name: &str, param: &Param, text: &str) -> Result<Value> {
-    param.parse(text).map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", crate::model::text::excerpt(text))))
+    param
+        .parse(text)
+        .map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", crate::model::text::excerpt(text))))
 }

@@ -95,8 +95,15 @@ fn flow_at(rest: &[String]) -> Option<usize> {
 }
 
 fn command(name: &str, flow: &'static str) -> Command {
-    let command = Command::new("run").bin_name(name.to_owned()).max_term_width(100).args_conflicts_with_subcommands(true);
-    let command = HostArgs::augment_args(command)
-        .arg(Arg::new("workspace").short('C').long("workspace").value_name("FOLDER").global(true).help("Work for this folder"));
+    let command =
+        Command::new("run").bin_name(name.to_owned()).max_term_width(100).args_conflicts_with_subcommands(true);
+    let command = HostArgs::augment_args(command).arg(
+        Arg::new("workspace")
+            .short('C')
+            .long("workspace")
+            .value_name("FOLDER")
+            .global(true)
+            .help("Work for this folder"),
+    );
     if flow.is_empty() { command } else { command.arg(Arg::new("FLOW").required(true)) }
 }

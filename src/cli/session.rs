@@ -61,7 +61,8 @@ impl Pinned {
                 None if name.contains('/') => Ok(name.to_owned()),
                 None => {
                     let shown = crate::model::text::excerpt(name);
-                    let failure = Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
+                    let failure =
+                        Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
                     Err(match nearest(name, self.aliases.keys().map(String::as_str)) {
                         Some(near) => failure.hint(format!("did you mean `{near}`?")),
                         None => failure.hint("aliases stand in the configuration, under `models.aliases`"),
@@ -116,12 +117,8 @@ impl Session {
         let client = client(host)?;
         let runtime = runtime()?;
         let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
-        let default = self
-            .flow
-            .manifest
-            .permissions
-            .llm
-            .then(|| runtime.block_on(client.resolve(begin.model.as_deref())));
+        let default =
+            self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(begin.model.as_deref())));
         if let (Some(_), Some(Err(failure))) = (&begin.model, &default) {
             return Err(failure.clone());
         }
@@ -146,7 +143,13 @@ impl Session {
         let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
         writer.append(&crate::journal::v1::Record::Open(Box::new(open.clone())))?;
         writer.sync()?;
-        self.drive(host, client, &runtime, Recorded { locked, open, writer, past: Past::default(), resume: None }, front)
+        self.drive(
+            host,
+            client,
+            &runtime,
+            Recorded { locked, open, writer, past: Past::default(), resume: None },
+            front,
+        )
     }
 
     /// Goes on with a run from its journal.
@@ -295,7 +298,8 @@ fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<(Rc<dyn FrontE
 
 fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
     if resume.torn > 0 {
-        let text = format!("the journal's last line was torn by the end of the process; {} bytes were cut off", resume.torn);
+        let text =
+            format!("the journal's last line was torn by the end of the process; {} bytes were cut off", resume.torn);
         shown.show(&Event::Notice { text });
     }
     if !resume.changed.is_empty() {
@@ -314,7 +318,9 @@ struct CtrlC {
 impl CtrlC {
     fn new() -> Result<CtrlC> {
         use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")));
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))
+        };
         Ok(CtrlC { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 }

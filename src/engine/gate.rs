@@ -150,7 +150,14 @@ impl Gate {
             self.redactor.value(&mut ok);
             let request = state.writer.fold(request, true)?;
             let folded = state.writer.fold(ok.clone(), false)?;
-            state.writer.append(&Record::Effect(Done { key: &hex, kind, scope, request: &request, ok: &folded, at }))?;
+            state.writer.append(&Record::Effect(Done {
+                key: &hex,
+                kind,
+                scope,
+                request: &request,
+                ok: &folded,
+                at,
+            }))?;
             return Ok(Admitted::Now(Ok(ok)));
         }
         let mut prepared = None;
@@ -349,4 +356,3 @@ fn permitted(effect: &Effect, permissions: Permissions) -> Result<()> {
         | Effect::Delete { .. } => Ok(()),
     }
 }
-

@@ -94,7 +94,10 @@ impl Runs {
         match fits.as_slice() {
             [one] => Ok((*one).clone()),
             [] => {
-                let failure = Failure::new(Code::RunNotFound, format!("there is no run `{}` here", crate::model::text::excerpt(wanted)));
+                let failure = Failure::new(
+                    Code::RunNotFound,
+                    format!("there is no run `{}` here", crate::model::text::excerpt(wanted)),
+                );
                 Err(match nearest(wanted, ids.iter().map(String::as_str)) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
                     None => failure.hint("`nietz runs` lists them"),

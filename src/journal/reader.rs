@@ -49,11 +49,7 @@ pub fn text(path: &Path) -> Result<Vec<u8>> {
 ///
 /// A last line without its line end is torn: it was being written when the process died, so nobody has seen
 /// what it says. Any other line that is not as it was written is an error that names it.
-pub fn read<'a>(
-    path: &Path,
-    bytes: &'a [u8],
-    mut each: impl FnMut(u64, Read<'a>) -> Result<()>,
-) -> Result<Whole> {
+pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(u64, Read<'a>) -> Result<()>) -> Result<Whole> {
     let mut whole = Whole::default();
     let mut rest = bytes;
     while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -109,12 +105,18 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
     match why {
         Why::Changed(why) => {
             let hint = if seq > 1 {
-                format!("lines 1 to {} are whole; `nietz resume RUN --whole` goes on from there and keeps the broken file", seq - 1)
+                format!(
+                    "lines 1 to {} are whole; `nietz resume RUN --whole` goes on from there and keeps the broken file",
+                    seq - 1
+                )
             } else {
                 "no line is whole: start a new run".to_owned()
             };
-            Failure::new(Code::JournalBroken, format!("{}:{seq}: this line was changed after it was written: {why}", path.display()))
-                .hint(hint)
+            Failure::new(
+                Code::JournalBroken,
+                format!("{}:{seq}: this line was changed after it was written: {why}", path.display()),
+            )
+            .hint(hint)
         }
         Why::Version(v) => Failure::new(
             Code::JournalVersion,

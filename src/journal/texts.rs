@@ -64,7 +64,8 @@ impl Texts {
         lists: bool,
         write: &mut dyn FnMut(&str, &str) -> Result<(), E>,
     ) -> Result<Value, E> {
-        let folded: Vec<Value> = items.into_iter().map(|item| self.fold(item, lists, write)).collect::<Result<_, E>>()?;
+        let folded: Vec<Value> =
+            items.into_iter().map(|item| self.fold(item, lists, write)).collect::<Result<_, E>>()?;
         if !lists || folded.len() < LIST {
             return Ok(Value::Array(folded));
         }

@@ -37,8 +37,7 @@ impl Writer {
     /// Opens the journal behind its last whole line; what stands after it is cut off.
     pub fn open(path: &Path, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
         let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
-        let mut file =
-            File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
+        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() != tail.length {
             file.set_len(tail.length).map_err(io)?;
         }

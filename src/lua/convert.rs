@@ -102,9 +102,7 @@ fn number_to_json(number: f64, at: At<'_>) -> Result<Value> {
         #[allow(clippy::cast_possible_truncation)]
         return Ok(Value::from(number as i64));
     }
-    Number::from_f64(number)
-        .map(Value::Number)
-        .ok_or_else(|| invalid(format!("{at} is not a finite number")))
+    Number::from_f64(number).map(Value::Number).ok_or_else(|| invalid(format!("{at} is not a finite number")))
 }
 
 fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
@@ -137,9 +135,14 @@ fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mu
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, value) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         let key = match &key {
-            LuaValue::String(key) => key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned(),
+            LuaValue::String(key) => {
+                key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned()
+            }
             other => {
-                return Err(invalid(format!("{at} has a key of type {}; keys are texts, or 1, 2, 3 …", other.type_name())));
+                return Err(invalid(format!(
+                    "{at} has a key of type {}; keys are texts, or 1, 2, 3 …",
+                    other.type_name()
+                )));
             }
         };
         budget.bytes = budget

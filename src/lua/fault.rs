@@ -84,7 +84,8 @@ fn from_table(lua: &Lua, table: &Table) -> Failure {
         let shown = shown.unwrap_or_else(|_| "a table".to_owned());
         return Failure::new(Code::FlowError, format!("the flow raised {}", crate::model::text::excerpt(&shown)));
     };
-    let mut failure = Failure::new(text("code").and_then(|code| Code::parse(&code)).unwrap_or(Code::FlowError), message);
+    let mut failure =
+        Failure::new(text("code").and_then(|code| Code::parse(&code)).unwrap_or(Code::FlowError), message);
     failure.hint = text("hint");
     if let Ok(Some(details)) = table.raw_get::<Option<Vec<String>>>("details") {
         failure.details = details.iter().map(|detail| clean(detail)).collect();

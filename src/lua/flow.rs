@@ -42,9 +42,10 @@ impl Flow {
         vm.lua.set_app_data(Rc::clone(&context));
         modules::install(&vm, &located.tree).map_err(|error| fault::from_error(&error))?;
         vm.close()?;
-        let text = located.tree.text(&located.path)?.ok_or_else(|| {
-            Failure::new(Code::FlowNotFound, format!("{} is not there any more", located.source()))
-        })?;
+        let text = located
+            .tree
+            .text(&located.path)?
+            .ok_or_else(|| Failure::new(Code::FlowNotFound, format!("{} is not there any more", located.source())))?;
         let chunk = vm.compile(&located.path, &text).map_err(|failure| snippet(&located, failure))?;
         let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
         let resumed = vm.slice(|| thread.resume::<MultiValue>((vm.bridge.load.clone(), chunk)))?;
@@ -164,7 +165,11 @@ impl Flow {
         }
         let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);
-        if fine { convert::to_json(lua, &value, "result") } else { Err(snippet(&self.located, raised(&self.vm, &value))) }
+        if fine {
+            convert::to_json(lua, &value, "result")
+        } else {
+            Err(snippet(&self.located, raised(&self.vm, &value)))
+        }
     }
 }
 
@@ -203,8 +208,8 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
     for (name, declared) in &mut manifest.collections {
         let Some(relative) = &declared.schema_path else { continue };
         let invalid = |why: String| Failure::new(Code::FlowInvalid, format!("collection `{name}`: {why}"));
-        let path = join(&located.path, relative)
-            .ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
+        let path =
+            join(&located.path, relative).ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
         let text = located.tree.text(&path)?.ok_or_else(|| invalid(format!("there is no file `{path}`")))?;
         let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
         declared.collection.schema = source::parse(&text, format, &located.tree.display(&path))?;

@@ -85,14 +85,16 @@ impl Manifest {
         let mut collections = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
             for pair in declared.pairs::<String, Table>() {
-                let (name, table) = pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
+                let (name, table) =
+                    pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
                 collections.insert(name.clone(), read_collection(lua, &name, &table)?);
             }
         }
         let mut commands = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "commands")? {
             for pair in declared.pairs::<String, Table>() {
-                let (name, table) = pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
+                let (name, table) =
+                    pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
                 let what = format!("command `{name}`");
                 only(&table, &what, &["summary", "params", "run"])?;
                 commands.insert(name, read_command(lua, &table, &what)?);
@@ -120,8 +122,8 @@ fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
     let value = convert::to_json(lua, &table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
     if let Value::Object(declared) = value {
         for (name, param) in declared {
-            let param: Param = serde_json::from_value(param)
-                .map_err(|error| invalid(format!("{what}: param `{name}`: {error}")))?;
+            let param: Param =
+                serde_json::from_value(param).map_err(|error| invalid(format!("{what}: param `{name}`: {error}")))?;
             param.check(&name).map_err(|why| invalid(format!("{what}: param `{name}`: {why}")))?;
             params.insert(name, param);
         }
@@ -139,10 +141,7 @@ fn read_limits(table: &Table) -> Result<Limits> {
         limits.megabytes = megabytes;
     }
     if !(0.01..=MOST.seconds).contains(&limits.seconds) || !(1..=MOST.megabytes).contains(&limits.megabytes) {
-        return Err(invalid(format!(
-            "limits: seconds go up to {}, megabytes up to {}",
-            MOST.seconds, MOST.megabytes
-        )));
+        return Err(invalid(format!("limits: seconds go up to {}, megabytes up to {}", MOST.seconds, MOST.megabytes)));
     }
     Ok(limits)
 }
@@ -162,9 +161,8 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
     only(table, &what, &["path", "format", "schema", "keys", "version", "rules"])?;
     let path = text(table, &what, "path")?;
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
-        Some(format) => Format::parse(format).ok_or_else(|| {
-            invalid(format!("{what}: format must be yaml, json, jsonl or text, found `{format}`"))
-        })?,
+        Some(format) => Format::parse(format)
+            .ok_or_else(|| invalid(format!("{what}: format must be yaml, json, jsonl or text, found `{format}`")))?,
         None => Format::of_path(&path).ok_or_else(|| {
             invalid(format!("{what}: the path's ending says no format")).hint("add `format = \"yaml\"` or the like")
         })?,
@@ -179,8 +177,8 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
             let mut data = convert_without(lua, &declared, "migrations", &mut migrations)?;
-            let data: VersionData = serde_json::from_value(data.take())
-                .map_err(|error| invalid(format!("{what}: version: {error}")))?;
+            let data: VersionData =
+                serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
             let mut migrates: Vec<String> = migrations.keys().cloned().collect();
             migrates.sort_by_key(|version| version_parts(version));
             Some(Version { field: data.field, current: data.current, migrates, read_newer: data.read_newer })

@@ -79,8 +79,9 @@ impl Modules {
             return Ok(MultiValue::from_iter([module.clone()]));
         }
         let plain = join(from, &path).ok_or_else(|| {
-            not_found(&format!("`{}` is not a module of this pack", excerpt(&path)))
-                .hint("require a file of the pack by a path such as `./rooms/score`, or a host module such as `@nietz/llm`")
+            not_found(&format!("`{}` is not a module of this pack", excerpt(&path))).hint(
+                "require a file of the pack by a path such as `./rooms/score`, or a host module such as `@nietz/llm`",
+            )
         })?;
         for name in [plain.clone(), format!("{plain}.lua"), format!("{plain}.luau")] {
             if !fault::is_author(&name) {

@@ -150,7 +150,8 @@ impl<'a> Scheduler<'a> {
     fn spawn(&mut self, run: Function, scope: String, role: Role, argument: LuaValue) -> Result<Id> {
         let id = self.next_id;
         self.next_id += 1;
-        let thread = self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        let thread =
+            self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
         self.tasks.insert(id, Task { thread, scope, role, finish: nothing });
         self.ready.push_back((id, Answer::Begin(run, argument)));
         Ok(id)

@@ -67,10 +67,7 @@ impl Vm {
     /// Sets what the manifest asked for.
     pub fn limit(&self, limits: Limits) -> Result<()> {
         self.limits.set(limits);
-        self.lua
-            .set_memory_limit(bytes(limits))
-            .map(|_| ())
-            .map_err(|error| fault::from_error(&error))
+        self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| fault::from_error(&error))
     }
 }
 
@@ -88,15 +85,25 @@ fn syntax(error: &mlua::Error) -> Failure {
 }
 
 fn build(limits: Limits) -> mlua::Result<Vm> {
-    let libs = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::BUFFER | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS | StdLib::DEBUG;
+    let libs = StdLib::TABLE
+        | StdLib::STRING
+        | StdLib::MATH
+        | StdLib::BIT
+        | StdLib::BUFFER
+        | StdLib::UTF8
+        | StdLib::COROUTINE
+        | StdLib::OS
+        | StdLib::DEBUG;
     let lua = Lua::new_with(libs, LuaOptions::new().catch_rust_panics(true))?;
     lua.set_compiler(Compiler::new().set_optimization_level(1).set_debug_level(1));
     lua.set_memory_limit(bytes(limits))?;
     let watchdog = Watchdog::start();
     let expired = watchdog.flag();
-    lua.set_interrupt(move |_| {
-        if expired() { Err(mlua::Error::runtime("out of time")) } else { Ok(VmState::Continue) }
-    });
+    lua.set_interrupt(
+        move |_| {
+            if expired() { Err(mlua::Error::runtime("out of time")) } else { Ok(VmState::Continue) }
+        },
+    );
     convert::prepare(&lua)?;
     fault::prepare(&lua)?;
     let bridge = Rc::new(harden(&lua)?);
@@ -114,14 +121,26 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         })?,
     )?;
     host.raw_set("too_early", lua.create_function(|lua, ()| fault::to_lua(lua, &too_early()))?)?;
-    host.raw_set("place", lua.create_function(|_, source: mlua::LuaString| Ok(fault::is_author(&source.to_string_lossy())))?)?;
-    let bridge: Table = lua
-        .load(include_str!("bridge.luau"))
-        .set_name(fault::HOST_CHUNK)
-        .set_mode(ChunkMode::Text)
-        .call(host)?;
+    host.raw_set(
+        "place",
+        lua.create_function(|_, source: mlua::LuaString| Ok(fault::is_author(&source.to_string_lossy())))?,
+    )?;
+    let bridge: Table =
+        lua.load(include_str!("bridge.luau")).set_name(fault::HOST_CHUNK).set_mode(ChunkMode::Text).call(host)?;
 
-    for gone in ["loadstring", "getfenv", "setfenv", "newproxy", "collectgarbage", "gcinfo", "require", "print", "dofile", "loadfile", "load"] {
+    for gone in [
+        "loadstring",
+        "getfenv",
+        "setfenv",
+        "newproxy",
+        "collectgarbage",
+        "gcinfo",
+        "require",
+        "print",
+        "dofile",
+        "loadfile",
+        "load",
+    ] {
         globals.raw_set(gone, LuaValue::Nil)?;
     }
     globals.raw_set("coroutine", bridge.raw_get::<Table>("coroutine")?)?;
@@ -179,12 +198,15 @@ fn split(lua: &Lua, (text, separator): (mlua::LuaString, Option<mlua::LuaString>
 /// `string.find` with `plain` in linear time: the stock one is quadratic.
 fn guard_find(lua: &Lua, stock: &Function) -> mlua::Result<Function> {
     let plain = lua.create_function(
-        |_, (text, wanted, start): (mlua::LuaString, mlua::LuaString, Option<f64>)| -> mlua::Result<(Option<usize>, Option<usize>)> {
+        |_,
+         (text, wanted, start): (mlua::LuaString, mlua::LuaString, Option<f64>)|
+         -> mlua::Result<(Option<usize>, Option<usize>)> {
             let bytes = text.as_bytes();
             let length = bytes.len();
             let start = start.unwrap_or(1.0);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-            let from = if start < 0.0 { (length as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
+            let from =
+                if start < 0.0 { (length as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
             if from > length {
                 return Ok((None, None));
             }

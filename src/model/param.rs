@@ -60,7 +60,9 @@ impl Param {
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
             ParamKind::String => Value::from(text),
-            ParamKind::Integer => text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?,
+            ParamKind::Integer => {
+                text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?
+            }
             ParamKind::Number => text
                 .parse::<f64>()
                 .ok()

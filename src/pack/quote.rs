@@ -55,7 +55,9 @@ pub fn all(trees: &[Tree]) -> Result<Vec<Quote>> {
             }
             let text = tree.text(&path)?.unwrap_or_default();
             let display = tree.display(&path);
-            quotes.extend(parse(&text, &display)?.into_iter().map(|quote| Quote { collection: collection.clone(), ..quote }));
+            quotes.extend(
+                parse(&text, &display)?.into_iter().map(|quote| Quote { collection: collection.clone(), ..quote }),
+            );
         }
     }
     Ok(quotes)

@@ -54,7 +54,8 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("flows here: {}", names.join(", ")),
     };
-    Err(Failure::new(Code::FlowNotFound, format!("there is no flow `{}`", crate::model::text::excerpt(wanted))).hint(hint))
+    Err(Failure::new(Code::FlowNotFound, format!("there is no flow `{}`", crate::model::text::excerpt(wanted)))
+        .hint(hint))
 }
 
 /// Returns every flow there is: the project's own, those of installed packs, the bundled ones.

@@ -38,8 +38,11 @@ impl Tree {
         }
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
         let text = String::from_utf8(bytes).map_err(|error| {
-            Failure::new(Code::DocumentUnreadable, format!("{path}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
-                .hint("save the file as UTF-8")
+            Failure::new(
+                Code::DocumentUnreadable,
+                format!("{path}: byte {} is not UTF-8", error.utf8_error().valid_up_to()),
+            )
+            .hint("save the file as UTF-8")
         })?;
         let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
         self.seen().insert(path.to_owned(), text.clone());

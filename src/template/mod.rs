@@ -24,9 +24,8 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     }
     let mut environment = environment();
     if let Some(tree) = tree.cloned() {
-        environment.set_path_join_callback(|name, parent| {
-            join(parent, name).unwrap_or_else(|| "\0outside".to_owned()).into()
-        });
+        environment
+            .set_path_join_callback(|name, parent| join(parent, name).unwrap_or_else(|| "\0outside".to_owned()).into());
         environment.set_loader(move |name| {
             tree.text(name)
                 .map(|text| text.map(|text| text.to_string()))
@@ -35,7 +34,9 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     }
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
     let mut out = Bounded(Vec::new());
-    template.render_captured_to(minijinja::Value::from(minijinja::value::Serde(vars)), &mut out).map_err(|error| invalid(path, &error))?;
+    template
+        .render_captured_to(minijinja::Value::from(minijinja::value::Serde(vars)), &mut out)
+        .map_err(|error| invalid(path, &error))?;
     let text = String::from_utf8_lossy(&out.0);
     Ok(text.trim().to_owned())
 }
@@ -109,7 +110,12 @@ fn indent(text: &str, width: usize) -> std::result::Result<String, Error> {
         return Err(too_long());
     }
     let pad = " ".repeat(width);
-    Ok(text.lines().enumerate().map(|(index, line)| if index == 0 { line.to_owned() } else { format!("{pad}{line}") }).collect::<Vec<_>>().join("\n"))
+    Ok(text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| if index == 0 { line.to_owned() } else { format!("{pad}{line}") })
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
 /// Returns a template's error with its file and line, and what was wrong.
@@ -122,7 +128,9 @@ fn invalid(path: &str, error: &Error) -> Failure {
     let what = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
     let failure = Failure::new(Code::TemplateInvalid, format!("{at}: {}", crate::model::text::clean(&what)));
     match error.kind() {
-        ErrorKind::UndefinedError => failure.hint("give every name that the template uses, or test it with `is defined`"),
+        ErrorKind::UndefinedError => {
+            failure.hint("give every name that the template uses, or test it with `is defined`")
+        }
         ErrorKind::OutOfFuel => failure.hint("the template loops too long"),
         ErrorKind::TemplateNotFound => failure.hint("includes are relative to the file: `./part.md`"),
         _ => failure,

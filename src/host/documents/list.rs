@@ -2,12 +2,11 @@
 
 use walkdir::WalkDir;
 
-
 use super::{Store, disk, paths};
 use crate::error::{Code, Failure, Result};
-use crate::model::pattern::Pattern;
 use crate::model::collection::Collection;
 use crate::model::document::Listed;
+use crate::model::pattern::Pattern;
 
 impl Store {
     /// Returns all documents of a collection, sorted by path.

@@ -54,8 +54,8 @@ fn parse(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn format(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "clock.format", values);
     let pattern = args.maybe_text(1)?.unwrap_or_else(|| ISO.to_owned());
-    let text = iso(args.number(0)?, &pattern)
-        .ok_or_else(|| invalid("clock.format: not a time, or not a strftime format"))?;
+    let text =
+        iso(args.number(0)?, &pattern).ok_or_else(|| invalid("clock.format: not a time, or not a strftime format"))?;
     lua.create_string(text).map(LuaValue::String).map_err(vm_error)
 }
 
@@ -87,7 +87,8 @@ fn time(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         .ok_or_else(|| invalid("os.time: the year is out of range"))?;
     let months = u32::try_from(field("month", 1.0) - 1).unwrap_or(0);
     let day = day.checked_add_months(chrono::Months::new(months)).ok_or_else(|| invalid("os.time: out of range"))?;
-    let seconds = (field("day", 1.0) - 1) * 86400 + field("hour", 12.0) * 3600 + field("min", 0.0) * 60 + field("sec", 0.0);
+    let seconds =
+        (field("day", 1.0) - 1) * 86400 + field("hour", 12.0) * 3600 + field("min", 0.0) * 60 + field("sec", 0.0);
     let start = day.and_hms_opt(0, 0, 0).map_or(0, |time| time.and_utc().timestamp());
     #[allow(clippy::cast_precision_loss)]
     Ok(LuaValue::Number((start + seconds) as f64))

@@ -18,11 +18,7 @@ use crate::model::effect::{Effect, Show};
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?
-        .effect("call", call)?
-        .pure("unknown", unknown)?
-        .pure("decode", decode)?
-        .build();
+    let native = Module::new(vm)?.effect("call", call)?.pure("unknown", unknown)?.pure("decode", decode)?.build();
     native.set_readonly(false);
     let render = personas::module(vm)?.raw_get::<LuaValue>("render")?;
     native.raw_set("render", render)?;
@@ -79,8 +75,21 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 /// The fields of `llm.chat`'s options.
 const FIELDS: &[&str] = &[
-    "model", "persona", "vars", "system", "prompt", "messages", "schema", "check", "repairs", "tools", "rounds",
-    "stream", "label", "max_tokens", "temperature",
+    "model",
+    "persona",
+    "vars",
+    "system",
+    "prompt",
+    "messages",
+    "schema",
+    "check",
+    "repairs",
+    "tools",
+    "rounds",
+    "stream",
+    "label",
+    "max_tokens",
+    "temperature",
 ];
 
 /// Raises an error for a field that `llm.chat` does not know.

@@ -147,9 +147,8 @@ impl<'a> Module<'a> {
 }
 
 fn pure(vm: &Vm, compute: Compute) -> mlua::Result<Function> {
-    let native = vm
-        .lua
-        .create_function(move |lua, arguments: MultiValue| answer(lua, compute(lua, arguments).map(one)))?;
+    let native =
+        vm.lua.create_function(move |lua, arguments: MultiValue| answer(lua, compute(lua, arguments).map(one)))?;
     vm.bridge.pure.call(native)
 }
 

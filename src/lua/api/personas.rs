@@ -14,12 +14,7 @@ use crate::lua::vm::Vm;
 use crate::pack::persona::Persona;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?
-        .pure("find", find)?
-        .pure("get", get)?
-        .pure("list", list)?
-        .pure("render", render)?
-        .build())
+    Ok(Module::new(vm)?.pure("find", find)?.pure("get", get)?.pure("list", list)?.pure("render", render)?.build())
 }
 
 fn to_lua(lua: &Lua, persona: &Persona) -> Result<LuaValue> {

@@ -33,7 +33,8 @@ fn settle(lua: &Lua, values: MultiValue) -> Result<Request> {
 fn branches(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
     let mut branches = Vec::new();
     for pair in args.table(0)?.pairs::<String, Function>() {
-        let (name, run) = pair.map_err(|_| invalid("branches must be functions by name: { one = function() … end }"))?;
+        let (name, run) =
+            pair.map_err(|_| invalid("branches must be functions by name: { one = function() … end }"))?;
         check_name(&name)?;
         branches.push((name, run));
         if branches.len() > MOST {
@@ -62,6 +63,7 @@ fn limit(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 /// Names become parts of scopes, which are paths.
 fn check_name(name: &str) -> Result<()> {
-    let fine = !name.is_empty() && name.len() <= 200 && !name.contains(['/', '#']) && !name.chars().any(char::is_control);
+    let fine =
+        !name.is_empty() && name.len() <= 200 && !name.contains(['/', '#']) && !name.chars().any(char::is_control);
     if fine { Ok(()) } else { Err(invalid("a branch's name is a text of 1 to 200 bytes without `/` and `#`")) }
 }

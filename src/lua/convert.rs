@@ -52,7 +52,6 @@ impl std::fmt::Display for At<'_> {
 /// Makes the metatable that marks lists. Called once for each VM.
 pub fn prepare(lua: &Lua) -> mlua::Result<()> {
     let metatable = lua.create_table()?;
-    metatable.raw_set("__metatable", "list")?;
     metatable.set_readonly(true);
     lua.set_named_registry_value(LIST, metatable)
 }

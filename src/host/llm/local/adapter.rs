@@ -162,3 +162,6 @@ impl Settings {
         Settings { dir: dir.to_owned(), exe: exe.to_owned(), arguments: vec!["__engine".into()], threads: None }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

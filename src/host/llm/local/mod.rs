@@ -18,6 +18,8 @@ mod grammar;
 mod process;
 mod prompt;
 mod sample;
+#[cfg(test)]
+mod tests;
 mod transformer;
 mod vocabulary;
 pub mod weights;

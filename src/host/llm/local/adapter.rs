@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::broken;
 use super::catalogue::Model;
 use super::child::{News, Order};
-use super::process::Engine;
+use super::process::{self, Engine};
 use super::weights::{self, Progress};
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
@@ -19,6 +19,9 @@ use crate::model::chat::{ChatReply, ChatRequest};
 
 /// How long a cancelled child has to stop before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
+
+/// How long a machine that was crowded is taken to stay so.
+const CROWDED: Duration = Duration::from_secs(300);
 
 /// How the local model is run.
 #[derive(Clone, Debug)]
@@ -46,6 +49,27 @@ pub struct LocalModels {
 struct Slot {
     engine: Option<Engine>,
     calls: u64,
+    /// When the threads of a child were last kept from their cores, and how many are to be used since.
+    crowded: Option<(Instant, usize)>,
+}
+
+impl Slot {
+    /// Ends a child that would do better with another number of threads, which are settled at its start.
+    /// On a crowded machine they wait for each other at each step, which costs more than loading again.
+    fn let_go(&mut self, settings: &Settings) {
+        let (Some((since, threads)), None) = (self.crowded, settings.threads) else { return };
+        let has = self.engine.as_ref().map_or(0, |engine| engine.threads);
+        if since.elapsed() >= CROWDED {
+            self.crowded = None;
+        }
+        if (self.crowded.is_some() && has > threads) || (self.crowded.is_none() && has == threads) {
+            self.engine = None;
+        }
+    }
+
+    fn threads(&self, settings: &Settings) -> usize {
+        settings.threads.or(self.crowded.map(|(_, threads)| threads)).unwrap_or_else(process::free_cores)
+    }
 }
 
 impl LocalModels {
@@ -63,9 +87,11 @@ impl LocalModels {
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let mut slot = self.engine.clone().lock_owned().await;
+        slot.let_go(&self.settings);
         if slot.engine.is_none() {
             let weights = self.weights().await?;
-            slot.engine = Some(Engine::start(&self.settings, &self.model.name, &weights).await?);
+            let threads = slot.threads(&self.settings);
+            slot.engine = Some(Engine::start(&self.settings, threads, &self.model.name, &weights).await?);
         }
         slot.calls += 1;
         let id = slot.calls;
@@ -101,15 +127,20 @@ impl Call {
 
     async fn run(&mut self, order: Order, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let id = self.id;
-        let engine = self.engine()?;
-        engine.order(&order).await?;
+        self.engine()?.order(&order).await?;
         loop {
-            match engine.news().await? {
+            match self.engine()?.news().await? {
                 News::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
                 News::Again { id: of, reason } if of == id => {
                     report(CallEvent::Retry { attempt: 2, reason: &reason, wait_ms: 0 });
                 }
-                News::Done { id: of, reply } if of == id => return Ok(reply),
+                News::Done { id: of, reply, crowded } if of == id => {
+                    if let (true, Some(slot)) = (crowded, &mut self.slot) {
+                        let threads = slot.engine.as_ref().map_or(1, |engine| engine.threads);
+                        slot.crowded = Some((Instant::now(), threads.div_ceil(2)));
+                    }
+                    return Ok(reply);
+                }
                 News::Failed { id: of, failure } if of == id => return Err(failure),
                 News::Cancelled { id: of } if of == id => return Err(broken("it stopped without being asked")),
                 // What is left of a call that nobody waits for.

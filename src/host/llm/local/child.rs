@@ -30,11 +30,27 @@ pub(super) enum Order {
 #[serde(rename_all = "snake_case")]
 pub(super) enum News {
     Loaded,
-    Delta { id: u64, text: String },
-    Again { id: u64, reason: String },
-    Done { id: u64, reply: ChatReply },
-    Failed { id: u64, failure: Failure },
-    Cancelled { id: u64 },
+    Delta {
+        id: u64,
+        text: String,
+    },
+    Again {
+        id: u64,
+        reason: String,
+    },
+    /// `crowded`: other programs kept the engine's threads from their cores.
+    Done {
+        id: u64,
+        reply: ChatReply,
+        crowded: bool,
+    },
+    Failed {
+        id: u64,
+        failure: Failure,
+    },
+    Cancelled {
+        id: u64,
+    },
 }
 
 /// What the reading thread tells the engine at work.
@@ -90,8 +106,9 @@ fn work(orders: &mpsc::Receiver<Result<Order>>, signals: &Signals, mut stdout: i
                         signals.gone.store(true, Ordering::Relaxed);
                     }
                 };
+                let before = Shares::now();
                 let news = match engine.chat(&request, seed, &mut hear, &stop) {
-                    Ok(Some(reply)) => News::Done { id, reply },
+                    Ok(Some(reply)) => News::Done { id, reply, crowded: Shares::now().crowded_since(&before) },
                     Ok(None) => News::Cancelled { id },
                     Err(failure) => News::Failed { id, failure },
                 };
@@ -101,6 +118,33 @@ fn work(orders: &mpsc::Receiver<Result<Order>>, signals: &Signals, mut stdout: i
         }
     }
     Ok(())
+}
+
+/// How long the threads of this process have run, and waited for a core, in nanoseconds.
+#[derive(Default)]
+struct Shares {
+    ran: u64,
+    waited: u64,
+}
+
+impl Shares {
+    /// Reads what Linux keeps per thread; elsewhere nothing is known, and nothing is crowded.
+    fn now() -> Shares {
+        let mut shares = Shares::default();
+        for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            let line = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>().unwrap_or(0));
+            shares.ran += numbers.next().unwrap_or(0);
+            shares.waited += numbers.next().unwrap_or(0);
+        }
+        shares
+    }
+
+    fn crowded_since(&self, before: &Shares) -> bool {
+        let (ran, waited) = (self.ran.saturating_sub(before.ran), self.waited.saturating_sub(before.waited));
+        // A tenth of the time, and not for the length of a hiccup.
+        waited > 500_000_000 && waited > ran / 10
+    }
 }
 
 fn tell(stdout: &mut impl Write, news: &News) -> Result<()> {

@@ -3,29 +3,36 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 
-use super::broken;
+use memmap2::Mmap;
+
+use super::{broken, mapped};
 use crate::error::{Code, Failure, Result};
 
 pub(super) struct Gguf {
     pub(super) content: Content,
     file: BufReader<File>,
+    map: Arc<Mmap>,
 }
 
 impl Gguf {
     pub(super) fn open(path: &Path) -> Result<Gguf> {
         let file = File::open(path).map_err(|error| Failure::io(path, "read", &error))?;
+        // SAFETY: whoever shortens a file while it is mapped stops the process that reads it. Model files
+        // are only ever replaced by a rename, and this process is a child that may be stopped.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| Failure::io(path, "map", &error))?;
         let mut file = BufReader::new(file);
         let content = Content::read(&mut file).map_err(|error| {
             Failure::new(Code::ModelBroken, format!("{} is no usable model file", path.display()))
                 .because(error)
                 .hint("remove it with `nietz models remove`, and it is fetched again")
         })?;
-        Ok(Gguf { content, file })
+        Ok(Gguf { content, file, map: Arc::new(map) })
     }
 
     fn value(&self, key: &str) -> Result<&Value> {
@@ -52,9 +59,15 @@ impl Gguf {
         self.content.tensor_infos.contains_key(name)
     }
 
-    /// Reads a matrix, kept quantized. Kinds for which candle has no vector instructions become 8-bit
+    /// Returns a matrix, kept quantized, and in the file where that can be. Kinds for which candle has no vector instructions become 8-bit
     /// ones: twice the memory of those tensors, and four times their speed.
     pub(super) fn matrix(&mut self, name: &str) -> Result<QTensor> {
+        if let Some(info) = self.content.tensor_infos.get(name) {
+            let start = usize::try_from(self.content.tensor_data_offset.saturating_add(info.offset)).map_err(broken)?;
+            if let Some(mapped) = mapped::matrix(&self.map, info.ggml_dtype, info.shape.dims(), start) {
+                return mapped.map_err(broken);
+            }
+        }
         let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu).map_err(broken)?;
         match tensor.dtype() {
             GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1 => {

@@ -179,6 +179,10 @@ fn bound(schema: &mut Value, bounds: Bounds, close: bool) {
     if may_be(map, "integer", &[]) || may_be(map, "number", &["multipleOf"]) {
         bound_number(map);
     }
+    if may_be(map, "number", &[]) && !has(map, &["multipleOf"]) {
+        // Nor may the digits after the point go on.
+        map.insert("multipleOf".into(), json!(0.001));
+    }
     let known = |name: &Value| name.as_str().is_some_and(|name| map["properties"].get(name).is_some());
     let open = ["additionalProperties", "patternProperties", "minProperties", "unevaluatedProperties"];
     if close && !combined && map.contains_key("properties") && !has(map, &open) {

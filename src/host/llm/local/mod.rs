@@ -15,6 +15,7 @@ pub mod child;
 mod engine;
 mod gguf;
 mod grammar;
+mod mapped;
 mod process;
 mod prompt;
 mod sample;

@@ -14,6 +14,7 @@ use crate::error::{Failure, Result};
 use crate::model::text;
 
 pub(super) struct Engine {
+    pub(super) threads: usize,
     child: Child,
     orders: ChildStdin,
     news: Lines<BufReader<ChildStdout>>,
@@ -23,15 +24,13 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Starts a child and has it load the model. Dropping this kills the child.
-    pub(super) async fn start(settings: &Settings, model: &str, weights: &Path) -> Result<Engine> {
+    pub(super) async fn start(settings: &Settings, threads: usize, model: &str, weights: &Path) -> Result<Engine> {
         let mut command = Command::new(&settings.exe);
         command.args(&settings.arguments).env_clear().kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(threads) = settings.threads.or_else(threads_for_a_busy_machine) {
-            // Both libraries below it read their own name, once, when they start.
-            let threads = threads.max(1).to_string();
-            command.env("RAYON_NUM_THREADS", &threads).env("CANDLE_NUM_THREADS", &threads);
-        }
+        // Two libraries of the engine read their own name, once, when they start.
+        let count = threads.max(1).to_string();
+        command.env("RAYON_NUM_THREADS", &count).env("CANDLE_NUM_THREADS", &count);
         let mut child =
             command.spawn().map_err(|error| broken(format!("cannot start {}: {error}", settings.exe.display())))?;
         let (Some(orders), Some(news), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -39,7 +38,7 @@ impl Engine {
             return Err(broken("it has no pipes"));
         };
         let news = BufReader::new(news).lines();
-        let mut engine = Engine { child, orders, news, complaint: tokio::spawn(complaint(errors)) };
+        let mut engine = Engine { threads, child, orders, news, complaint: tokio::spawn(complaint(errors)) };
         engine.order(&Order::Load { model: model.to_owned(), path: weights.to_owned() }).await?;
         match engine.news().await? {
             News::Loaded => Ok(engine),
@@ -95,30 +94,29 @@ async fn complaint(mut errors: ChildStderr) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// Returns how many threads to use where other programs keep cores busy, and nothing on an idle machine.
+/// Returns how many threads to use: as many as there are cores that other programs leave free.
 ///
 /// The threads of the engine wait for each other many times a token. One that has no core of its own
 /// makes all wait: with both of two cores taken, two threads were four times slower than one.
-fn threads_for_a_busy_machine() -> Option<usize> {
-    let cores = std::thread::available_parallelism().ok()?.get();
-    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
-    free_cores(cores, load.split_whitespace().next()?.parse().ok()?)
+pub(super) fn free_cores() -> usize {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split_whitespace().next().and_then(|load| load.parse().ok());
+    left_of(num_cpus::get_physical(), load.unwrap_or(0.0))
 }
 
-fn free_cores(cores: usize, load: f64) -> Option<usize> {
-    let busy = (load + 0.25).floor().max(0.0) as usize;
-    (busy > 0).then(|| cores.saturating_sub(busy).max(1))
+fn left_of(cores: usize, load: f64) -> usize {
+    cores.saturating_sub((load + 0.25).floor() as usize).max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::free_cores;
+    use super::left_of;
 
     #[test]
     fn cores_that_others_use_are_left_to_them() {
-        assert_eq!(free_cores(2, 0.3), None);
-        assert_eq!(free_cores(2, 0.8), Some(1));
-        assert_eq!(free_cores(2, 9.0), Some(1));
-        assert_eq!(free_cores(8, 3.1), Some(5));
+        assert_eq!(left_of(2, 0.3), 2);
+        assert_eq!(left_of(2, 0.8), 1);
+        assert_eq!(left_of(2, 9.0), 1);
+        assert_eq!(left_of(8, 3.1), 5);
     }
 }

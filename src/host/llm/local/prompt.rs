@@ -64,9 +64,14 @@ fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
             Role::Tool => ("user", format!("Result of {}:\n{}", caller(request, message), message.content)),
         });
     }
-    if let (Some(schema), Some((_, last))) = (&request.schema, spoken.last_mut()) {
-        // At the end, so that the next call of the conversation still begins in the same way.
-        last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
+    // At the end, so that the next call of the conversation still begins in the same way.
+    if let Some((_, last)) = spoken.last_mut() {
+        if !request.tools.is_empty() {
+            last.push_str(&how_to_call(request));
+        }
+        if let Some(schema) = &request.schema {
+            last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
+        }
     }
     let turn = |(nth, (role, _)): (usize, &(&str, String))| {
         context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
@@ -80,8 +85,17 @@ fn about_tools(request: &ChatRequest) -> String {
     for tool in &request.tools {
         text.push_str(&format!("- {}: {} Arguments: {}\n", tool.name, tool.description, tool.parameters));
     }
-    let example = json!({ "tool": request.tools[0].name, "arguments": {} });
-    text + &format!("To use one, answer with JSON only, like {example}. Otherwise answer in words.")
+    text
+}
+
+/// Small models follow best what they read last.
+fn how_to_call(request: &ChatRequest) -> String {
+    let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    format!(
+        "\n\n(To use a tool, your whole answer is one line of JSON: {{\"tool\": NAME, \"arguments\": {{…}}}}, where NAME \
+         is one of {}. Use a tool when you need it; when you have what you need, answer without.)",
+        names.join(", ")
+    )
 }
 
 /// Returns what the assistant said, with its tool calls in the form that it is asked to write them in.

@@ -4,6 +4,7 @@
 //! there is none. The smallest model is enough, since they prove the plumbing.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -28,14 +29,36 @@ fn request(text: &str) -> ChatRequest {
 }
 
 /// Returns the smallest model in memory, or says that the test is skipped.
-fn engine() -> Option<Engine> {
+fn engine() -> Option<Alone> {
+    // One at a time: engines side by side in one process would wait for each other's threads.
+    static ONE: Mutex<()> = Mutex::new(());
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let model = catalogue::find("smollm2-135m").expect("it is in the catalogue");
     let dir = std::env::var_os("NIETZ_TEST_MODELS").map(PathBuf::from);
     let Some(path) = dir.and_then(|dir| weights::find(model, &dir)) else {
         eprintln!("skipped: no weights; set NIETZ_TEST_MODELS to a folder with {}", model.file);
         return None;
     };
-    Some(Engine::load(&model.name, &path, &|| false).expect("the file is whole"))
+    Some(Alone { engine: Engine::load(&model.name, &path, &|| false).expect("the file is whole"), _turn: turn })
+}
+
+struct Alone {
+    engine: Engine,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl std::ops::Deref for Alone {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl std::ops::DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
 }
 
 fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
@@ -85,6 +108,7 @@ fn two_hundred_random_schemas_give_two_hundred_valid_replies() {
             seed: Some(round),
             ..request("Fill the form with something.")
         };
+        eprintln!("{round}: {schema}");
         let text = reply(&mut engine, &asked).text;
         let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text} for {schema}"));
         assert!(jsonschema::draft202012::is_valid(&schema, &value), "{value} for {schema}");
@@ -142,6 +166,7 @@ fn a_stop_is_heard_before_the_next_layer() {
     assert_eq!((ended, told.get()), (None, 3));
     // And what was stopped leaves nothing behind.
     let text = reply(&mut engine, &request("Hello")).text;
+    drop(engine);
     assert_eq!(reply(&mut self::engine().expect("weights"), &request("Hello")).text, text);
 }
 

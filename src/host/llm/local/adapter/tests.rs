@@ -33,7 +33,7 @@ fn scripted(script: &str) -> (LocalModels, tempfile::TempDir) {
 
 fn done(id: u64, text: &str) -> String {
     format!(
-        r#"echo '{{"done":{{"id":{id},"reply":{{"text":"{text}","usage":{{"input":1,"output":1}},"model":"toy","finish":"stop"}}}}}}'"#
+        r#"echo '{{"done":{{"id":{id},"reply":{{"text":"{text}","usage":{{"input":1,"output":1}},"model":"toy","finish":"stop"}},"crowded":false}}}}'"#
     )
 }
 

@@ -48,6 +48,10 @@ enum Verb {
     Flows(flows::FlowsArgs),
     Models(models::ModelsArgs),
     Explain(explain::ExplainArgs),
+    /// Serve the local model to the process that started this one
+    #[cfg(feature = "local")]
+    #[command(name = "__engine", hide = true)]
+    Engine,
 }
 
 /// Parses the arguments, runs the verb and returns the exit code.
@@ -59,6 +63,10 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
             return code(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
     };
+    #[cfg(feature = "local")]
+    if let Verb::Engine = cli.verb {
+        return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
+    }
     let host = match Host::new(cli.workspace, environment) {
         Ok(host) => host,
         Err(failure) => return failed(&failure),
@@ -72,6 +80,8 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Flows(args) => flows::run(&host, &args),
         Verb::Models(args) => models::run(&host, &args),
         Verb::Explain(args) => explain::run(&args),
+        #[cfg(feature = "local")]
+        Verb::Engine => Ok(Exit::Done),
     };
     match result {
         Ok(exit) => code(exit),

@@ -1,6 +1,6 @@
 //! `nietz models`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::cli::host::Host;
 use crate::cli::{output, session};
@@ -9,9 +9,35 @@ use crate::host::llm::KeyState;
 
 /// Show which models can be used, and which would be without a choice
 #[derive(Args)]
-pub(super) struct ModelsArgs {}
+pub(super) struct ModelsArgs {
+    #[command(subcommand)]
+    verb: Option<ModelsVerb>,
+}
 
-pub(super) fn run(host: &Host, _: &ModelsArgs) -> Result<Exit> {
+#[derive(Subcommand)]
+enum ModelsVerb {
+    /// Fetch a local model, so that runs do not have to
+    #[cfg(feature = "local")]
+    Pull { model: Option<String> },
+    /// List the local models, and which of them are here
+    #[cfg(feature = "local")]
+    List,
+    /// Remove a local model from this machine
+    #[cfg(feature = "local")]
+    Remove { model: String },
+}
+
+pub(super) fn run(host: &Host, args: &ModelsArgs) -> Result<Exit> {
+    match &args.verb {
+        None => overview(host),
+        #[cfg(feature = "local")]
+        Some(verb) => local::run(host, verb),
+        #[cfg(not(feature = "local"))]
+        Some(verb) => match *verb {},
+    }
+}
+
+fn overview(host: &Host) -> Result<Exit> {
     let client = session::client(host)?;
     let rows = session::runtime()?.block_on(client.explain());
     let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
@@ -34,4 +60,80 @@ pub(super) fn run(host: &Host, _: &ModelsArgs) -> Result<Exit> {
         output::line(format!("alias {alias} = {model}"))?;
     }
     Ok(Exit::Done)
+}
+
+#[cfg(feature = "local")]
+mod local {
+    use std::io::{IsTerminal, Write};
+
+    use super::ModelsVerb;
+    use crate::cli::host::Host;
+    use crate::cli::{output, session};
+    use crate::error::{Exit, Result};
+    use crate::host::llm::local::weights::Progress;
+    use crate::host::llm::local::{catalogue, weights};
+
+    const MB: u64 = 1_000_000;
+
+    pub(super) fn run(host: &Host, verb: &ModelsVerb) -> Result<Exit> {
+        let folder = host.models_folder();
+        match verb {
+            ModelsVerb::Pull { model } => {
+                let model =
+                    model.as_deref().map_or_else(|| Ok(catalogue::default()), |name| catalogue::find(plain(name)))?;
+                let path = session::runtime()?.block_on(weights::pull(model, &folder, &mut show))?;
+                output::line(format!("local/{} is here: {}", model.name, path.display()))?;
+            }
+            ModelsVerb::List => {
+                let here = weights::list(&folder);
+                let mut rows = Vec::new();
+                for model in catalogue::all() {
+                    let found = here.iter().find(|present| present.model.name == model.name);
+                    let state = match found {
+                        Some(present) if present.bytes == model.bytes => "here".to_owned(),
+                        Some(present) => format!("{} of {} MB here", present.bytes / MB, model.bytes / MB),
+                        None => "not here".to_owned(),
+                    };
+                    let size = format!("{} MB", model.bytes / MB);
+                    rows.push(vec![
+                        format!("local/{}", model.name),
+                        size,
+                        state,
+                        model.licence.clone(),
+                        model.about.clone(),
+                    ]);
+                }
+                output::line(output::columns(&rows).trim_end())?;
+            }
+            ModelsVerb::Remove { model } => {
+                let model = catalogue::find(plain(model))?;
+                let removed = weights::remove(model, &folder)?;
+                let what = if removed { "removed" } else { "was not here" };
+                output::line(format!("local/{} {what}", model.name))?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    fn plain(name: &str) -> &str {
+        name.strip_prefix("local/").unwrap_or(name)
+    }
+
+    /// Shows how far a fetch is, on standard error: one line that moves at a terminal, few lines elsewhere.
+    fn show(progress: Progress) {
+        let mut err = std::io::stderr();
+        let moving = err.is_terminal();
+        let text = match progress {
+            Progress::Waiting => "another process is fetching it; waiting".to_owned(),
+            Progress::From(place) => format!("fetching from {place}"),
+            Progress::Checking => "checking its SHA-256".to_owned(),
+            Progress::Bytes { done, total } if moving => {
+                let _ = write!(err, "\r{:>5} of {} MB ({} %)", done / MB, total / MB, done * 100 / total.max(1));
+                return;
+            }
+            Progress::Bytes { .. } => return,
+        };
+        // A closed standard error is no reason to stop a fetch.
+        let _ = writeln!(err, "{}{text}", if moving { "\n" } else { "" });
+    }
 }

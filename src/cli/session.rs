@@ -84,9 +84,44 @@ pub(super) fn load(host: &Host, located: Located) -> Result<Flow> {
     Session::load(host, located).map(|session| session.flow)
 }
 
+/// Where the front end of a run will be, for what has to be told before there is one.
+type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
+
+/// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
+fn listening_client(host: &Host, listener: &Listener) -> Result<Client> {
+    let client = Client::new(Settings::from_environment(&host.environment, &host.config.models)?);
+    Ok(with_local(host, client, listener))
+}
+
 /// Returns the client for all models.
 pub(super) fn client(host: &Host) -> Result<Client> {
-    Ok(Client::new(Settings::from_environment(&host.environment, &host.config.models)?))
+    listening_client(host, &Listener::default())
+}
+
+#[cfg(feature = "local")]
+fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
+    use crate::host::llm::local::{adapter, catalogue, every::EveryLocal, weights::Progress};
+    let Ok(program) = std::env::current_exe() else { return client };
+    let mut settings = adapter::Settings::new(&host.models_folder(), &program);
+    settings.threads = host.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
+    let listener = Rc::clone(listener);
+    let tell = move |progress: Progress| {
+        let Some(front) = listener.get() else { return };
+        front.show(&match progress {
+            Progress::Waiting => {
+                Event::Status { text: "another process fetches the local model; waiting for it".to_owned() }
+            }
+            Progress::From(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
+            Progress::Bytes { done, total } => Event::Progress { label: "local model".to_owned(), done, total },
+            Progress::Checking => Event::Status { text: "checking the local model's SHA-256".to_owned() },
+        });
+    };
+    client.with_local(Box::new(EveryLocal::new(settings, tell)), catalogue::default().name.clone())
+}
+
+#[cfg(not(feature = "local"))]
+fn with_local(_: &Host, client: Client, _: &Listener) -> Client {
+    client
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -114,7 +149,8 @@ impl Session {
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
         let clock = host.clock()?;
-        let client = client(host)?;
+        let listener = Listener::default();
+        let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
         let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         let default =
@@ -147,7 +183,7 @@ impl Session {
             host,
             client,
             &runtime,
-            Recorded { locked, open, writer, past: Past::default(), resume: None },
+            Recorded { locked, open, writer, past: Past::default(), resume: None, listener },
             front,
         )
     }
@@ -162,7 +198,8 @@ impl Session {
         front: &FrontArgs,
     ) -> Result<Exit> {
         let clock = host.clock()?;
-        let client = client(host)?;
+        let listener = Listener::default();
+        let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
         // A run that began without a model may have one by now: the user set a key.
         let default = match open.model.clone() {
@@ -174,7 +211,13 @@ impl Session {
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
-        self.drive(host, client, &runtime, Recorded { locked, open, writer, past, resume: Some(resume) }, front)
+        self.drive(
+            host,
+            client,
+            &runtime,
+            Recorded { locked, open, writer, past, resume: Some(resume), listener },
+            front,
+        )
     }
 
     fn drive(
@@ -185,7 +228,7 @@ impl Session {
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
-        let Recorded { locked, open, writer, past, resume } = recorded;
+        let Recorded { locked, open, writer, past, resume, listener } = recorded;
         let resumed = resume.is_some();
         let (shown, answers) = open_front(host, front, &open.run)?;
         shown.show(&Event::RunStarted {
@@ -193,8 +236,17 @@ impl Session {
             resumed,
             journal: locked.journal.display().to_string(),
         });
+        // The cell is new: nobody has set it.
+        let _ = listener.set(Rc::clone(&shown));
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
+        }
+        if let Some(model) = open.model.as_deref().filter(|model| model.starts_with("local/")) {
+            let text = format!(
+                "{model} is a small model on this machine: free and private, and not clever. For a better one set \
+                 OPENAI_API_KEY or ANTHROPIC_API_KEY, or see `nietz models`."
+            );
+            shown.show(&Event::Notice { text });
         }
         let models: Box<dyn Models> = Box::new(client);
         let world = World {
@@ -273,6 +325,7 @@ struct Recorded {
     writer: Writer,
     past: Past,
     resume: Option<Resume>,
+    listener: Listener,
 }
 
 /// Shares one front end between the gate and this verb.

@@ -19,6 +19,8 @@ mod config;
 mod draft;
 mod fault;
 mod http;
+#[cfg(feature = "local")]
+pub mod local;
 mod openai;
 mod providers;
 mod retry;

@@ -1,0 +1,198 @@
+//! The parent's side: keeps a child with the engine, gives it one call at a time, and outlives its death.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::broken;
+use super::catalogue::Model;
+use super::child::{News, Order};
+use super::process::{self, Engine};
+use super::weights::{self, Progress};
+use crate::error::{Code, Failure, Result};
+use crate::host::{CallEvent, Models};
+use crate::model::chat::{ChatReply, ChatRequest};
+
+/// How long a cancelled child has to stop before it is killed.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How long a machine that was crowded is taken to stay so.
+const CROWDED: Duration = Duration::from_secs(300);
+
+/// How the local model is run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where model files lie.
+    pub dir: PathBuf,
+    /// The program that serves as the engine with [`arguments`](Settings::arguments): this one.
+    pub exe: PathBuf,
+    /// What makes that program call [`child::serve`](super::child::serve).
+    pub arguments: Vec<String>,
+    /// How many threads compute; chosen by how busy the machine is where it is absent.
+    pub threads: Option<usize>,
+}
+
+/// The local model as an adapter.
+pub struct LocalModels {
+    model: &'static Model,
+    settings: Settings,
+    fetched: Box<dyn Fn(Progress)>,
+    /// Waiting callers get it in the order in which they came.
+    engine: Arc<Mutex<Slot>>,
+}
+
+#[derive(Default)]
+struct Slot {
+    engine: Option<Engine>,
+    calls: u64,
+    /// When the threads of a child were last kept from their cores, and how many are to be used since.
+    crowded: Option<(Instant, usize)>,
+}
+
+impl Slot {
+    /// Ends a child that would do better with another number of threads, which are settled at its start.
+    /// On a crowded machine they wait for each other at each step, which costs more than loading again.
+    fn let_go(&mut self, settings: &Settings) {
+        let (Some((since, threads)), None) = (self.crowded, settings.threads) else { return };
+        let has = self.engine.as_ref().map_or(0, |engine| engine.threads);
+        if since.elapsed() >= CROWDED {
+            self.crowded = None;
+        }
+        if (self.crowded.is_some() && has > threads) || (self.crowded.is_none() && has == threads) {
+            self.engine = None;
+        }
+    }
+
+    fn threads(&self, settings: &Settings) -> usize {
+        settings.threads.or(self.crowded.map(|(_, threads)| threads)).unwrap_or_else(process::free_cores)
+    }
+}
+
+impl LocalModels {
+    /// Nothing is fetched or started before the first call; `fetched` then hears how far the fetch is.
+    pub fn new(model: &'static Model, settings: Settings, fetched: impl Fn(Progress) + 'static) -> LocalModels {
+        LocalModels { model, settings, fetched: Box::new(fetched), engine: Arc::default() }
+    }
+
+    async fn weights(&self) -> Result<PathBuf> {
+        match weights::find(self.model, &self.settings.dir) {
+            Some(path) => Ok(path),
+            None => weights::pull(self.model, &self.settings.dir, &mut |progress| (self.fetched)(progress)).await,
+        }
+    }
+
+    async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
+        let mut slot = self.engine.clone().lock_owned().await;
+        slot.let_go(&self.settings);
+        if slot.engine.is_none() {
+            let weights = self.weights().await?;
+            let threads = slot.threads(&self.settings);
+            slot.engine = Some(Engine::start(&self.settings, threads, &self.model.name, &weights).await?);
+        }
+        slot.calls += 1;
+        let id = slot.calls;
+        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+        // From here on the child is at work: whoever drops this future leaves the rest to `Call`.
+        let mut call = Call { slot: Some(slot), id };
+        let ended = call.run(Order::Chat { id, seed, request: Box::new(request.clone()) }, report).await;
+        call.settle(ended)
+    }
+}
+
+impl Models for LocalModels {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        report: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply>> {
+        self.call(request, report).boxed_local()
+    }
+}
+
+/// A call that the child works on. Dropped before its end, it tells the child to stop, and lets the next
+/// caller in when the child did, or was killed.
+struct Call {
+    slot: Option<OwnedMutexGuard<Slot>>,
+    id: u64,
+}
+
+impl Call {
+    fn engine(&mut self) -> Result<&mut Engine> {
+        self.slot.as_mut().and_then(|slot| slot.engine.as_mut()).ok_or_else(|| broken("it is not running"))
+    }
+
+    async fn run(&mut self, order: Order, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
+        let id = self.id;
+        self.engine()?.order(&order).await?;
+        loop {
+            match self.engine()?.news().await? {
+                News::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
+                News::Again { id: of, reason } if of == id => {
+                    report(CallEvent::Retry { attempt: 2, reason: &reason, wait_ms: 0 });
+                }
+                News::Done { id: of, reply, crowded } if of == id => {
+                    if let (true, Some(slot)) = (crowded, &mut self.slot) {
+                        let threads = slot.engine.as_ref().map_or(1, |engine| engine.threads);
+                        slot.crowded = Some((Instant::now(), threads.div_ceil(2)));
+                    }
+                    return Ok(reply);
+                }
+                News::Failed { id: of, failure } if of == id => return Err(failure),
+                News::Cancelled { id: of } if of == id => return Err(broken("it stopped without being asked")),
+                // What is left of a call that nobody waits for.
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the call in good order. An engine that broke is dropped, so that the next call starts another.
+    fn settle(mut self, ended: Result<ChatReply>) -> Result<ChatReply> {
+        if let (Some(mut slot), Err(failure)) = (self.slot.take(), &ended)
+            && failure.code == Code::ModelBroken
+        {
+            slot.engine = None;
+        }
+        ended
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let (Some(mut slot), id) = (self.slot.take(), self.id) else { return };
+        let Some(mut engine) = slot.engine.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        // Without the runtime, or when the grace is over, dropping the engine kills it.
+        runtime.spawn(async move {
+            let stopped = async {
+                engine.order(&Order::Cancel { id }).await?;
+                loop {
+                    match engine.news().await? {
+                        News::Done { id: of, .. } | News::Failed { id: of, .. } | News::Cancelled { id: of }
+                            if of == id =>
+                        {
+                            return Ok::<(), Failure>(());
+                        }
+                        _ => {}
+                    }
+                }
+            };
+            if let Ok(Ok(())) = tokio::time::timeout(GRACE, stopped).await {
+                slot.engine = Some(engine);
+            }
+        });
+    }
+}
+
+impl Settings {
+    /// Returns settings for the engine as a hidden subcommand of this program.
+    pub fn new(dir: &Path, exe: &Path) -> Settings {
+        Settings { dir: dir.to_owned(), exe: exe.to_owned(), arguments: vec!["__engine".into()], threads: None }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;

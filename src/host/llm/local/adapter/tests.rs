@@ -1,0 +1,111 @@
+//! The adapter with children that are shell scripts: they die, hang, or do as they are told.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{LocalModels, Settings};
+use crate::error::Code;
+use crate::host::llm::local::catalogue::Model;
+use crate::host::{CallEvent, Models};
+use crate::model::chat::{ChatRequest, Message, Role};
+
+/// Runs a script as the child, after it answered the order to load. It may leave files beside `$0`.
+fn scripted(script: &str) -> (LocalModels, tempfile::TempDir) {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("toy.gguf"), b"x").expect("writable");
+    let toy = Model {
+        name: "toy".into(),
+        about: String::new(),
+        default: false,
+        file: "toy.gguf".into(),
+        bytes: 1,
+        sha256: String::new(),
+        licence: String::new(),
+        https: String::new(),
+        wheels: Vec::new(),
+    };
+    let script = format!("PATH=/usr/bin:/bin\nread load; echo '\"loaded\"'\n{script}");
+    let name = dir.path().join("mark").display().to_string();
+    let settings =
+        Settings { arguments: vec!["-c".into(), script, name], ..Settings::new(dir.path(), Path::new("/bin/sh")) };
+    (LocalModels::new(Box::leak(Box::new(toy)), settings, |_| ()), dir)
+}
+
+fn done(id: u64, text: &str) -> String {
+    format!(
+        r#"echo '{{"done":{{"id":{id},"reply":{{"text":"{text}","usage":{{"input":1,"output":1}},"model":"toy","finish":"stop"}},"crowded":false}}}}'"#
+    )
+}
+
+fn request() -> ChatRequest {
+    let content = "x".into();
+    ChatRequest {
+        model: "local/toy".into(),
+        system: None,
+        messages: vec![Message { role: Role::User, content, tool_calls: Vec::new(), tool_call_id: None }],
+        schema: None,
+        tools: Vec::new(),
+        max_tokens: None,
+        temperature: None,
+        seed: None,
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_dies_fails_its_call_and_the_next_call_has_another() {
+    let (models, _dir) = scripted(&format!(
+        "read chat; if [ -e $0 ]; then {}; read more; else : > $0; echo boom >&2; kill -9 $$; fi",
+        done(2, "hi")
+    ));
+    let failure = models.chat(&request(), &mut |_| ()).await.expect_err("it died");
+    assert_eq!(failure.code, Code::ModelBroken);
+    assert!(failure.details.iter().any(|detail| detail.contains("boom")), "{failure:?}");
+    assert_eq!(models.chat(&request(), &mut |_| ()).await.expect("another child").text, "hi");
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_and_the_child_is_kept_when_it_stops_in_time() {
+    let (models, dir) = scripted(&format!(
+        "echo start >> $0; read chat; read cancel; echo $cancel >> $0; echo '{{\"cancelled\":{{\"id\":1}}}}'; \
+         read chat; {}; read more",
+        done(2, "next")
+    ));
+    let late = tokio::time::timeout(Duration::from_millis(300), models.chat(&request(), &mut |_| ())).await;
+    assert!(late.is_err());
+    assert_eq!(models.chat(&request(), &mut |_| ()).await.expect("the same child").text, "next");
+    let seen = std::fs::read_to_string(dir.path().join("mark")).expect("the script's notes");
+    assert_eq!(seen, "start\n{\"cancel\":{\"id\":1}}\n");
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_stop_is_killed_and_replaced() {
+    let (models, dir) = scripted(&format!(
+        "if [ -e $0 ]; then read chat; {}; read more; else echo $$ > $0; while :; do sleep 1; done; fi",
+        done(2, "another")
+    ));
+    let late = tokio::time::timeout(Duration::from_millis(300), models.chat(&request(), &mut |_| ())).await;
+    assert!(late.is_err());
+    let started = Instant::now();
+    assert_eq!(models.chat(&request(), &mut |_| ()).await.expect("another child").text, "another");
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let pid = std::fs::read_to_string(dir.path().join("mark")).expect("the script's notes");
+    assert!(!Path::new("/proc").join(pid.trim()).join("exe").exists(), "the first child is still there");
+}
+
+#[tokio::test]
+async fn calls_side_by_side_take_turns_and_hear_only_their_own_pieces() {
+    let (models, _dir) = scripted(&format!(
+        "read chat; echo '{{\"delta\":{{\"id\":1,\"text\":\"a\"}}}}'; {}; \
+         read chat; echo '{{\"delta\":{{\"id\":1,\"text\":\"late\"}}}}'; \
+         echo '{{\"delta\":{{\"id\":2,\"text\":\"b\"}}}}'; {}; read more",
+        done(1, "a"),
+        done(2, "b")
+    ));
+    let (mut one, mut two) = (String::new(), String::new());
+    let mut hear_one = |event: CallEvent<'_>| one.push_str(&format!("{event:?}"));
+    let mut hear_two = |event: CallEvent<'_>| two.push_str(&format!("{event:?}"));
+    let (asked_one, asked_two) = (request(), request());
+    let (first, second) = tokio::join!(models.chat(&asked_one, &mut hear_one), models.chat(&asked_two, &mut hear_two));
+    assert_eq!((first.expect("answered").text, second.expect("answered").text), ("a".into(), "b".into()));
+    assert_eq!((one.as_str(), two.as_str()), ("Delta(\"a\")", "Delta(\"b\")"));
+}

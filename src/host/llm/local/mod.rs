@@ -1,0 +1,34 @@
+//! The local model: weights that are fetched once, and an engine that runs them in a child process.
+//!
+//! It exists so that the first flow runs on a bare machine, with no key and no server. The engine is a
+//! child of this same binary, because a crash or a lack of memory must stay there, because its memory
+//! goes back when it ends, and because its number of threads must be settled before it starts.
+//! Nothing in here decides *whether* the local model is used; `llm` does that.
+//!
+//! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
+//! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` → `transformer` →
+//! `sample`, and `grammar` to keep a reply to its schema.
+
+pub mod adapter;
+pub mod catalogue;
+pub mod child;
+mod engine;
+pub mod every;
+mod gguf;
+mod grammar;
+mod mapped;
+mod process;
+mod prompt;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod transformer;
+mod vocabulary;
+pub mod weights;
+
+use crate::error::{Code, Failure};
+
+/// The engine cannot go on; whatever it was doing, the next call starts a new one.
+fn broken(why: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::ModelBroken, format!("the local model's engine: {why}"))
+}

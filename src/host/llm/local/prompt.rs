@@ -1,0 +1,116 @@
+//! A request as the tokens that the model reads: its own chat template, and what it must be told.
+//!
+//! The template stands in the model's file. Text of people never goes through it, only marks that stand
+//! for it, so that neither the template nor a special name in that text (`<|im_end|>`) can change who
+//! is speaking.
+
+use minijinja::{Environment, context, syntax::SyntaxConfig};
+use serde_json::{Value, json};
+
+use super::broken;
+use super::vocabulary::Vocabulary;
+use crate::error::Result;
+use crate::model::chat::{ChatRequest, Message, Role, ToolCall};
+
+/// Surrounds the number of a text in what the template renders. It is of the private area, and no
+/// template has reason to write it.
+const MARK: char = '\u{f8f0}';
+/// Templates differ in what they do without one, so there always is one.
+const SYSTEM: &str = "You are a helpful assistant.";
+
+pub(super) struct Template {
+    environment: Environment<'static>,
+}
+
+impl Template {
+    pub(super) fn new(source: &str) -> Result<Template> {
+        let mut environment = Environment::new();
+        // As the library that these templates were written for does it.
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(broken)?;
+        environment.set_syntax(syntax);
+        environment.set_fuel(Some(10_000_000));
+        environment.add_template_owned("chat", source.to_owned()).map_err(broken)?;
+        Ok(Template { environment })
+    }
+
+    pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<Vec<u32>> {
+        let (turns, texts) = turns(request);
+        let template = self.environment.get_template("chat").map_err(broken)?;
+        let rendered =
+            template.render(context! { messages => turns, add_generation_prompt => true }).map_err(broken)?;
+        let mut tokens = Vec::new();
+        for (nth, piece) in rendered.split(MARK).enumerate() {
+            match (nth % 2, piece.parse::<usize>().ok().and_then(|number| texts.get(number))) {
+                (1, Some(text)) => vocabulary.encode_plain(text, &mut tokens)?,
+                (1, None) => return Err(broken("the model's chat template is not usable")),
+                _ => vocabulary.encode_template(piece, &mut tokens)?,
+            }
+        }
+        Ok(tokens)
+    }
+}
+
+/// Returns who speaks with which mark, and the texts that the marks stand for.
+fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
+    let mut system = request.system.clone().unwrap_or_else(|| SYSTEM.to_owned());
+    if !request.tools.is_empty() {
+        system.push_str(&about_tools(request));
+    }
+    let mut spoken = vec![("system", system)];
+    for message in &request.messages {
+        spoken.push(match message.role {
+            Role::User => ("user", message.content.clone()),
+            Role::Assistant => ("assistant", with_calls(message)),
+            Role::Tool => ("user", format!("Result of {}:\n{}", caller(request, message), message.content)),
+        });
+    }
+    // At the end, so that the next call of the conversation still begins in the same way.
+    if let Some((_, last)) = spoken.last_mut() {
+        if !request.tools.is_empty() {
+            last.push_str(&how_to_call(request));
+        }
+        if let Some(schema) = &request.schema {
+            last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
+        }
+    }
+    let turn = |(nth, (role, _)): (usize, &(&str, String))| {
+        context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
+    };
+    let turns = spoken.iter().enumerate().map(turn).collect();
+    (turns, spoken.into_iter().map(|(_, text)| text).collect())
+}
+
+fn about_tools(request: &ChatRequest) -> String {
+    let mut text = "\n\nYou can use these tools:\n".to_owned();
+    for tool in &request.tools {
+        text.push_str(&format!("- {}: {} Arguments: {}\n", tool.name, tool.description, tool.parameters));
+    }
+    text
+}
+
+/// Small models follow best what they read last.
+fn how_to_call(request: &ChatRequest) -> String {
+    let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    format!(
+        "\n\n(To use a tool, your whole answer is one line of JSON: {{\"tool\": NAME, \"arguments\": {{…}}}}, where NAME \
+         is one of {}. Use a tool when you need it; when you have what you need, answer without.)",
+        names.join(", ")
+    )
+}
+
+/// Returns what the assistant said, with its tool calls in the form that it is asked to write them in.
+fn with_calls(message: &Message) -> String {
+    let mut text = message.content.clone();
+    for call in &message.tool_calls {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
+        text.push_str(&json!({ "tool": call.name, "arguments": arguments }).to_string());
+    }
+    text
+}
+
+/// Returns the name of the tool whose result a message is.
+fn caller<'a>(request: &'a ChatRequest, result: &Message) -> &'a str {
+    let mut calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    let found: Option<&ToolCall> = calls.find(|call| result.tool_call_id.as_ref() == Some(&call.id));
+    found.map_or("the tool", |call| &call.name)
+}

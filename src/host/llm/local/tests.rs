@@ -1,0 +1,211 @@
+//! The engine with true weights.
+//!
+//! They need a model file, look for it in the folder that `NIETZ_TEST_MODELS` names, and say so when
+//! there is none. The smallest model is enough, since they prove the plumbing.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::catalogue;
+use super::engine::{Engine, Heard};
+use super::weights;
+use crate::error::Code;
+use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool};
+
+fn request(text: &str) -> ChatRequest {
+    let message = Message { role: Role::User, content: text.into(), tool_calls: Vec::new(), tool_call_id: None };
+    ChatRequest {
+        model: "local/toy".into(),
+        system: Some("You are terse.".into()),
+        messages: vec![message],
+        schema: None,
+        tools: Vec::new(),
+        max_tokens: Some(48),
+        temperature: Some(1.0),
+        seed: Some(7),
+    }
+}
+
+/// Returns the smallest model in memory, or says that the test is skipped.
+fn engine() -> Option<Alone> {
+    // One at a time: engines side by side in one process would wait for each other's threads.
+    static ONE: Mutex<()> = Mutex::new(());
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let model = catalogue::find("smollm2-135m").expect("it is in the catalogue");
+    let dir = std::env::var_os("NIETZ_TEST_MODELS").map(PathBuf::from);
+    let Some(path) = dir.and_then(|dir| weights::find(model, &dir)) else {
+        eprintln!("skipped: no weights; set NIETZ_TEST_MODELS to a folder with {}", model.file);
+        return None;
+    };
+    Some(Alone { engine: Engine::load(&model.name, &path, &|| false).expect("the file is whole"), _turn: turn })
+}
+
+struct Alone {
+    engine: Engine,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl std::ops::Deref for Alone {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl std::ops::DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}
+
+fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
+    let mut heard = String::new();
+    let mut hear = |news: Heard<'_>| match news {
+        Heard::Delta(text) => heard.push_str(text),
+        Heard::Again(_) => heard.clear(),
+    };
+    let reply = engine.chat(request, 0, &mut hear, &|| false).expect("it answers").expect("nobody stopped it");
+    if request.tools.is_empty() {
+        assert_eq!(heard, reply.text, "the pieces are the whole");
+    }
+    reply
+}
+
+#[test]
+fn the_same_seed_gives_the_same_text_whatever_was_said_before() {
+    let Some(mut engine) = engine() else { return };
+    let long = request(&"Tell me about the sea and the ships on it. ".repeat(20));
+    let first = reply(&mut engine, &long);
+    assert_eq!(first.usage.cached, 0);
+    // Now with a part of it in the cache, after another conversation, and as part of a longer one.
+    let again = reply(&mut engine, &long);
+    assert!(again.usage.cached > 100 && again.usage.cached < again.usage.input);
+    assert_eq!(again.text, first.text);
+    let mut grown = long.clone();
+    grown.messages.push(Message { role: Role::Assistant, content: "Ships sail.".into(), ..long.messages[0].clone() });
+    grown.messages.push(Message { content: "And the sea?".into(), ..long.messages[0].clone() });
+    let warm = reply(&mut engine, &grown);
+    assert!(warm.usage.cached > 100);
+    reply(&mut engine, &request("Something else."));
+    let cold = reply(&mut engine, &grown);
+    assert_eq!(cold.usage.cached, 0);
+    assert_eq!(warm.text, cold.text);
+    assert_ne!(reply(&mut engine, &ChatRequest { seed: Some(8), ..long.clone() }).text, first.text);
+}
+
+#[test]
+fn two_hundred_random_schemas_give_two_hundred_valid_replies() {
+    let Some(mut engine) = engine() else { return };
+    let mut dice = Dice(1);
+    for round in 0..200 {
+        let schema = schema(&mut dice, 0);
+        let asked = ChatRequest {
+            schema: Some(schema.clone()),
+            max_tokens: Some(400),
+            seed: Some(round),
+            ..request("Fill the form with something.")
+        };
+        eprintln!("{round}: {schema}");
+        let text = reply(&mut engine, &asked).text;
+        let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text} for {schema}"));
+        assert!(jsonschema::draft202012::is_valid(&schema, &value), "{value} for {schema}");
+    }
+}
+
+#[test]
+fn a_reply_that_must_be_short_is_cut_and_says_so_or_fails_when_it_has_a_form() {
+    let Some(mut engine) = engine() else { return };
+    let short = ChatRequest { max_tokens: Some(5), ..request("Write a long story.") };
+    let cut = reply(&mut engine, &short);
+    assert_eq!((cut.finish, cut.usage.output), (Finish::Length, 5));
+    let list = json!({ "type": "array", "items": { "type": "string", "minLength": 90 }, "minItems": 9 });
+    let mut again = 0;
+    let mut hear = |news: Heard<'_>| again += usize::from(matches!(news, Heard::Again(_)));
+    let failure = engine.chat(&ChatRequest { schema: Some(list), ..short }, 0, &mut hear, &|| false);
+    assert_eq!(failure.expect_err("it has no room").code, Code::ReplyInvalid);
+    assert_eq!(again, 1);
+}
+
+#[test]
+fn a_name_of_the_template_in_a_text_is_only_text() {
+    let Some(mut engine) = engine() else { return };
+    let plain = reply(&mut engine, &request("Hello")).usage.input;
+    let tricked = reply(&mut engine, &request("Hello<|im_end|>")).usage.input;
+    assert!(tricked > plain + 1, "the name was read as one token");
+}
+
+#[test]
+fn a_tool_is_called_with_arguments_of_its_form() {
+    let Some(mut engine) = engine() else { return };
+    let parameters = json!({ "type": "object", "required": ["n"], "additionalProperties": false,
+        "properties": { "n": { "$ref": "#/$defs/n" } }, "$defs": { "n": { "type": "integer" } } });
+    let tool = Tool { name: "roll".into(), description: "Rolls dice.".into(), parameters: parameters.clone() };
+    let mut calls = 0;
+    for seed in 0..12 {
+        let asked = ChatRequest { tools: vec![tool.clone()], seed: Some(seed), ..request("Roll 3 dice.") };
+        for call in reply(&mut engine, &asked).tool_calls {
+            calls += 1;
+            let arguments: Value = serde_json::from_str(&call.arguments).expect("JSON");
+            assert!(jsonschema::draft202012::is_valid(&parameters, &arguments), "{arguments}");
+            assert_eq!((call.name.as_str(), call.id.as_str()), ("roll", "local-1"));
+        }
+    }
+    eprintln!("{calls} of 12 replies were tool calls");
+}
+
+#[test]
+fn a_stop_is_heard_before_the_next_layer() {
+    let Some(mut engine) = engine() else { return };
+    let asked = ChatRequest { max_tokens: Some(2000), ..request("Write a long story.") };
+    let told = std::cell::Cell::new(0);
+    let stop = || told.get() >= 3;
+    let ended = engine.chat(&asked, 0, &mut |_| told.set(told.get() + 1), &stop).expect("no failure");
+    assert_eq!((ended, told.get()), (None, 3));
+    // And what was stopped leaves nothing behind.
+    let text = reply(&mut engine, &request("Hello")).text;
+    drop(engine);
+    assert_eq!(reply(&mut self::engine().expect("weights"), &request("Hello")).text, text);
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_refused() {
+    let Some(mut engine) = engine() else { return };
+    let failure = engine.chat(&request(&"one two three ".repeat(9_000)), 0, &mut |_| (), &|| false);
+    assert_eq!(failure.expect_err("too long").code, Code::ModelRefused);
+}
+
+/// SplitMix64; what it makes must be the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)) >> 33) % sides
+    }
+}
+
+fn schema(dice: &mut Dice, depth: u64) -> Value {
+    match dice.below(if depth < 2 { 12 } else { 8 }) {
+        0 => json!({ "type": "string" }),
+        1 => json!({ "type": "string", "minLength": 2, "maxLength": 20 + dice.below(20) }),
+        2 => json!({ "enum": ["red", "green", 3, null] }),
+        3 => json!({ "type": "integer", "minimum": dice.below(5), "maximum": 5 + dice.below(100) }),
+        4 => json!({ "type": "number" }),
+        5 => json!({ "type": ["boolean", "null"] }),
+        6 => json!({ "type": "string", "format": "date" }),
+        7 => json!({ "type": "string", "pattern": "^[a-z]{2,6}-[0-9]{1,3}$" }),
+        8 => json!({ "type": "array", "items": schema(dice, depth + 1), "minItems": dice.below(3), "maxItems": 3 }),
+        9 => json!({ "anyOf": [schema(dice, depth + 1), schema(dice, depth + 1)] }),
+        _ => {
+            let names = ["title", "why", "score", "naïve"];
+            let names = &names[..1 + dice.below(4) as usize];
+            let required: Vec<&str> = names.iter().copied().filter(|_| dice.below(3) > 0).collect();
+            let fields = names.iter().map(|name| ((*name).to_owned(), schema(dice, depth + 1)));
+            json!({ "type": "object", "properties": fields.collect::<serde_json::Map<_, _>>(), "required": required })
+        }
+    }
+}

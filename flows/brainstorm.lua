@@ -12,6 +12,8 @@ local lang = require("./brainstorm/lang")
 local launch = require("./brainstorm/launch")
 local migrations = require("./brainstorm/migrations")
 local nietz = require("@nietz")
+local panel = require("./brainstorm/panel")
+local party = require("./brainstorm/party")
 local rules = require("./brainstorm/rules")
 local switches = require("./brainstorm/switches")
 local turning = require("./brainstorm/turning")
@@ -32,12 +34,25 @@ local function leave(self: app.App, how: string): any
 	return { status = s.status, ems = s.ems, session = path }
 end
 
+--- With a party or a panel at the table, each iteration begins with a round of theirs.
+local function voices(self: app.App): app.Signal?
+	local s = self.doc.session
+	local state = s.flow_state
+	if not (s.party_active or s.panel_active) or state.heard == s.iteration then
+		return nil
+	end
+	state.heard = s.iteration
+	local signal = if s.party_active then party.round(self) else panel.round(self, panel.next_phase(s.panel_history))
+	-- `continue` here only leaves the round.
+	return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
+end
+
 --- Runs iterations until the session ends, and returns the run's result.
 local function converse(self: app.App, fresh: boolean): any
 	local signal = if fresh then clarify.run(self) else nil
 	while true do
 		if signal == nil then
-			signal = iterate.once(self) or turning.after(self)
+			signal = voices(self) or iterate.once(self) or turning.after(self)
 		elseif signal.go == "finish" then
 			local result = brief.finish(self)
 			if result ~= nil then
@@ -70,6 +85,8 @@ local function run(ctx: nietz.Context): any
 		voices = {},
 		speaker = nil,
 	}
+	doc.session.party_active = doc.session.party_active or ctx.params.party == true
+	doc.session.panel_active = doc.session.panel_active or ctx.params.panel == true
 	app.save(self)
 	if fresh then
 		local s = doc.session

@@ -8,6 +8,8 @@ local ems = require("./ems")
 local explore = require("./explore")
 local launch = require("./launch")
 local leader = require("./leader")
+local panel = require("./panel")
+local party = require("./party")
 local scoring = require("./scoring")
 local session = require("./session")
 local turning = require("./turning")
@@ -173,6 +175,8 @@ local ACTS: { [string]: Act } = {
 		return nil
 	end,
 	mode = leader.choose,
+	party = party.act,
+	panel = panel.act,
 	save = function(self: app.App): app.Signal?
 		app.show_saved(self, app.save(self))
 		return nil

@@ -47,6 +47,10 @@ function clarify.run(self: app.App): app.Signal?
 	end
 	local value = app.think(self, {
 		prompt = "frame",
+		check = function(value: any): string?
+			-- Small models like to repeat the instruction instead of the wish.
+			return if words.shared(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
+		end,
 		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
 		schema = {
 			type = "object",
@@ -57,7 +61,7 @@ function clarify.run(self: app.App): app.Signal?
 					type = "array",
 					minItems = 1,
 					maxItems = 3,
-					items = { type = "string", minLength = 5, maxLength = 110 },
+					items = { type = "string", minLength = 10, maxLength = 120 },
 				},
 				restated = { type = "string", minLength = 8, maxLength = 240 },
 			},
@@ -67,9 +71,9 @@ function clarify.run(self: app.App): app.Signal?
 		return nil
 	end
 	if self.switches.hmw then
-		local lines: { string } = { `**{self.t("clarify.hmw")}…**`, "" }
+		local lines: { string } = {}
 		for _, way in value.how_might_we do
-			table.insert(lines, `- … {app.line((string.gsub(app.line(way), "^[Hh]ow might we%s*…?%s*", "")), 140)}`)
+			table.insert(lines, `- {app.line(way, 140)}`)
 		end
 		ui.say(table.concat(lines, "\n"))
 	end

@@ -28,11 +28,12 @@ local function schema(count: number): { [string]: any }
 				items = {
 					type = "object",
 					additionalProperties = false,
-					required = { "priority", "question", "suggestions" },
+					required = { "priority", "question", "replies" },
 					properties = {
 						priority = { enum = { "critical", "important", "info" } },
 						question = { type = "string", minLength = 8, maxLength = 180 },
-						suggestions = {
+						-- The host sorts names, and a constrained model writes in that order: the question first.
+						replies = {
 							type = "array",
 							minItems = 2,
 							maxItems = MOST_SUGGESTIONS,
@@ -45,13 +46,15 @@ local function schema(count: number): { [string]: any }
 	}
 end
 
-local function suggestions(self: app.App, raw: { any }): { string }
+local function suggestions(self: app.App, raw: { any }, question: string): { string }
 	local kept: { string } = {}
 	for _, value in raw do
 		local line = app.line(value, 90)
 		-- Models like to number their lists; we letter them ourselves.
 		line = string.gsub(line, "^[%-%*•%s]*[%(%[]?%w?[%)%.%]:]%s*", "")
-		if #words.of(line) > 0 and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
+		-- A question is no answer, and neither is the question itself.
+		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, { question })
+		if answers and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
 			table.insert(kept, line)
 		end
 	end
@@ -72,7 +75,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
 		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen) then
 			table.insert(seen, line)
-			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.suggestions) })
+			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.replies, line) })
 		end
 	end
 	local rank: { [string]: number } = { critical = 1, important = 2, info = 3 }

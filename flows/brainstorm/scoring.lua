@@ -115,6 +115,10 @@ local function advise(self: app.App)
 	local s = self.doc.session
 	local weak = ems.weak(s.flow_state.axes, s.phase)
 	local advice = ems.advice(s.ems, weak)
+	if s.ems >= self.switches.checkpoint and (s.flow_state.checkpoint or 0) == 0 then
+		-- The checkpoint says it in a moment.
+		return
+	end
 	local axis = weak[1] or "clarity"
 	ui.say(self.t(`ems.advice.{advice}`, { axis = self.t(`axes.{axis}`) }))
 end
@@ -131,6 +135,11 @@ function scoring.run(self: app.App)
 	end
 	local vars = context.of(self, s.iteration - 1)
 	vars.answers = context.exchange(session.current(self.doc))
+	for _, note in s.flow_state.notes do
+		if note.kind == "user" and note.iteration == s.iteration then
+			table.insert(vars.answers, { question = "…", answer = app.line(note.text, 400) })
+		end
+	end
 	local value = app.think(self, { prompt = "score", vars = vars, schema = schema(), temperature = 0 })
 	local ideas: { string }, decided: { string } = {}, {}
 	local held: { [string]: boolean } = {}

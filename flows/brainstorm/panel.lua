@@ -1,0 +1,112 @@
+--!strict
+--- Panel: experts, each with a framework, first take positions, then debate them, then leave only questions.
+
+local app = require("./app")
+local json = require("@nietz/json")
+local round = require("./round")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+local voices = require("./voices")
+
+local panel = {}
+
+local MOST = 3
+local PHASES = { "discussion", "debate", "socratic" }
+
+--- Returns the phase after the last round's: a panel ends in questions.
+function panel.next_phase(history: { any }): string
+	local last = history[#history]
+	if last == nil then
+		return PHASES[1]
+	end
+	local index = table.find(PHASES, last.phase) or 1
+	return PHASES[math.min(index + 1, #PHASES)]
+end
+
+local function heard(self: app.App): { round.Point }
+	local points: { round.Point } = {}
+	local history = self.doc.session.panel_history
+	local last = history[#history]
+	for _, contribution in if last then last.contributions else {} do
+		table.insert(points, { id = `P{#points + 1}`, by = contribution.expert, text = contribution.position })
+	end
+	return points
+end
+
+--- Runs one round in this phase and asks the user for a verdict.
+function panel.round(self: app.App, phase: string): app.Signal?
+	local s = self.doc.session
+	s.mode, s.panel_active, s.party_active = "panel", true, false
+	local experts = voices.select(self, "panel", MOST, {})
+	local topic = voices.topic(self)
+	local number = #s.panel_history + 1
+	ui.say(self.t("voices.round", { what = self.t("voices.panel"), round = number, topic = topic }))
+	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
+	local speak = voices.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
+	local points = heard(self)
+	local found = if #points == 0 then round.blind(experts, points, speak, voices.failed(self)) else round.open(experts, points, speak)
+	local framework: { [string]: string } = {}
+	local selected: { string } = json.array({} :: { string })
+	for _, expert in experts do
+		framework[expert.slug] = expert.meta.framework or ""
+		table.insert(selected, expert.name)
+	end
+	local contributions: { any } = json.array({})
+	for _, contribution in found do
+		voices.show(self, contribution)
+		table.insert(contributions, {
+			expert = contribution.name,
+			framework = framework[contribution.slug],
+			position = table.concat(contribution.texts, " "),
+			references = contribution.references,
+		})
+	end
+	if #found == 0 then
+		return nil
+	end
+	local together = voices.synthesis(self, topic, points)
+	table.insert(s.panel_history, {
+		round = number,
+		topic = topic,
+		phase = phase,
+		experts_selected = selected,
+		contributions = contributions,
+		synthesis = {
+			convergent = json.array(table.clone(together.agreed)),
+			tensions = json.array(table.clone(together.contested)),
+		},
+	})
+	app.save(self)
+	if #together.agreed > 0 then
+		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(together.agreed, "\n- ")}`)
+	end
+	if #together.contested > 0 then
+		ui.say(`{self.t("voices.tensions")}\n\n- {table.concat(together.contested, "\n- ")}`)
+	end
+	return voices.put(self, "panel", if phase == "debate" then "voices.arbitrate" else "voices.question", together.question)
+end
+
+--- Ends the panel.
+function panel.leave(self: app.App)
+	local s = self.doc.session
+	s.mode, s.panel_active = "standard", false
+	app.save(self)
+	ui.say(self.t("voices.left"))
+end
+
+--- The command `panel [debate|socratic|exit]`; without a word, the next phase.
+function panel.act(self: app.App, argument: string): app.Signal?
+	local verb = text.trim(text.fold(argument))
+	if verb == "exit" then
+		if self.doc.session.panel_active then
+			panel.leave(self)
+		else
+			ui.say(self.t("voices.not_active", { what = self.t("voices.panel") }))
+		end
+		return nil
+	end
+	local phase = if verb == "" then panel.next_phase(self.doc.session.panel_history) else verb
+	return panel.round(self, phase) or { go = "again" }
+end
+
+return panel

@@ -1,0 +1,108 @@
+--!strict
+--- One round of several voices on one question: who speaks in which order, what they may see, and that a reference
+--- to somebody's point is a real one. Knows nothing of brainstorms: how a voice is asked comes in as a function.
+
+local json = require("@nietz/json")
+local random = require("@nietz/random")
+local task = require("@nietz/task")
+
+local round = {}
+
+--- Something that was said; the id is what others refer to it by.
+export type Point = { id: string, by: string, text: string }
+export type Contribution = { slug: string, name: string, texts: { string }, references: { string } }
+export type Voice = { slug: string, name: string }
+--- Asks one voice. `ids` are the points of others that it may refer to, `must` that it has to take up one.
+--- Returns its texts and the ids that it refers to, or nil where it has nothing valid to say.
+export type Speak = (voice: any, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
+export type Failed = (voice: any, err: any) -> ()
+
+--- No voice refers to more than this many others.
+local MOST_REFERENCES = 2
+
+local function named(points: { Point }, ids: { string }, own: string): { string }
+	local names: { string } = json.array({} :: { string })
+	for _, id in ids do
+		for _, point in points do
+			if point.id == id and point.by ~= own and table.find(names, point.by) == nil and #names < MOST_REFERENCES then
+				table.insert(names, point.by)
+			end
+		end
+	end
+	return names
+end
+
+--- Lets one voice speak after `points`, adds what it says to them, and returns its contribution.
+function round.turn(voice: any, points: { Point }, must: boolean, speak: Speak): Contribution?
+	local ids: { string } = {}
+	for _, point in points do
+		if point.by ~= voice.name then
+			table.insert(ids, point.id)
+		end
+	end
+	local texts, refers = speak(voice, points, ids, must and #ids > 0)
+	if texts == nil then
+		return nil
+	end
+	local references = named(points, refers or {}, voice.name)
+	for _, text in texts do
+		table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
+	end
+	return { slug = voice.slug, name = voice.name, texts = texts, references = references }
+end
+
+--- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
+--- heard: opinions that were formed alone, and at least one that meets another.
+function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
+	local branches: { [string]: () -> any } = {}
+	for _, voice in voices do
+		branches[voice.slug] = function(): any
+			local texts = speak(voice, {}, {}, false)
+			return texts or false
+		end
+	end
+	local settled = task.settle(branches)
+	local found: { Contribution } = {}
+	for _, voice in voices do
+		local outcome = settled[voice.slug]
+		if not outcome.ok then
+			failed(voice, outcome.error)
+		elseif outcome.value then
+			local texts = outcome.value :: { string }
+			for _, text in texts do
+				table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
+			end
+			table.insert(found, { slug = voice.slug, name = voice.name, texts = texts, references = json.array({} :: { string }) })
+		end
+	end
+	if #found < 2 then
+		return found
+	end
+	local answering = random.choice(found)
+	for _, voice in voices do
+		if voice.slug == answering.slug then
+			local reply = round.turn(voice, points, true, speak)
+			if reply ~= nil then
+				for _, text in reply.texts do
+					table.insert(answering.texts, text)
+				end
+				answering.references = reply.references
+			end
+		end
+	end
+	return found
+end
+
+--- Lets the voices speak one after the other, in an order by chance, each hearing all before it.
+function round.open(voices: { any }, points: { Point }, speak: Speak): { Contribution }
+	local found: { Contribution } = {}
+	for _, voice in random.shuffle(voices) do
+		local contribution = round.turn(voice, points, true, speak)
+		if contribution ~= nil then
+			table.insert(found, contribution)
+		end
+	end
+	return found
+end
+
+return round

@@ -1,0 +1,176 @@
+--!strict
+--- What party and panel share: who is asked, how a voice is prompted, how a round is drawn together and shown.
+
+local app = require("./app")
+local ask = require("./ask")
+local context = require("./context")
+local personas = require("@nietz/personas")
+local round = require("./round")
+local session = require("./session")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+local words = require("./words")
+
+local voices = {}
+
+export type Synthesis = { agreed: { string }, contested: { string }, question: string }
+
+local function list(most: number, limit: number, least: number?): { [string]: any }
+	return { type = "array", minItems = least or 0, maxItems = most, items = { type = "string", minLength = 5, maxLength = limit } }
+end
+
+--- Returns what a round is about: what was asked last, or the subject itself.
+function voices.topic(self: app.App): string
+	local s = self.doc.session
+	return if s.last_question ~= "" then s.last_question else s.flow_state.topic
+end
+
+--- Returns at most `count` personas with this tag, those first whose interests the subject touches most.
+function voices.select(self: app.App, tag: string, count: number, always: { string }): { personas.Persona }
+	local all = personas.list({ tag = tag })
+	local subject = `{self.doc.session.flow_state.topic} {voices.topic(self)}`
+	local rank: { [string]: number } = {}
+	for index, persona in all do
+		local chosen = table.find(always, persona.slug)
+		rank[persona.slug] = if chosen then chosen - 1000 else index - 10 * words.shared(subject, `{persona.summary} {persona.body}`)
+	end
+	table.sort(all, function(a: personas.Persona, b: personas.Persona): boolean
+		return rank[a.slug] < rank[b.slug]
+	end)
+	local found: { personas.Persona } = {}
+	for index, persona in all do
+		if index <= math.max(count, #always) then
+			table.insert(found, persona)
+		end
+	end
+	return found
+end
+
+--- Returns the persona that a person means by `name`, of those with this tag, or nil after saying who there is.
+function voices.find(self: app.App, tag: string, name: string): personas.Persona?
+	local names: { string } = {}
+	for _, persona in personas.list({ tag = tag }) do
+		if text.fold(persona.name) == text.fold(name) or persona.slug == text.fold(name) then
+			return persona
+		end
+		table.insert(names, persona.name)
+	end
+	ui.say(self.t("voices.unknown", { name = name, names = table.concat(names, ", ") }))
+	return nil
+end
+
+--- Returns how a voice of this session is asked. `prompt` names the template, `most` how many texts it may give.
+function voices.speaker(self: app.App, prompt: string, most: number, extra: { [string]: any }): round.Speak
+	return function(voice: any, seen: { round.Point }, ids: { string }, must: boolean): ({ string }?, { string }?)
+		local vars = context.of(self)
+		for key, value in extra do
+			vars[key] = value
+		end
+		vars.seen = {}
+		for _, point in seen do
+			if point.by ~= voice.name then
+				table.insert(vars.seen, point)
+			end
+		end
+		vars.must = must
+		vars.framework = voice.meta.framework or ""
+		vars.most = most
+		local properties: { [string]: any } = { points = list(most, 200, 1) }
+		local required = { "points" }
+		if #ids > 0 then
+			-- The ids are an enumeration: a reference to something that nobody said cannot even be written.
+			properties.refers = { type = "array", minItems = if must then 1 else 0, maxItems = 2, items = { enum = ids } }
+			table.insert(required, "refers")
+		end
+		local value = app.think(self, {
+			prompt = prompt,
+			vars = vars,
+			persona = voice,
+			temperature = 0.8,
+			schema = { type = "object", additionalProperties = false, required = required, properties = properties },
+		})
+		if value == nil then
+			return nil, nil
+		end
+		local said: { string } = {}
+		for _, point in value.points do
+			local line = app.line(point, 240)
+			if #words.of(line) >= 2 and not words.repeats(line, said) then
+				table.insert(said, line)
+			end
+		end
+		return if #said > 0 then said else nil, value.refers
+	end
+end
+
+--- Says that a voice failed; the round goes on without it, unless nobody is there any more.
+function voices.failed(self: app.App): round.Failed
+	return function(voice: any, err: any)
+		if type(err) == "table" and err.code == "interrupted" then
+			error(err, 0)
+		end
+		ui.say(self.t("voices.failed", { name = voice.name, message = if type(err) == "table" then err.message else tostring(err) }))
+	end
+end
+
+--- Shows what one voice said.
+function voices.show(self: app.App, contribution: round.Contribution)
+	local lines: { string } = {}
+	if #contribution.references > 0 then
+		table.insert(lines, self.t("voices.refers", { names = table.concat(contribution.references, ", ") }))
+		table.insert(lines, "")
+	end
+	for _, line in contribution.texts do
+		table.insert(lines, `- {line}`)
+	end
+	ui.say(table.concat(lines, "\n"), { from = contribution.name })
+end
+
+--- Draws a round together: what all share, what stays open, and the question that it leaves to the user.
+function voices.synthesis(self: app.App, topic: string, points: { round.Point }): Synthesis
+	local vars = context.of(self)
+	vars.question, vars.points = topic, points
+	local value = app.think(self, {
+		prompt = "synthesis",
+		vars = vars,
+		temperature = 0.2,
+		schema = {
+			type = "object",
+			additionalProperties = false,
+			required = { "agreed", "contested", "question" },
+			properties = {
+				agreed = list(3, 160),
+				contested = list(3, 200),
+				question = { type = "string", minLength = 8, maxLength = 200 },
+			},
+		},
+	})
+	if value == nil then
+		return { agreed = {}, contested = {}, question = topic }
+	end
+	local function lines(raw: { string }): { string }
+		local found: { string } = {}
+		for _, line in raw do
+			if #words.of(line) >= 2 and not words.repeats(line, found) then
+				table.insert(found, app.line(line, 220))
+			end
+		end
+		return found
+	end
+	return { agreed = lines(value.agreed), contested = lines(value.contested), question = app.line(value.question, 220) }
+end
+
+--- Asks the user what a round leaves to them, and keeps the answer as something that they said.
+function voices.put(self: app.App, id: string, key: string, question: string): app.Signal?
+	ui.say(self.t(key, { question = question }))
+	local answer, signal = ask.line(self, { id = id, prompt = `{self.t("ask.prompt")} ({self.t("ask.skip")})` })
+	if answer == nil then
+		return signal
+	elseif answer ~= "" then
+		session.note(self.doc, "notes", `{question} → {answer}`, "user")
+	end
+	app.save(self)
+	return nil
+end
+
+return voices

@@ -1,0 +1,66 @@
+//! The floors: the same work with nothing around it.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+pub fn main(words: &[String]) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["calls", count, url] => calls(count.parse().expect("a number"), url),
+        ["parse", path, _] => parse(path),
+        ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
+        other => panic!("no floor {other:?}"),
+    }
+}
+
+/// The calls of the debate with reqwest, and one synced line for each reply.
+fn calls(count: usize, url: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let tls = tls.expect("versions").with_root_certificates(roots).with_no_client_auth();
+        let client = reqwest::Client::builder().tls_backend_preconfigured(tls).build().expect("a client");
+        let mut file = tempfile::tempfile_in(".").expect("a file");
+        let mut messages = vec![json!({ "role": "user", "content": "How should a checkout survive a payment outage?" })];
+        for call in 0..count {
+            let name = ["architect", "security", "product", "tester"][call % 4];
+            let mut all = vec![json!({ "role": "system", "content": format!("You are the {name}.") })];
+            all.extend(messages.iter().cloned());
+            let body = json!({ "model": "gpt-4.1", "messages": all, "stream": true, "stream_options": { "include_usage": true } });
+            let text = send(&client, url, &body).await;
+            writeln!(file, "{}", json!({ "call": call, "text": text })).expect("written");
+            file.sync_data().expect("synced");
+            messages.push(json!({ "role": "user", "content": format!("{name}: {text}") }));
+        }
+    });
+}
+
+async fn send(client: &reqwest::Client, url: &str, body: &Value) -> String {
+    let mut response = client
+        .post(format!("{url}/chat/completions"))
+        .header("authorization", "Bearer a-key-that-opens-nothing")
+        .header("content-type", "application/json")
+        .body(body.to_string())
+        .send()
+        .await
+        .expect("the server answers");
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.expect("the stream goes on") {
+        bytes.extend_from_slice(&chunk);
+    }
+    let text = String::from_utf8(bytes).expect("text");
+    let datas = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    let deltas = datas.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    deltas.filter_map(|event| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect()
+}
+
+/// Reads a journal and parses each of its lines.
+fn parse(path: &str) {
+    let text = std::fs::read_to_string(path).expect("the journal is there");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    assert!(!lines.is_empty());
+}

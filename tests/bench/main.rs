@@ -1,0 +1,59 @@
+//! Benchmarks of whole processes, each beside its floor in the same run: `cargo bench`.
+//!
+//! A floor is the least that the same work can cost: this binary calls itself as a process that does only
+//! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
+//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs.
+
+#[path = "../support/model_server.rs"]
+mod model_server;
+
+mod floor;
+mod measure;
+mod subject;
+
+use std::time::Duration;
+
+use measure::{Row, pairs, print};
+use model_server::{ModelServer, Response};
+use subject::Subject;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|word| word == "floor") {
+        floor::main(&arguments[1..]);
+        return;
+    }
+    // `cargo test --benches` and editors call with other words; only a bench run measures.
+    if !arguments.iter().any(|word| word == "--bench") {
+        return;
+    }
+    let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
+    let server = ModelServer::start(|request| {
+        let text = format!("Point {}: {}", request.number, "a retry needs an idempotency key, or it pays twice. ".repeat(2));
+        let slow = request.prompt().contains("slowly");
+        Response::text(text).delay(Duration::from_millis(if slow { 200 } else { 0 }))
+    });
+    let subject = Subject::new(&server.url());
+    let mut rows = Vec::new();
+    for calls in [40, 400] {
+        let (ours, floors) = pairs(count, || subject.debate(calls), || subject.floor(&["calls", &calls.to_string()]));
+        let aim = if calls == 40 { 1.5 } else { 1.3 };
+        rows.push(Row::ratio(&format!("{calls} calls of a debate, journal on"), &ours, &floors, aim));
+        if calls == 400 {
+            rows.push(Row::memory("memory of the 400-call run", &ours, 20.0));
+        }
+    }
+    let (ours, floors) = pairs(count * 3, || subject.debate(1), || subject.floor(&["calls", "1"]));
+    rows.push(Row::ratio("start to the first reply", &ours, &floors, 2.0));
+    let replay = subject.replay_of(400);
+    let (ours, floors) = pairs(count, || replay.run(), || subject.floor(&["parse", &replay.journal()]));
+    rows.push(Row::wall("replay of the finished 400-call run", &ours, 50.0));
+    rows.push(Row::ratio("the same, beside parsing its journal", &ours, &floors, f64::INFINITY));
+    let resume = subject.effects(10_000);
+    let (ours, floors) = pairs(count, || resume.run(), || subject.floor(&["parse", &resume.journal()]));
+    rows.push(Row::ratio("resume over 10,000 effects", &ours, &floors, 3.0));
+    let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
+    rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
+    rows.push(subject::saves(count * 40));
+    print(&rows);
+}

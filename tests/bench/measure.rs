@@ -1,0 +1,88 @@
+//! Runs processes, and says what they cost.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What one process cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    pub wall: Duration,
+    /// Peak resident memory in MB.
+    pub memory: f64,
+}
+
+/// Runs a command to its end; it must succeed.
+pub fn cost(command: &mut Command) -> Cost {
+    let start = Instant::now();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = child.expect("the program is there");
+    let mut errors = String::new();
+    if let Some(stderr) = &mut child.stderr {
+        std::io::Read::read_to_string(stderr, &mut errors).expect("its errors are text");
+    }
+    let mut status = 0;
+    // SAFETY: rusage is plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let pid = i32::try_from(child.id()).expect("a process id fits");
+    // SAFETY: the child is ours and nobody else waits for it; both pointers live as long as the call.
+    let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+    assert!(waited == pid && status == 0, "{command:?} failed: {errors}");
+    #[allow(clippy::cast_precision_loss)]
+    Cost { wall: start.elapsed(), memory: usage.ru_maxrss as f64 / 1024.0 }
+}
+
+/// Runs both in turn, after one run of each that does not count.
+pub fn pairs(count: usize, mut ours: impl FnMut() -> Cost, mut floor: impl FnMut() -> Cost) -> (Vec<Cost>, Vec<Cost>) {
+    ours();
+    floor();
+    (0..count).map(|_| (ours(), floor())).unzip()
+}
+
+/// One line of the result.
+pub struct Row {
+    what: String,
+    ours: String,
+    floor: String,
+    figure: f64,
+    aim: f64,
+}
+
+impl Row {
+    /// The median of the ratios of pairs.
+    pub fn ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
+        let ratios = ours.iter().zip(floors).map(|(ours, floor)| ours.wall.as_secs_f64() / floor.wall.as_secs_f64());
+        Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure: median(ratios), aim }
+    }
+
+    /// The median in milliseconds.
+    pub fn wall(what: &str, ours: &[Cost], aim: f64) -> Row {
+        let figure = median(ours.iter().map(|cost| cost.wall.as_secs_f64() * 1000.0));
+        Row { what: format!("{what} (ms)"), ours: shown(ours), floor: "-".to_owned(), figure, aim }
+    }
+
+    /// The median of the peak memory in MB.
+    pub fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
+        let figure = median(ours.iter().map(|cost| cost.memory));
+        Row { what: format!("{what} (MB)"), ours: format!("{figure:.1} MB"), floor: "-".to_owned(), figure, aim }
+    }
+}
+
+fn shown(costs: &[Cost]) -> String {
+    format!("{:.2} ms", median(costs.iter().map(|cost| cost.wall.as_secs_f64() * 1000.0)))
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Prints the table.
+pub fn print(rows: &[Row]) {
+    println!("{:45} {:>12} {:>12} {:>8} {:>8}", "what (medians)", "nietz", "floor", "figure", "aim");
+    for row in rows {
+        let aim = if row.aim.is_finite() { format!("≤ {}", row.aim) } else { "-".to_owned() };
+        let met = if row.figure <= row.aim { "" } else { "  MISSED" };
+        println!("{:45} {:>12} {:>12} {:>8.2} {aim:>8}{met}", row.what, row.ours, row.floor, row.figure);
+    }
+}

@@ -113,6 +113,7 @@ impl Gate {
     ///
     /// An `Err` of this function is no outcome: the journal cannot be written, and the run must stop.
     pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admitted> {
+        self.redact(&mut effect);
         let state = &mut *self.state.borrow_mut();
         if effect.settles() == Settles::Transient {
             if state.caught_up() {
@@ -120,8 +121,8 @@ impl Gate {
             }
             return Ok(Admitted::Now(Ok(Value::Null)));
         }
-        let request = self.redact(&mut effect);
-        let key = state.keys.next(effect.kind(), scope, &request, effect.thing().as_deref());
+        let request = effect.request();
+        let key = state.keys.next(effect.kind(), scope, &request, &effect.things());
         match state.past.of(key)? {
             Before::Ended(line, outcome) => Ok(state.give_back(&effect, line, outcome)),
             Before::Never => self.begin(state, scope, effect, key, request, None),
@@ -196,28 +197,45 @@ impl Gate {
         Ok(Admitted::Live(Live { key, future: self.world.perform(effect, key) }))
     }
 
-    /// Redacts an effect and returns its request.
-    fn redact(&self, effect: &mut Effect) -> Value {
+    /// Takes the secrets out of an effect. What is performed and what is recorded are the same.
+    fn redact(&self, effect: &mut Effect) {
+        let redactor = &*self.redactor;
         match effect {
             Effect::Say { markdown, from } => {
-                redact_text(&self.redactor, markdown);
-                from.iter_mut().for_each(|from| redact_text(&self.redactor, from));
+                redact_text(redactor, markdown);
+                from.iter_mut().for_each(|from| redact_text(redactor, from));
             }
-            Effect::Save { value, .. } => self.redactor.value(value),
-            Effect::Append { row, .. } => self.redactor.value(row),
+            Effect::Save { value, .. } => redactor.value(value),
+            Effect::Append { row, .. } => redactor.value(row),
             Effect::Chat { request, .. } => {
-                request.system.iter_mut().for_each(|text| redact_text(&self.redactor, text));
+                request.system.iter_mut().for_each(|text| redact_text(redactor, text));
                 for message in &mut request.messages {
-                    redact_text(&self.redactor, &mut message.content);
-                    message.tool_calls.iter_mut().for_each(|call| redact_text(&self.redactor, &mut call.arguments));
+                    redact_text(redactor, &mut message.content);
+                    message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
+                }
+                for tool in &mut request.tools {
+                    redact_text(redactor, &mut tool.description);
+                    redactor.value(&mut tool.parameters);
+                }
+                request.schema.iter_mut().for_each(|schema| redactor.value(schema));
+            }
+            Effect::Ask(question) => {
+                redact_text(redactor, &mut question.prompt);
+                question.default.iter_mut().for_each(|default| redactor.value(default));
+                for option in &mut question.options {
+                    redact_text(redactor, &mut option.label);
+                    redact_text(redactor, &mut option.value);
                 }
             }
-            Effect::Ask(question) => redact_text(&self.redactor, &mut question.prompt),
-            _ => {}
+            Effect::Status { text } | Effect::Progress { label: text, .. } => redact_text(redactor, text),
+            // Nothing free in them: names of collections, and keys that are parts of file names.
+            Effect::Clock
+            | Effect::Random
+            | Effect::Load { .. }
+            | Effect::List { .. }
+            | Effect::Rows { .. }
+            | Effect::Delete { .. } => {}
         }
-        let mut request = effect.request();
-        self.redactor.value(&mut request);
-        request
     }
 
     /// Takes the secrets out of an outcome, counts what it used and writes it. It is not synced yet.

@@ -1,8 +1,8 @@
 //! How effects are told apart: by content, not by order.
 //!
 //! The key of an effect is a digest of its kind, its canonical request, its scope and how often that same
-//! request has occurred in that scope. An effect on a stateful thing takes in the key of the effect before it
-//! on that thing. So a finished branch stays finished when another one failed, and an edit re-runs what it
+//! request has occurred in that scope. An effect on a stateful thing takes in the key of the last effect that
+//! changed that thing. So a finished branch stays finished when another one failed, and an edit re-runs what it
 //! touches, not what comes after it.
 
 use std::collections::HashMap;
@@ -61,8 +61,9 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns the key of the next effect with this kind, scope and request.
-    pub fn next(&mut self, kind: &str, scope: &str, request: &Value, thing: Option<&str>) -> Key {
+    /// Returns the key of the next effect with this kind, scope and request. `things` are what it builds on
+    /// and what it changes.
+    pub fn next(&mut self, kind: &str, scope: &str, request: &Value, things: &(Option<String>, Vec<String>)) -> Key {
         self.buffer.clear();
         canonical::write(request, &mut self.buffer);
         let mut hasher = blake3::Hasher::new();
@@ -70,8 +71,7 @@ impl Keys {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        let chain = thing.and_then(|thing| self.chains.get(thing));
-        if let Some(before) = chain {
+        if let Some(before) = things.0.as_ref().and_then(|thing| self.chains.get(thing)) {
             hasher.update(&before.0);
         }
         let content = Key::of(&hasher);
@@ -80,8 +80,8 @@ impl Keys {
         hasher.update(b"#");
         hasher.update(&occurrence.to_le_bytes());
         let key = Key::of(&hasher);
-        if let Some(thing) = thing {
-            self.chains.insert(thing.to_owned(), key);
+        for thing in &things.1 {
+            self.chains.insert(thing.clone(), key);
         }
         key
     }
@@ -109,25 +109,31 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const NOTHING: (Option<String>, Vec<String>) = (None, Vec::new());
+
     #[test]
     fn the_same_request_is_told_apart_by_scope_and_occurrence_not_by_order() {
         let mut one = Keys::default();
-        let a = one.next("chat", "/a", &json!({"p": 1}), None);
-        let b = one.next("chat", "/b", &json!({"p": 1}), None);
-        let again = one.next("chat", "/a", &json!({"p": 1}), None);
+        let a = one.next("chat", "/a", &json!({"p": 1}), &NOTHING);
+        let b = one.next("chat", "/b", &json!({"p": 1}), &NOTHING);
+        let again = one.next("chat", "/a", &json!({"p": 1}), &NOTHING);
         let mut two = Keys::default();
-        assert_eq!(two.next("chat", "/b", &json!({"p": 1}), None), b);
-        assert_eq!(two.next("chat", "/a", &json!({"p": 1}), None), a);
+        assert_eq!(two.next("chat", "/b", &json!({"p": 1}), &NOTHING), b);
+        assert_eq!(two.next("chat", "/a", &json!({"p": 1}), &NOTHING), a);
         assert!(a != b && a != again && b != again);
         assert_eq!(Key::parse(&a.to_string()), Some(a));
     }
 
     #[test]
-    fn effects_on_one_thing_chain() {
-        let mut plain = Keys::default();
-        let before = plain.next("load", "/", &json!({}), Some("x"));
-        let mut other = Keys::default();
-        other.next("save", "/", &json!({}), Some("x"));
-        assert_ne!(other.next("load", "/", &json!({}), Some("x")), before);
+    fn reading_a_thing_after_it_was_changed_is_another_effect() {
+        let reads = (Some("x".to_owned()), vec![]);
+        let changes = (Some("x".to_owned()), vec!["x".to_owned()]);
+        let before = Keys::default().next("load", "/", &json!({}), &reads);
+        let mut keys = Keys::default();
+        keys.next("save", "/", &json!({}), &changes);
+        assert_ne!(keys.next("load", "/", &json!({}), &reads), before);
+        let mut others = Keys::default();
+        others.next("save", "/", &json!({}), &(Some("y".to_owned()), vec!["y".to_owned()]));
+        assert_eq!(others.next("load", "/", &json!({}), &reads), before);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Collection {
     /// `sessions` in `collections = { sessions = … }`.
     pub name: String,
-    /// Path below the workspace with `{field}` holes: `.project-memory/brainstorm-sessions/{slug}.yaml`.
+    /// Path below the workspace with `{field}` holes: `.project/sessions/{slug}.yaml`.
     pub path: String,
     pub format: Format,
     /// The JSON Schema (2020-12) of a document, or of a row where the format is JSONL.

@@ -127,22 +127,33 @@ impl Effect {
         }
     }
 
-    /// Returns the stateful thing that this effect reads or changes; effects on one thing chain.
-    pub fn thing(&self) -> Option<String> {
+    /// Returns the stateful things whose last change this effect builds on, and those that it changes.
+    ///
+    /// A change of a document also changes the list of its collection. Documents of one collection are
+    /// things of their own, so that branches which write different ones stay apart.
+    pub fn things(&self) -> (Option<String>, Vec<String>) {
+        let document = |collection: &str, key: &Key| {
+            let key: Vec<String> = key.iter().map(|(hole, value)| format!("{hole}={value}")).collect();
+            format!("{collection} {}", key.join(" "))
+        };
         match self {
-            Effect::Load { collection, .. }
-            | Effect::Save { collection, .. }
-            | Effect::List { collection }
-            | Effect::Append { collection, .. }
-            | Effect::Rows { collection, .. }
-            | Effect::Delete { collection, .. } => Some(format!("collection {collection}")),
+            Effect::Load { collection, key } | Effect::Rows { collection, key } => {
+                (Some(document(collection, key)), Vec::new())
+            }
+            Effect::List { collection } => (Some(collection.clone()), Vec::new()),
+            Effect::Save { collection, key, .. }
+            | Effect::Append { collection, key, .. }
+            | Effect::Delete { collection, key, .. } => {
+                let document = document(collection, key);
+                (Some(document.clone()), vec![document, collection.clone()])
+            }
             Effect::Clock
             | Effect::Random
             | Effect::Say { .. }
             | Effect::Status { .. }
             | Effect::Progress { .. }
             | Effect::Ask(_)
-            | Effect::Chat { .. } => None,
+            | Effect::Chat { .. } => (None, Vec::new()),
         }
     }
 

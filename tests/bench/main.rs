@@ -29,7 +29,8 @@ fn main() {
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
     let server = ModelServer::start(|request| {
-        let text = format!("Point {}: {}", request.number, "a retry needs an idempotency key, or it pays twice. ".repeat(2));
+        let text =
+            format!("Point {}: {}", request.number, "a retry needs an idempotency key, or it pays twice. ".repeat(2));
         let slow = request.prompt().contains("slowly");
         Response::text(text).delay(Duration::from_millis(if slow { 200 } else { 0 }))
     });

@@ -248,6 +248,13 @@ impl Session {
             );
             shown.show(&Event::Notice { text });
         }
+        if let Some(limits) = self.flow.manifest.limits {
+            let text = format!(
+                "this flow asks for its own limits: {} s of Lua without an effect, {} MB of memory",
+                limits.seconds, limits.megabytes
+            );
+            shown.show(&Event::Notice { text });
+        }
         let models: Box<dyn Models> = Box::new(client);
         let world = World {
             models,

@@ -4,6 +4,7 @@
 //! verbs share stand here.
 
 mod check;
+mod client;
 mod config;
 mod explain;
 mod flows;

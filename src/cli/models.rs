@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::cli::host::Host;
-use crate::cli::{output, session};
+use crate::cli::{client, output, session};
 use crate::error::{Exit, Result};
 use crate::host::llm::KeyState;
 
@@ -38,7 +38,7 @@ pub(super) fn run(host: &Host, args: &ModelsArgs) -> Result<Exit> {
 }
 
 fn overview(host: &Host) -> Result<Exit> {
-    let client = session::client(host)?;
+    let client = client::client(host)?;
     let rows = session::runtime()?.block_on(client.explain());
     let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
     for row in rows {

@@ -1,7 +1,6 @@
 //! A run from its beginning to its end, for `run` and `resume`.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -9,14 +8,15 @@ use clap::Args;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
+use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
 use crate::engine::run::Locked;
 use crate::engine::world::World;
-use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
-use crate::host::llm::{Client, Settings};
+use crate::host::llm::Client;
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
@@ -42,37 +42,6 @@ pub(super) struct FrontArgs {
     pub answers: Option<PathBuf>,
 }
 
-/// The models that a run was begun with. Filled when they are known, read by flows.
-#[derive(Default)]
-struct Pinned {
-    default: Option<Result<String>>,
-    aliases: BTreeMap<String, String>,
-}
-
-impl Pinned {
-    fn resolve(&self, name: Option<&str>) -> Result<String> {
-        match name {
-            None => self.default.clone().unwrap_or_else(|| {
-                Err(Failure::new(Code::PermissionRefused, "this flow's manifest does not declare that it calls models")
-                    .hint("add `permissions = { llm = true }` to its nietz.flow{…}"))
-            }),
-            Some(name) => match self.aliases.get(name) {
-                Some(model) => Ok(model.clone()),
-                None if name.contains('/') => Ok(name.to_owned()),
-                None => {
-                    let shown = crate::model::text::excerpt(name);
-                    let failure =
-                        Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
-                    Err(match nearest(name, self.aliases.keys().map(String::as_str)) {
-                        Some(near) => failure.hint(format!("did you mean `{near}`?")),
-                        None => failure.hint("aliases stand in the configuration, under `models.aliases`"),
-                    })
-                }
-            },
-        }
-    }
-}
-
 /// A flow with what its run needs.
 pub(super) struct Session {
     pub flow: Flow,
@@ -82,46 +51,6 @@ pub(super) struct Session {
 /// Loads a flow, for whatever wants to look at it.
 pub(super) fn load(host: &Host, located: Located) -> Result<Flow> {
     Session::load(host, located).map(|session| session.flow)
-}
-
-/// Where the front end of a run will be, for what has to be told before there is one.
-type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
-
-/// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
-fn listening_client(host: &Host, listener: &Listener) -> Result<Client> {
-    let client = Client::new(Settings::from_environment(&host.environment, &host.config.models)?);
-    Ok(with_local(host, client, listener))
-}
-
-/// Returns the client for all models.
-pub(super) fn client(host: &Host) -> Result<Client> {
-    listening_client(host, &Listener::default())
-}
-
-#[cfg(feature = "local")]
-fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
-    use crate::host::llm::local::{adapter, catalogue, every::EveryLocal, weights::Progress};
-    let Ok(program) = std::env::current_exe() else { return client };
-    let mut settings = adapter::Settings::new(&host.models_folder(), &program);
-    settings.threads = host.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
-    let listener = Rc::clone(listener);
-    let tell = move |progress: Progress| {
-        let Some(front) = listener.get() else { return };
-        front.show(&match progress {
-            Progress::Waiting => {
-                Event::Status { text: "another process fetches the local model; waiting for it".to_owned() }
-            }
-            Progress::From(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
-            Progress::Bytes { done, total } => Event::Progress { label: "local model".to_owned(), done, total },
-            Progress::Checking => Event::Status { text: "checking the local model's SHA-256".to_owned() },
-        });
-    };
-    client.with_local(Box::new(EveryLocal::new(settings, tell)), catalogue::default().name.clone())
-}
-
-#[cfg(not(feature = "local"))]
-fn with_local(_: &Host, client: Client, _: &Listener) -> Client {
-    client
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -1,0 +1,82 @@
+//! The models of a run: the client for all of them, and the names that the run was begun with.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::cli::host::Host;
+use crate::error::{Code, Failure, Result, nearest};
+use crate::host::FrontEnd;
+use crate::host::llm::{Client, Settings};
+#[cfg(feature = "local")]
+use crate::model::event::Event;
+
+/// The models that a run was begun with. Filled when they are known, read by flows.
+#[derive(Default)]
+pub(super) struct Pinned {
+    pub default: Option<Result<String>>,
+    pub aliases: BTreeMap<String, String>,
+}
+
+impl Pinned {
+    pub(super) fn resolve(&self, name: Option<&str>) -> Result<String> {
+        match name {
+            None => self.default.clone().unwrap_or_else(|| {
+                Err(Failure::new(Code::PermissionRefused, "this flow's manifest does not declare that it calls models")
+                    .hint("add `permissions = { llm = true }` to its nietz.flow{…}"))
+            }),
+            Some(name) => match self.aliases.get(name) {
+                Some(model) => Ok(model.clone()),
+                None if name.contains('/') => Ok(name.to_owned()),
+                None => {
+                    let shown = crate::model::text::excerpt(name);
+                    let failure =
+                        Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
+                    Err(match nearest(name, self.aliases.keys().map(String::as_str)) {
+                        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                        None => failure.hint("aliases stand in the configuration, under `models.aliases`"),
+                    })
+                }
+            },
+        }
+    }
+}
+
+/// Where the front end of a run will be, for what has to be told before there is one.
+pub(super) type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
+
+/// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
+pub(super) fn listening_client(host: &Host, listener: &Listener) -> Result<Client> {
+    let client = Client::new(Settings::from_environment(&host.environment, &host.config.models)?);
+    Ok(with_local(host, client, listener))
+}
+
+/// Returns the client for all models.
+pub(super) fn client(host: &Host) -> Result<Client> {
+    listening_client(host, &Listener::default())
+}
+
+#[cfg(feature = "local")]
+fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
+    use crate::host::llm::local::{adapter, catalogue, every::EveryLocal, weights::Progress};
+    let Ok(program) = std::env::current_exe() else { return client };
+    let mut settings = adapter::Settings::new(&host.models_folder(), &program);
+    settings.threads = host.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
+    let listener = Rc::clone(listener);
+    let tell = move |progress: Progress| {
+        let Some(front) = listener.get() else { return };
+        front.show(&match progress {
+            Progress::Waiting => {
+                Event::Status { text: "another process fetches the local model; waiting for it".to_owned() }
+            }
+            Progress::From(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
+            Progress::Bytes { done, total } => Event::Progress { label: "local model".to_owned(), done, total },
+            Progress::Checking => Event::Status { text: "checking the local model's SHA-256".to_owned() },
+        });
+    };
+    client.with_local(Box::new(EveryLocal::new(settings, tell)), catalogue::default().name.clone())
+}
+
+#[cfg(not(feature = "local"))]
+fn with_local(_: &Host, client: Client, _: &Listener) -> Client {
+    client
+}

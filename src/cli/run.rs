@@ -51,7 +51,8 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
             crate::cli::output::line(help.render_help())?;
             return Ok(Exit::Done);
         }
-        return Err(Failure::new(Code::Usage, "which flow?").hint("`nietz flows` lists them: nietz run FLOW"));
+        let names = resolve::names(&host.workspace, &host.packs()).join(", ");
+        return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
     let wanted = rest.remove(at);
     let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;

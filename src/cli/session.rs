@@ -235,6 +235,9 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
         calls: used.calls,
         at: iso(now),
     });
+    if status == EndStatus::Done && gate.only_replayed() {
+        shown.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
+    }
     let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
     shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage: used.usage, calls: used.calls });
     // A run whose end cannot be written is resumed from what is there; its own failure was shown above.

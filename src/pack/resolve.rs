@@ -58,6 +58,13 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
         .hint(hint))
 }
 
+/// Returns the names of all flows, each once.
+pub fn names(workspace: &Path, packs: &Path) -> Vec<String> {
+    let all = every(workspace, packs);
+    let names: std::collections::BTreeSet<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
 /// Returns every flow there is: the project's own, those of installed packs, the bundled ones.
 pub fn every(workspace: &Path, packs: &Path) -> Vec<Located> {
     let mut trees = vec![Tree::new(Root::Disk(workspace.to_owned()))];

@@ -153,11 +153,17 @@ pub struct Outcome<'a> {
 #[serde(deny_unknown_fields)]
 pub struct ReadOutcome<'a> {
     pub key: &'a str,
-    #[serde(borrow, default)]
+    /// `null` is an outcome too: there is no such document.
+    #[serde(borrow, default, deserialize_with = "present")]
     pub ok: Option<&'a RawValue>,
     #[serde(default)]
     pub failure: Option<Failure>,
     pub at: u64,
+}
+
+/// Reads a member that is there, whatever it holds; serde takes `null` for an absent one.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// An effect that happened at once: intent and outcome in one line.

@@ -1,0 +1,3 @@
+//! One file for each promise of the program.
+
+mod kill_matrix;

@@ -1,0 +1,9 @@
+//! The integration tests: each runs the real binary, in an environment of its own, with no key and no network.
+//!
+//! `support` is that environment; `cli` holds one file for each promise.
+
+#[path = "support/mod.rs"]
+mod support;
+
+#[path = "cli/mod.rs"]
+mod cli;

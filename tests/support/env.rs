@@ -1,0 +1,150 @@
+//! A workspace and a home of their own for one test: nothing of the machine's user reaches the program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::support::journal::Journal;
+use crate::support::model_server::ModelServer;
+use crate::support::process::Call;
+
+/// The key that the program is given. Redaction has to keep it out of everything.
+pub(crate) const KEY: &str = "planted-key-5f1d9a77c3";
+
+/// The id of the run that a test begins, unless it says another.
+pub(crate) const RUN: &str = "r1";
+
+/// A temporary workspace, home and environment.
+pub(crate) struct Env {
+    folder: tempfile::TempDir,
+    variables: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// Makes an environment whose model service refuses every connection.
+    pub(crate) fn new() -> Env {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let env = Env { variables: BTreeMap::new(), folder };
+        for path in [env.workspace(), env.home()] {
+            std::fs::create_dir_all(path).expect("a folder can be made");
+        }
+        let home = env.home().display().to_string();
+        env.var("HOME", &home)
+            .var("NIETZ_HOME", &home)
+            .var("PATH", "/usr/bin:/bin")
+            .var("NIETZ_CLOCK", "2026-01-09T10:30:00Z")
+            .var("NIETZ_RUN", RUN)
+            .var("OPENAI_API_KEY", KEY)
+            // Nothing listens on port 1 of the loopback.
+            .var("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+            // A fault is tried again at once, and not for long.
+            .config("models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}}\n")
+    }
+
+    /// Makes an environment with this model service.
+    pub(crate) fn with(server: &ModelServer) -> Env {
+        Env::new().var("OPENAI_BASE_URL", &server.url())
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn var(mut self, name: &str, value: &str) -> Env {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn file(self, path: &str, text: impl AsRef<[u8]>) -> Env {
+        self.write(path, text);
+        self
+    }
+
+    /// Writes `flows/<name>.lua`.
+    pub(crate) fn flow(self, name: &str, source: &str) -> Env {
+        self.file(&format!("flows/{name}.lua"), source)
+    }
+
+    /// Writes the user's `config.yaml`.
+    pub(crate) fn config(self, text: &str) -> Env {
+        std::fs::write(self.home().join("config.yaml"), text).expect("the home can be written");
+        self
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.workspace().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder can be made");
+        std::fs::write(path, text).expect("the workspace can be written");
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.path(&format!(".nietz/runs/{RUN}/journal.jsonl"))
+    }
+
+    /// Reads the journal of the test's run.
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::read(&self.journal_path())
+    }
+
+    /// Every file of the workspace apart from `.nietz`, by its path.
+    pub(crate) fn documents(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        collect(&self.workspace(), "", &mut files);
+        files
+    }
+
+    /// A call of the program with these arguments.
+    pub(crate) fn nietz<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        Call::new(&self.workspace(), &self.variables, arguments)
+    }
+
+    /// `nietz run`, with JSON lines both ways, the test's model and a fixed seed.
+    pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        self.nietz(["run", "--json", "--seed", "1", "--model", "openai/test"]).args(arguments)
+    }
+
+    /// `nietz resume` of the test's run, with JSON lines both ways.
+    pub(crate) fn resume(&self) -> Call {
+        self.nietz(["resume", RUN, "--json"])
+    }
+
+    /// Returns a text with what differs from machine to machine taken out.
+    pub(crate) fn normal(&self, text: &str) -> String {
+        let folder = self.folder.path().canonicalize().expect("the folder is there");
+        let mut out = text.to_owned();
+        for path in [folder.as_path(), self.folder.path()] {
+            out = out.replace(&path.display().to_string(), "/tmp/test");
+        }
+        out
+    }
+}
+
+fn collect(folder: &Path, below: &str, files: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder can be listed") {
+        let entry = entry.expect("an entry can be read");
+        let name = entry.file_name().into_string().expect("names are UTF-8");
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        if path == ".nietz" {
+            continue;
+        }
+        if entry.path().is_dir() {
+            collect(&entry.path(), &path, files);
+        } else {
+            let bytes = std::fs::read(entry.path()).expect("a file can be read");
+            files.insert(path, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+}

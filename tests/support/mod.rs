@@ -1,0 +1,7 @@
+//! What the integration tests stand on: a hermetic environment, a model service that does as it is told, and
+//! a reader of journals that knows nothing of the crate's own.
+
+pub(crate) mod env;
+pub(crate) mod journal;
+pub(crate) mod model_server;
+pub(crate) mod process;

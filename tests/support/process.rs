@@ -1,0 +1,200 @@
+//! The program as a child process: run to its end, or held, signalled and killed half-way.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A child that takes longer is killed, so that a test that hangs fails instead.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A call of the program that was not started yet.
+pub(crate) struct Call {
+    command: Command,
+    stdin: String,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The exit status; nothing when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A call that is under way.
+pub(crate) struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    seen: String,
+    stderr: JoinHandle<String>,
+    /// Dropping it calls the watchdog off.
+    _watchdog: Sender<()>,
+}
+
+impl Call {
+    pub(crate) fn new<'a>(
+        workspace: &Path,
+        variables: &BTreeMap<String, String>,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Call {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
+        command.env_clear().envs(variables).current_dir(workspace).args(arguments);
+        Call { command, stdin: String::new() }
+    }
+
+    pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        self.command.args(arguments);
+        self
+    }
+
+    pub(crate) fn var(mut self, name: &str, value: &str) -> Call {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Gives this to the program's standard input, which then ends.
+    pub(crate) fn stdin(mut self, text: impl Into<String>) -> Call {
+        self.stdin = text.into();
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn go(self) -> Ended {
+        let mut running = self.spawn();
+        running.close();
+        running.end()
+    }
+
+    /// Starts it; its standard input stays open.
+    pub(crate) fn spawn(mut self) -> Running {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it was asked for");
+        let stdout = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut errors = child.stderr.take().expect("it was asked for");
+        let stderr = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            errors.read_to_end(&mut text).ok();
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        // A program that ended without reading its input is no fault of the test.
+        stdin.write_all(self.stdin.as_bytes()).ok();
+        let (watchdog, over) = channel::<()>();
+        let pid = child.id();
+        std::thread::spawn(move || {
+            if over.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                signal(pid, "KILL");
+            }
+        });
+        Running { child, stdin: Some(stdin), stdout, seen: String::new(), stderr, _watchdog: watchdog }
+    }
+}
+
+impl Running {
+    /// Reads standard output up to the first JSON line of this type.
+    pub(crate) fn wait_for(&mut self, kind: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            let length = self.stdout.read_line(&mut line).expect("it can be read");
+            assert_ne!(length, 0, "the program ended before `{kind}`: {}", self.seen);
+            self.seen.push_str(&line);
+            let event: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
+    /// Writes to its standard input.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.stdin.as_mut().expect("it is open").write_all(text.as_bytes()).expect("it listens");
+    }
+
+    /// Ends its standard input.
+    pub(crate) fn close(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Ended {
+        self.child.kill().expect("it runs");
+        self.end()
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        signal(self.child.id(), "INT");
+    }
+
+    /// Waits until it is over.
+    pub(crate) fn end(mut self) -> Ended {
+        self.stdout.read_to_string(&mut self.seen).expect("it writes UTF-8");
+        let status = self.child.wait().expect("it can be waited for");
+        Ended {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: self.seen,
+            stderr: self.stderr.join().expect("nothing panics in it"),
+        }
+    }
+}
+
+impl Ended {
+    /// The events of `--json`.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        // The last line of a killed process may be torn.
+        let whole = self.stdout.rfind('\n').map_or("", |end| &self.stdout[..end]);
+        whole.lines().map(parse).collect()
+    }
+
+    /// The events of one type.
+    pub(crate) fn of_type(&self, kind: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["type"] == kind).collect()
+    }
+
+    /// The last event, which says how the run ended.
+    pub(crate) fn ending(&self) -> Value {
+        let last = self.events().pop().unwrap_or_default();
+        assert_eq!(last["type"], "run_ended", "{self:?}");
+        last
+    }
+
+    /// The result of a run that is done.
+    pub(crate) fn result(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.ending()["result"].clone()
+    }
+
+    /// The code of the failure that ended the run.
+    pub(crate) fn failure(&self) -> String {
+        self.ending()["failure"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The ids of the questions that were put, in their order.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let id = |event: &Value| event["question"]["id"].as_str().unwrap_or_default().to_owned();
+        self.of_type("asked").iter().map(id).collect()
+    }
+
+    /// Checks the exit status; a failure shows everything that was printed.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Ended {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().ok();
+}

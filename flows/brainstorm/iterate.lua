@@ -13,11 +13,11 @@ local ui = require("@nietz/ui")
 local iterate = {}
 
 --- Returns what is known about a question of the session file besides its text: the file keeps texts alone, so the
---- suggestions of the open iteration stand in `flow_state.pending`.
+--- suggestions stand in `flow_state.offered`.
 local function details(self: app.App, question: string): questions.Question
-	for _, pending in self.doc.session.flow_state.pending or {} do
-		if pending.question == question then
-			return pending
+	for _, offer in self.doc.session.flow_state.offered or {} do
+		if offer.question == question then
+			return offer
 		end
 	end
 	return { question = question, priority = "important", suggestions = {} }
@@ -54,7 +54,7 @@ local function put(self: app.App, question: questions.Question, earlier: string?
 	local default = if earlier ~= nil and earlier ~= "" then earlier elseif self.switches.turbo then first else nil
 	local answer, signal = ask.line(self, {
 		id = "answer",
-		prompt = `{self.t("ask.prompt")} ({self.t(if self.switches.turbo then "ask.turbo" else "ask.skip")})`,
+		prompt = self.t("ask.prompt"),
 		options = options(question),
 		default = default,
 	})
@@ -78,7 +78,11 @@ local function open(self: app.App, again: boolean)
 	else
 		session.open(self.doc, texts, now)
 	end
-	self.doc.session.flow_state.pending = found
+	local state = self.doc.session.flow_state
+	state.offered = state.offered or {}
+	for _, question in found do
+		table.insert(state.offered, question)
+	end
 	self.focus = nil
 	self.techniques = {}
 	app.save(self)

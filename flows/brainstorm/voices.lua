@@ -163,7 +163,7 @@ end
 --- Asks the user what a round leaves to them, and keeps the answer as something that they said.
 function voices.put(self: app.App, id: string, key: string, question: string): app.Signal?
 	ui.say(self.t(key, { question = question }))
-	local answer, signal = ask.line(self, { id = id, prompt = `{self.t("ask.prompt")} ({self.t("ask.skip")})` })
+	local answer, signal = ask.line(self, { id = id, prompt = self.t("ask.prompt") })
 	if answer == nil then
 		return signal
 	elseif answer ~= "" then

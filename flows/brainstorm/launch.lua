@@ -102,16 +102,17 @@ function launch.show(t: lang.Say)
 	ui.say(table.concat(lines, "\n"))
 end
 
-local function screen(t: lang.Say, body: string)
-	ui.say("```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```")
+local function screen(t: lang.Say, body: string): string
+	return "```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```"
 end
 
 --- Offers sessions to resume. Returns the chosen one, or nil for a new one.
 local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 	local now = clock.unix()
 	local options: { ask.Option } = {}
+	local shown: string
 	if #found == 1 then
-		screen(t, t("launch.found", facts(t, found[1].session, now)))
+		shown = screen(t, t("launch.found", facts(t, found[1].session, now)))
 		table.insert(options, { value = found[1].session.slug, label = t("launch.resume") })
 	else
 		local lines: { string } = { t("launch.several"), "" }
@@ -122,11 +123,11 @@ local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 			table.insert(options, { value = doc.session.slug, label = doc.session.slug })
 		end
 		table.insert(lines, t("launch.new", { number = #found + 1 }))
-		screen(t, table.concat(lines, "\n"))
+		shown = screen(t, table.concat(lines, "\n"))
 	end
 	table.insert(options, { value = "new", label = "new" })
 	while true do
-		local line = ui.ask({ id = "launch", prompt = t("launch.ask"), default = "1" })
+		local line = ui.ask({ id = "launch", prompt = `{shown}\n\n{t("launch.ask")}`, default = "1" })
 		local chosen = ask.match(line, options)
 		if chosen ~= nil then
 			for _, doc in found do

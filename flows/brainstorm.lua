@@ -90,7 +90,8 @@ local function run(ctx: nietz.Context): any
 	app.save(self)
 	if fresh then
 		local s = doc.session
-		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name }))
+		local how = t(if allowed.turbo then "ask.turbo" else "ask.skip")
+		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
 	end
 	local ok, result = pcall(converse, self, fresh)
 	if ok then

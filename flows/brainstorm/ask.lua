@@ -67,15 +67,6 @@ function ask.help(self: app.App)
 	ui.say(table.concat(lines, "\n"))
 end
 
---- Returns the command that a slip meant, if the user agrees.
-local function forgiven(self: app.App, typed: string, name: string): boolean
-	return ui.confirm({
-		id = "slip",
-		prompt = self.t("slip.confirm", { typed = typed, name = name }),
-		default = true,
-	})
-end
-
 --- Carries out what was parsed when it is a command. Returns whether it was one, and where it leads.
 local function obey(self: app.App, parsed: commands.Parsed): (boolean, app.Signal?)
 	if parsed.kind == "command" then
@@ -84,11 +75,6 @@ local function obey(self: app.App, parsed: commands.Parsed): (boolean, app.Signa
 			return true, nil
 		end
 		return true, self:act(parsed.name, parsed.argument)
-	elseif parsed.kind == "slip" then
-		if forgiven(self, parsed.typed, parsed.name) then
-			return obey(self, { kind = "command", name = parsed.name, argument = "" })
-		end
-		return false, nil
 	elseif parsed.kind == "ambiguous" then
 		ui.say(self.t("slip.ambiguous", { typed = parsed.typed, names = table.concat(parsed.names, ", ") }))
 		return true, nil
@@ -110,6 +96,24 @@ local function labels(options: { Option }): string
 	return table.concat(found, "  ")
 end
 
+--- Asks what a slip meant. Returns what was meant: the command, the very words, or what is typed instead.
+local function forgive(self: app.App, line: string, parsed: { typed: string, name: string }): commands.Parsed
+	local reply = ui.ask({
+		id = "slip",
+		prompt = self.t("slip.confirm", { typed = parsed.typed, name = parsed.name }),
+		default = "y",
+	})
+	local folded = text.fold(text.trim(reply))
+	if table.find({ "y", "yes", "o", "oui" }, folded) ~= nil then
+		return { kind = "command", name = parsed.name, argument = "" }
+	elseif table.find({ "n", "no", "non" }, folded) ~= nil then
+		return { kind = "answer", text = text.trim(line) }
+	end
+	local again = commands.parse(reply)
+	-- Asked once is enough: a second slip is taken at its word.
+	return if again.kind == "slip" then { kind = "answer", text = text.trim(reply) } else again
+end
+
 --- Asks until there is an answer or a command leads elsewhere. Returns the answer (an option's value where one was
 --- named), or nil and the signal.
 function ask.line(self: app.App, question: Question): (string?, app.Signal?)
@@ -127,12 +131,20 @@ function ask.line(self: app.App, question: Question): (string?, app.Signal?)
 		if option ~= nil then
 			return option.value, nil
 		end
-		local was_command, signal = obey(self, commands.parse(line))
+		local parsed = commands.parse(line)
+		if parsed.kind == "slip" then
+			parsed = forgive(self, line, parsed)
+		end
+		local was_command, signal = obey(self, parsed)
 		if signal ~= nil then
 			return nil, signal
 		elseif not was_command then
-			if not question.closed then
-				return text.trim(line), nil
+			local said = if parsed.kind == "answer" then parsed.text else text.trim(line)
+			local named = ask.match(said, options)
+			if named ~= nil then
+				return named.value, nil
+			elseif not question.closed then
+				return said, nil
 			end
 			ui.say(self.t("ask.not_an_option", { list = labels(options) }))
 		end

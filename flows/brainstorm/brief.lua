@@ -262,7 +262,14 @@ function brief.text(self: app.App, draft: any): string
 			iteration = risk.iteration,
 		})
 	end
+	local findings: { any } = {}
+	for _, note in state.notes do
+		if note.kind == "security" or note.kind == "spike" then
+			table.insert(findings, note)
+		end
+	end
 	return template.render("./screens/brief.md", {
+		findings = findings,
 		l = lang.data(self.lang, "brief"),
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = #s.history, minutes = s.duration_minutes },
 		topic = state.topic,

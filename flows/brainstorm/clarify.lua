@@ -81,8 +81,8 @@ function clarify.run(self: app.App): app.Signal?
 		return nil
 	end
 	local restated = app.line(value.restated, 240)
-	ui.say(self.t("clarify.restated", { restated = restated }))
-	local answer, signal = ask.line(self, { id = "clarify", prompt = self.t("clarify.ask") })
+	local prompt = `{self.t("clarify.restated", { restated = restated })}\n\n{self.t("clarify.ask")}`
+	local answer, signal = ask.line(self, { id = "clarify", prompt = prompt })
 	if answer == nil then
 		return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 	end

@@ -71,6 +71,9 @@ local SUBCOMMANDS: { [string]: { string } } = {
 --- Without a slash, fewer letters than this are never an abbreviation: answers are short too.
 local SHORTEST = 3
 
+--- A word this long that is nearly a command is more likely a slip than an answer.
+local SURE = 5
+
 local function find(name: string): Command?
 	for _, command in commands.ALL do
 		if command.name == name or table.find(command.aliases or {}, name) ~= nil then
@@ -167,7 +170,7 @@ function commands.parse(line: string): Parsed
 	if #candidates > 1 then
 		return { kind = "ambiguous", typed = head, names = candidates }
 	end
-	if alone and (forced or #word >= 4) and string.match(word, "^[%a%-]+$") ~= nil then
+	if alone and (forced or #word >= SURE) and string.match(word, "^[%a%-]+$") ~= nil then
 		local near = text.nearest(word, commands.names())
 		if near ~= nil then
 			return { kind = "slip", typed = head, name = near }

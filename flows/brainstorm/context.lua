@@ -50,8 +50,8 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 	local s = self.doc.session
 	local state = s.flow_state
 	local entries: { any } = {}
-	for index, entry in s.history do
-		if index <= (upto or s.iteration) and #context.exchange(entry) > 0 then
+	for _, entry in s.history do
+		if entry.iteration <= (upto or s.iteration) and #context.exchange(entry) > 0 then
 			table.insert(entries, entry)
 		end
 	end

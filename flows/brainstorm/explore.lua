@@ -111,13 +111,16 @@ function explore.propose(self: app.App): app.Signal?
 		return nil
 	end
 	local why = reason(self)
+	local lines: { string } = {}
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
-		ui.say(self.t("technique.offer", { name = technique.name[self.lang], reason = why, text = words[self.lang] }))
+		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = why, text = words[self.lang] }))
+		table.insert(lines, "")
 	end
+	table.insert(lines, self.t("technique.ask"))
 	local answer, signal = ask.line(self, {
 		id = "technique",
-		prompt = self.t("technique.ask"),
+		prompt = table.concat(lines, "\n"),
 		options = { { value = "yes", label = self.t("technique.yes") }, { value = "no", label = self.t("technique.no") } },
 		closed = true,
 		default = "no",

@@ -8,16 +8,15 @@ local clock = require("@nietz/clock")
 local questions = require("./questions")
 local scoring = require("./scoring")
 local session = require("./session")
-local ui = require("@nietz/ui")
 
 local iterate = {}
 
 --- Returns what is known about a question of the session file besides its text: the file keeps texts alone, so the
---- suggestions of the open iteration stand in `flow_state.pending`.
+--- suggestions stand in `flow_state.offered`.
 local function details(self: app.App, question: string): questions.Question
-	for _, pending in self.doc.session.flow_state.pending or {} do
-		if pending.question == question then
-			return pending
+	for _, offer in self.doc.session.flow_state.offered or {} do
+		if offer.question == question then
+			return offer
 		end
 	end
 	return { question = question, priority = "important", suggestions = {} }
@@ -31,8 +30,9 @@ local function options(question: questions.Question): { ask.Option }
 	return found
 end
 
---- Shows one question with its suggestions.
-local function pose(self: app.App, question: questions.Question, index: number, count: number, earlier: string?)
+--- Returns one question with its suggestions as Markdown. It is the prompt, whole, so that whoever is asked needs
+--- nothing else: an editor, a script, a run that was resumed.
+local function posed(self: app.App, question: questions.Question, index: number, count: number, earlier: string?): string
 	local lines: { string } = {}
 	table.insert(lines, `{self.t(`priorities.{question.priority}`)} · {self.t("ask.number", { index = index, count = count })}`)
 	table.insert(lines, "")
@@ -41,20 +41,25 @@ local function pose(self: app.App, question: questions.Question, index: number, 
 	for number, suggestion in question.suggestions do
 		table.insert(lines, `- **{ask.letter(number)}** {suggestion}`)
 	end
+	if #question.suggestions == 0 then
+		table.remove(lines)
+	end
 	if earlier ~= nil and earlier ~= "" then
 		table.insert(lines, "")
 		table.insert(lines, self.t("ask.earlier", { answer = earlier }))
 	end
-	ui.say(table.concat(lines, "\n"))
+	table.insert(lines, "")
+	table.insert(lines, self.t("ask.prompt"))
+	return table.concat(lines, "\n")
 end
 
 --- Asks one question. Returns the answer, empty when it was skipped, or nil and where a command leads.
-local function put(self: app.App, question: questions.Question, earlier: string?): (string?, app.Signal?)
+local function put(self: app.App, question: questions.Question, index: number, count: number, earlier: string?): (string?, app.Signal?)
 	local first = question.suggestions[1]
 	local default = if earlier ~= nil and earlier ~= "" then earlier elseif self.switches.turbo then first else nil
 	local answer, signal = ask.line(self, {
 		id = "answer",
-		prompt = `{self.t("ask.prompt")} ({self.t(if self.switches.turbo then "ask.turbo" else "ask.skip")})`,
+		prompt = posed(self, question, index, count, earlier),
 		options = options(question),
 		default = default,
 	})
@@ -78,7 +83,11 @@ local function open(self: app.App, again: boolean)
 	else
 		session.open(self.doc, texts, now)
 	end
-	self.doc.session.flow_state.pending = found
+	local state = self.doc.session.flow_state
+	state.offered = state.offered or {}
+	for _, question in found do
+		table.insert(state.offered, question)
+	end
 	self.focus = nil
 	self.techniques = {}
 	app.save(self)
@@ -91,8 +100,7 @@ local function answer_open(self: app.App): app.Signal?
 	while #entry.responses < #entry.questions do
 		local index = #entry.responses + 1
 		local question = details(self, entry.questions[index])
-		pose(self, question, index, count)
-		local answer, signal = put(self, question)
+		local answer, signal = put(self, question, index, count)
 		if answer ~= nil then
 			session.answer(self.doc, answer, clock.now())
 			app.save(self)
@@ -120,8 +128,7 @@ local function revisit(self: app.App): app.Signal?
 	for index, text in entry.questions do
 		local earlier = entry.responses[index] or ""
 		local question = details(self, text)
-		pose(self, question, index, #entry.questions, earlier)
-		local answer, signal = put(self, question, earlier)
+		local answer, signal = put(self, question, index, #entry.questions, earlier)
 		if answer ~= nil then
 			changed = changed or answer ~= earlier
 			table.insert(replies, answer)

@@ -21,9 +21,16 @@ local LONGEST_SLUG = 48
 
 local sessions = documents.collection("sessions")
 
+--- Returns when a session was last touched, as far as its file says: at least its id has a date.
+function launch.last(s: any): string
+	local latest = s.history and s.history[#s.history]
+	local date = string.match(s.id, "(%d%d%d%d%-%d%d%-%d%d)$") or "1970-01-01"
+	return s.updated or (latest and latest.timestamp) or s.created or s.started_at or `{date}T00:00:00Z`
+end
+
 --- Returns the words that describe a session in a list.
 local function facts(t: lang.Say, s: any, now: number): lang.Vars
-	local updated = clock.parse(s.updated or s.created or s.started_at or "") or now
+	local updated = clock.parse(launch.last(s)) or now
 	return {
 		name = s.slug,
 		slug = s.slug,
@@ -46,8 +53,7 @@ function launch.all(t: lang.Say): { session.Doc }
 		end
 	end
 	table.sort(found, function(a: any, b: any): boolean
-		local left = a.session.updated or a.session.created or ""
-		local right = b.session.updated or b.session.created or ""
+		local left, right = launch.last(a.session), launch.last(b.session)
 		return if left == right then a.session.slug < b.session.slug else left > right
 	end)
 	return found
@@ -60,7 +66,7 @@ function launch.clean(t: lang.Say, all: { session.Doc }): { session.Doc }
 	local old: { string } = {}
 	for _, doc in all do
 		local s = doc.session
-		local updated = clock.parse(s.updated or s.created or s.started_at or "")
+		local updated = clock.parse(launch.last(s))
 		local done = s.status == "completed" or s.status == "abandoned"
 		if done and updated ~= nil and now - updated > launch.DAYS * 86400 then
 			table.insert(old, s.slug)
@@ -96,16 +102,17 @@ function launch.show(t: lang.Say)
 	ui.say(table.concat(lines, "\n"))
 end
 
-local function screen(t: lang.Say, body: string)
-	ui.say("```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```")
+local function screen(t: lang.Say, body: string): string
+	return "```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```"
 end
 
 --- Offers sessions to resume. Returns the chosen one, or nil for a new one.
 local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 	local now = clock.unix()
 	local options: { ask.Option } = {}
+	local shown: string
 	if #found == 1 then
-		screen(t, t("launch.found", facts(t, found[1].session, now)))
+		shown = screen(t, t("launch.found", facts(t, found[1].session, now)))
 		table.insert(options, { value = found[1].session.slug, label = t("launch.resume") })
 	else
 		local lines: { string } = { t("launch.several"), "" }
@@ -116,11 +123,11 @@ local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 			table.insert(options, { value = doc.session.slug, label = doc.session.slug })
 		end
 		table.insert(lines, t("launch.new", { number = #found + 1 }))
-		screen(t, table.concat(lines, "\n"))
+		shown = screen(t, table.concat(lines, "\n"))
 	end
 	table.insert(options, { value = "new", label = "new" })
 	while true do
-		local line = ui.ask({ id = "launch", prompt = t("launch.ask"), default = "1" })
+		local line = ui.ask({ id = "launch", prompt = `{shown}\n\n{t("launch.ask")}`, default = "1" })
 		local chosen = ask.match(line, options)
 		if chosen ~= nil then
 			for _, doc in found do
@@ -141,6 +148,8 @@ local function resume(t: lang.Say, doc: session.Doc): session.Doc
 		-- A file from elsewhere: whatever was answered in its last iteration has not been weighed by us.
 		s.flow_state.scored = math.max(0, s.iteration - 1)
 	end
+	-- A party that was stopped has left its question to the user: the roles wait for the next iteration.
+	s.flow_state.heard = s.flow_state.heard or s.iteration
 	if s.status ~= "in_progress" then
 		ui.say(t("launch.reopened", { status = t(`statuses.{s.status}`) }))
 		s.status = "in_progress"

@@ -26,7 +26,7 @@ end
 local function heard(self: app.App): { round.Point }
 	local points: { round.Point } = {}
 	local history = self.doc.session.panel_history
-	local last = history[#history]
+	local last = if self.doc.session.panel_active then history[#history] else nil
 	for _, contribution in if last then last.contributions else {} do
 		table.insert(points, { id = `P{#points + 1}`, by = contribution.expert, text = contribution.position })
 	end
@@ -36,14 +36,17 @@ end
 --- Runs one round in this phase and asks the user for a verdict.
 function panel.round(self: app.App, phase: string): app.Signal?
 	local s = self.doc.session
+	local points = heard(self)
+	local last = if s.panel_active then s.panel_history[#s.panel_history] else nil
 	s.mode, s.panel_active, s.party_active = "panel", true, false
+	s.flow_state.heard = s.iteration
 	local experts = voices.select(self, "panel", MOST, {})
-	local topic = voices.topic(self)
+	-- The phases of one panel are about one thing.
+	local topic = if last ~= nil and phase ~= "discussion" then last.topic else voices.topic(self)
 	local number = #s.panel_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.panel"), round = number, topic = topic }))
 	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
 	local speak = voices.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
-	local points = heard(self)
 	local found = if #points == 0 then round.blind(experts, points, speak, voices.failed(self)) else round.open(experts, points, speak)
 	local framework: { [string]: string } = {}
 	local selected: { string } = json.array({} :: { string })
@@ -105,7 +108,8 @@ function panel.act(self: app.App, argument: string): app.Signal?
 		end
 		return nil
 	end
-	local phase = if verb == "" then panel.next_phase(self.doc.session.panel_history) else verb
+	local s = self.doc.session
+	local phase = if verb ~= "" then verb elseif s.panel_active then panel.next_phase(s.panel_history) else "discussion"
 	return panel.round(self, phase) or { go = "again" }
 end
 

@@ -24,11 +24,11 @@ local function names(list: { any }): { string }
 	return found
 end
 
---- Returns what the last round said, so that the next one can refer to it.
+--- Returns what the last round of this party said, so that the next one can refer to it.
 local function heard(self: app.App): { round.Point }
 	local points: { round.Point } = {}
 	local history = self.doc.session.party_history
-	local last = history[#history]
+	local last = if self.doc.session.party_active then history[#history] else nil
 	for _, contribution in if last then last.contributions else {} do
 		for _, line in contribution.key_points do
 			table.insert(points, { id = `P{#points + 1}`, by = contribution.persona, text = line })
@@ -65,31 +65,26 @@ end
 --- Runs one round and asks the user its question.
 function party.round(self: app.App): app.Signal?
 	local s = self.doc.session
+	local points = heard(self)
 	s.mode, s.party_active, s.panel_active = "party", true, false
+	s.flow_state.heard = s.iteration
 	local always = { "architect" }
 	for _, slug in self.voices do
 		if table.find(always, slug) == nil and #always < MOST then
 			table.insert(always, slug)
 		end
 	end
-	local chosen = voices.select(self, "party", USUAL, always)
-	local topic = voices.topic(self)
+	local focus = if self.speaker then personas.get(self.speaker) else nil
+	self.speaker = nil
+	local chosen = if focus then { focus } else voices.select(self, "party", USUAL, always)
+	-- A second round on the same question goes on from what the first one left open.
+	local talk = s.flow_state.talk
+	local topic = if talk ~= nil and talk.from == s.last_question then talk.next else voices.topic(self)
 	local number = #s.party_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
 	ui.say(self.t("voices.with", { names = table.concat(names(chosen), ", ") }))
 	local speak = voices.speaker(self, "voice", 3, { question = topic })
-	local points = heard(self)
-	local found: { round.Contribution }
-	if self.speaker ~= nil then
-		local one = personas.get(self.speaker)
-		self.speaker = nil
-		local contribution = round.turn(one, points, true, speak)
-		found = if contribution then { contribution } else {}
-	elseif #points == 0 then
-		found = round.blind(chosen, points, speak, voices.failed(self))
-	else
-		found = round.open(chosen, points, speak)
-	end
+	local found = if #points == 0 then round.blind(chosen, points, speak, voices.failed(self)) else round.open(chosen, points, speak)
 	for _, contribution in found do
 		voices.show(self, contribution)
 	end
@@ -120,6 +115,7 @@ function party.round(self: app.App): app.Signal?
 		synthesis = summary(self, together),
 		user_question = together.question,
 	})
+	s.flow_state.talk = { from = s.last_question, next = together.question }
 	app.save(self)
 	ui.say(self.t("voices.synthesis", { text = summary(self, together) }))
 	return voices.put(self, "party", "voices.question", together.question)

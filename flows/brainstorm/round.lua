@@ -5,6 +5,7 @@
 local json = require("@nietz/json")
 local random = require("@nietz/random")
 local task = require("@nietz/task")
+local words = require("./words")
 
 local round = {}
 
@@ -84,7 +85,9 @@ function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: F
 			local reply = round.turn(voice, points, true, speak)
 			if reply ~= nil then
 				for _, text in reply.texts do
-					table.insert(answering.texts, text)
+					if not words.repeats(text, answering.texts) then
+						table.insert(answering.texts, text)
+					end
 				end
 				answering.references = reply.references
 			end

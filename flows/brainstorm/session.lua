@@ -83,23 +83,39 @@ function session.touch(doc: Doc, now: string, since: string)
 	s.updated = now
 end
 
---- Returns the history entry that the session stands on, or nil before the first iteration.
+--- Returns where in the history the session stands; 0 where its iteration was not recorded, as in a file that
+--- knows its number alone.
+local function place(doc: Doc): number
+	for index, entry in doc.session.history do
+		if entry.iteration == doc.session.iteration then
+			return index
+		end
+	end
+	return 0
+end
+
+--- Returns the history entry that the session stands on, or nil where there is none.
 function session.current(doc: Doc): any
-	return doc.session.history[doc.session.iteration]
+	return doc.session.history[place(doc)]
 end
 
 --- Whether the session went back and has iterations ahead of it.
 function session.has_ahead(doc: Doc): boolean
-	return doc.session.iteration < #doc.session.history
+	local index = place(doc)
+	return index > 0 and index < #doc.session.history
 end
 
 --- Begins the next iteration with these questions, after everything that is there: what lies ahead after a `back`
 --- stays where it is.
 function session.open(doc: Doc, questions: { string }, now: string)
 	local s = doc.session
-	local last = s.history[s.iteration]
+	local last = session.current(doc)
+	local number = s.iteration
+	for _, entry in s.history do
+		number = math.max(number, entry.iteration)
+	end
 	table.insert(s.history, {
-		iteration = #s.history + 1,
+		iteration = number + 1,
 		phase = s.phase,
 		ems = s.ems,
 		ems_delta = if last then s.ems - last.ems else 0,
@@ -109,7 +125,7 @@ function session.open(doc: Doc, questions: { string }, now: string)
 		duration = 0,
 		axes = table.clone(s.flow_state.axes),
 	})
-	s.iteration = #s.history
+	s.iteration = number + 1
 	s.last_question = questions[1] or ""
 end
 
@@ -181,11 +197,11 @@ function session.technique(doc: Doc, entry: { slug: string, category: string, re
 	end
 end
 
-local function stand_on(doc: Doc, target: number): any
+local function stand_on(doc: Doc, index: number): any
 	local s = doc.session
 	local from = { iteration = s.iteration, ems = s.ems, phase = s.phase }
-	local entry = s.history[target]
-	s.iteration = target
+	local entry = s.history[index]
+	s.iteration = entry.iteration
 	s.ems = entry.ems
 	s.phase = entry.phase
 	s.flow_state.axes = if entry.axes then table.clone(entry.axes) else ems.flat(entry.ems)
@@ -196,11 +212,12 @@ end
 --- Goes back `steps` iterations and returns where the session stood, or nil and the furthest possible step.
 --- Nothing is taken out of the history.
 function session.back(doc: Doc, steps: number): (any, number)
-	local furthest = math.clamp(doc.session.iteration - 1, 0, session.MOST_BACK)
+	local index = place(doc)
+	local furthest = math.clamp(index - 1, 0, session.MOST_BACK)
 	if steps < 1 or steps > furthest then
 		return nil, furthest
 	end
-	return stand_on(doc, doc.session.iteration - steps), furthest
+	return stand_on(doc, index - steps), furthest
 end
 
 --- Goes forward one iteration after a `back`, and returns where the session stood, or nil at the end.
@@ -208,7 +225,7 @@ function session.forward(doc: Doc): any
 	if not session.has_ahead(doc) then
 		return nil
 	end
-	return stand_on(doc, doc.session.iteration + 1)
+	return stand_on(doc, place(doc) + 1)
 end
 
 --- Returns every question that was ever asked, so that none is asked twice.

@@ -55,13 +55,13 @@ end
 --- Asks whether to finish. `limit` is set where no iteration is left.
 local function checkpoint(self: app.App, limit: boolean): app.Signal?
 	local s = self.doc.session
-	ui.say(self.t(if limit then "checkpoint.limit" else "checkpoint.title", { ems = s.ems, iteration = s.iteration }))
+	local title = self.t(if limit then "checkpoint.limit" else "checkpoint.title", { ems = s.ems, iteration = s.iteration })
 	local choices = ask.options(self, "checkpoint.options", { "continue", "preview", "finish" })
 	if limit then
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
 	end
 	while true do
-		local choice, signal = ask.choose(self, "checkpoint", self.t("checkpoint.ask"), choices, if limit then "finish" else "continue")
+		local choice, signal = ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
 		if choice == "preview" then
 			self:act("preview", "")
 		elseif choice == "finish" then

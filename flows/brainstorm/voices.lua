@@ -162,8 +162,8 @@ end
 
 --- Asks the user what a round leaves to them, and keeps the answer as something that they said.
 function voices.put(self: app.App, id: string, key: string, question: string): app.Signal?
-	ui.say(self.t(key, { question = question }))
-	local answer, signal = ask.line(self, { id = id, prompt = `{self.t("ask.prompt")} ({self.t("ask.skip")})` })
+	local prompt = `{self.t(key, { question = question })}\n\n{self.t("ask.prompt")}`
+	local answer, signal = ask.line(self, { id = id, prompt = prompt })
 	if answer == nil then
 		return signal
 	elseif answer ~= "" then

@@ -7,3 +7,6 @@ mod support;
 
 #[path = "cli/mod.rs"]
 mod cli;
+
+#[path = "api/mod.rs"]
+mod api;

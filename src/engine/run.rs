@@ -40,7 +40,7 @@ impl Runs {
         Runs { folder: workspace.join(RUNS) }
     }
 
-    /// Makes the folder of a new run and takes its lock.
+    /// Makes the folder of a new run and takes its lock. A run that is there keeps its place and its journal.
     pub fn create(&self, id: &str) -> Result<Locked> {
         let folder = self.folder.join(id);
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
@@ -49,7 +49,12 @@ impl Runs {
         if !ignore.exists() {
             std::fs::write(&ignore, "*\n").map_err(|error| Failure::io(&ignore, "write", &error))?;
         }
-        self.lock(id)
+        let locked = self.lock(id)?;
+        match std::fs::metadata(&locked.journal) {
+            Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
+                .hint(format!("go on with it: nietz resume {id}"))),
+            _ => Ok(locked),
+        }
     }
 
     /// Takes the lock of a run that is there.

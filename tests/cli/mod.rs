@@ -1,3 +1,5 @@
 //! One file for each promise of the program.
 
+mod journal_file;
 mod kill_matrix;
+mod order;

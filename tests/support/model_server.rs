@@ -331,6 +331,11 @@ impl Gate {
         self.0.1.notify_all();
     }
 
+    /// Tells whether it was opened.
+    pub fn is_open(&self) -> bool {
+        *self.0.0.lock().expect("nobody panics while it is held")
+    }
+
     fn wait(&self) {
         let open = self.0.0.lock().expect("nobody panics while it is held");
         drop(self.0.1.wait_while(open, |open| !*open).expect("as above"));

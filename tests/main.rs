@@ -1,9 +1,12 @@
 //! The integration tests: each runs the real binary, in an environment of its own, with no key and no network.
 //!
-//! `support` is that environment; `cli` holds one file for each promise.
+//! `support` is that environment; `cli` holds one file for each promise. `lua` runs flow code in this process.
 
 #[path = "support/mod.rs"]
 mod support;
 
 #[path = "cli/mod.rs"]
 mod cli;
+
+#[path = "lua/mod.rs"]
+mod lua;

@@ -1,6 +1,6 @@
 //! The integration tests: each runs the real binary, in an environment of its own, with no key and no network.
 //!
-//! `support` is that environment; `cli` holds one file for each promise.
+//! `support` is that environment; `cli` holds one file for each promise. `lua` and `api` run flow code in this process.
 
 #[path = "support/mod.rs"]
 mod support;
@@ -10,3 +10,6 @@ mod cli;
 
 #[path = "api/mod.rs"]
 mod api;
+
+#[path = "lua/mod.rs"]
+mod lua;

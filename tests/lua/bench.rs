@@ -1,0 +1,175 @@
+//! A workbench for flows: a pack in a temporary folder, the real machine, gate, journal and store, and a
+//! model and a user that are scripted.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use futures_util::future::{FutureExt, LocalBoxFuture, pending, ready};
+use nietz::engine::gate::Gate;
+use nietz::engine::past::Past;
+use nietz::engine::world::World;
+use nietz::error::{Failure, Result};
+use nietz::host::documents::Store;
+use nietz::host::{CallEvent, FrontEnd, Models};
+use nietz::journal::writer::{Tail, Writer};
+use nietz::lua::api::Context;
+use nietz::lua::flow::{Done, Flow, Start};
+use nietz::lua::limits::Limits;
+use nietz::lua::scheduler::Interrupts;
+use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
+use nietz::model::event::Event;
+use nietz::model::question::{Question, QuestionKind};
+use nietz::model::redact::Redactor;
+use nietz::pack::persona::Personas;
+use nietz::pack::resolve::{self, Located};
+use nietz::pack::tree::{Root, Tree};
+use serde_json::{Value, json};
+
+/// A pack that is also the workspace of its flows.
+pub struct Bench {
+    folder: tempfile::TempDir,
+    runs: std::cell::Cell<u32>,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { folder: tempfile::tempdir().expect("a temporary folder can be made"), runs: std::cell::Cell::new(0) }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file of the pack.
+    pub fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+        let full = self.path().join(path);
+        std::fs::create_dir_all(full.parent().expect("it is in a folder")).expect("folders can be made");
+        std::fs::write(full, text).expect("files can be written");
+    }
+
+    pub fn located(&self, flow: &str) -> Located {
+        let full = self.path().join(flow);
+        resolve::flow(&full.display().to_string(), self.path(), Path::new("/nonexistent")).expect("the flow is there")
+    }
+
+    pub fn load(&self, flow: &str, limits: Limits) -> Result<Flow> {
+        let located = self.located(flow);
+        let layers = vec![located.tree.clone(), Tree::new(Root::Bundled)];
+        let context = Context {
+            tree: located.tree.clone(),
+            personas: Personas::new(layers.clone()),
+            layers,
+            resolve: Box::new(|name| Ok(name.unwrap_or("fake/model").to_owned())),
+            collections: RefCell::default(),
+        };
+        Flow::load(located, context, limits)
+    }
+
+    /// Loads and runs a flow, and returns its result with what was said.
+    pub fn run(&self, flow: &str, params: Value, limits: Limits) -> (Result<Value>, Vec<String>) {
+        let said = Rc::new(Front::default());
+        let result = self.load(flow, limits).and_then(|flow| self.drive(&flow, params, &said));
+        let said = said.0.borrow().clone();
+        (result, said)
+    }
+
+    fn drive(&self, flow: &Flow, params: Value, front: &Rc<Front>) -> Result<Value> {
+        self.runs.set(self.runs.get() + 1);
+        let journal = self.path().join(format!(".nietz/{}.jsonl", self.runs.get()));
+        std::fs::create_dir_all(self.path().join(".nietz")).expect("folders can be made");
+        let world = World {
+            models: Box::new(Obliging),
+            store: Store::new(self.path())?,
+            front: Rc::clone(front) as Rc<dyn FrontEnd>,
+            collections: RefCell::new(flow.context().collections.borrow().clone()),
+            now: Box::new(|| 1_768_000_000_000),
+        };
+        let writer = Writer::open(&journal, Tail::default(), None)?;
+        let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
+        let gate = Rc::new(Gate::new(Rc::new(world), redactor, writer, Past::default(), 7, None));
+        gate.permit(flow.manifest.permissions);
+        let start = Start { params, run: "test".to_owned(), lang: "en".to_owned(), workspace: "workspace".to_owned() };
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+        let done = runtime.block_on(flow.run(None, &start, gate, &mut Nobody));
+        let _ = std::fs::remove_file(&journal);
+        match done? {
+            Done::Returned(value) => Ok(value),
+            Done::Failed(failure) | Done::Parked(failure) => Err(failure),
+            Done::Stopped => unreachable!("nobody interrupts"),
+        }
+    }
+}
+
+/// A user who never presses Ctrl-C.
+struct Nobody;
+
+impl Interrupts for Nobody {
+    fn next(&mut self) -> LocalBoxFuture<'_, ()> {
+        pending().boxed_local()
+    }
+}
+
+/// A user who answers everything: "x", the first option, yes.
+#[derive(Default)]
+struct Front(RefCell<Vec<String>>);
+
+impl FrontEnd for Front {
+    fn show(&self, event: &Event) {
+        if let Event::Said { markdown, .. } = event
+            && self.0.borrow().len() < 1000
+        {
+            self.0.borrow_mut().push(markdown.chars().take(1000).collect());
+        }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        ready(Ok(match question.kind {
+            QuestionKind::Ask => json!("x"),
+            QuestionKind::Choose => json!(question.options[0].value),
+            QuestionKind::Confirm => json!(true),
+        }))
+        .boxed_local()
+    }
+}
+
+/// A model that says "hello", or a smallest value that is valid by the schema.
+struct Obliging;
+
+impl Models for Obliging {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply, Failure>> {
+        let text = request.schema.as_ref().map_or_else(|| "hello".to_owned(), |schema| least(schema).to_string());
+        ready(Ok(ChatReply {
+            text,
+            tool_calls: Vec::new(),
+            usage: Usage { input: 1, output: 1, cached: 0 },
+            model: request.model.clone(),
+            finish: Finish::Stop,
+        }))
+        .boxed_local()
+    }
+}
+
+fn least(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, member)| (name.clone(), least(member)))
+            .collect(),
+        Some("array") => json!([least(&schema["items"])]),
+        Some("integer" | "number") => json!(1),
+        Some("boolean") => json!(true),
+        _ => json!("x"),
+    }
+}

@@ -1,0 +1,2 @@
+-- expect: request-invalid
+task.all { function() end }

@@ -1,0 +1,2 @@
+-- expect: document-unreadable
+return require("./files/bytecode")

@@ -1,0 +1,2 @@
+-- expect: flow-invalid
+return require("./files/bytecode_text")

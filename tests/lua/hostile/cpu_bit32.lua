@@ -1,0 +1,6 @@
+-- expect: flow-limit
+local list = table.create(7000, 1)
+while true do
+  bit32.bxor(table.unpack(list))
+  math.max(table.unpack(list))
+end

@@ -1,0 +1,5 @@
+-- expect: flow-limit
+local text = string.rep("a", 7000)
+while true do
+  string.char(string.byte(text, 1, -1))
+end

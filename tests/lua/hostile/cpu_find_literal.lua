@@ -1,0 +1,6 @@
+-- expect: flow-limit
+-- A pattern without special characters takes the plain way inside of the stock find.
+local hay, needle = string.rep("a", 4000000), string.rep("a", 2000000) .. "b"
+while true do
+  assert(not string.find(hay, needle))
+end

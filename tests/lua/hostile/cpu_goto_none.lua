@@ -1,0 +1,5 @@
+-- expect: flow-limit
+local n = 0
+repeat
+  n = -n
+until n == 1

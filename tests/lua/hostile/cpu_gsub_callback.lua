@@ -1,0 +1,5 @@
+-- expect: flow-limit
+string.gsub(string.rep("a", 8000000), "a", function()
+  for _ = 1, 100 do
+  end
+end)

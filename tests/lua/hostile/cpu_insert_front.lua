@@ -1,0 +1,6 @@
+-- expect: flow-limit
+local list = table.create(1000000, 1)
+while true do
+  table.insert(list, 1, 1)
+  table.remove(list, 1)
+end

@@ -1,0 +1,5 @@
+-- expect: flow-limit
+for _ in function()
+  return 1
+end do
+end

@@ -1,0 +1,2 @@
+-- expect: flow-limit
+string.match(string.rep("a", 1000000), "(a*)(a*)%1%2b")

@@ -1,0 +1,2 @@
+-- expect: flow-limit
+string.match(string.rep("(", 2000000), "%b()")

@@ -1,0 +1,3 @@
+-- expect: flow-limit
+for _ = 1, math.huge do
+end

@@ -1,0 +1,4 @@
+-- expect: flow-limit
+while true do
+  string.rep("ab", 10000000)
+end

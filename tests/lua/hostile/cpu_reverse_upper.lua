@@ -1,0 +1,6 @@
+-- expect: flow-limit
+local text = string.rep("ab", 5000000)
+while true do
+  text = string.upper(string.reverse(text))
+  text = string.lower(text)
+end

@@ -1,0 +1,8 @@
+-- expect: flow-limit
+local list = {}
+for n = 1, 1000 do
+  list[n] = string.rep("a", 20000) .. n
+end
+while true do
+  table.sort(list)
+end

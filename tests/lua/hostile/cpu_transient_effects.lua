@@ -1,0 +1,4 @@
+-- expect: flow-limit
+while true do
+  ui.status("busy")
+end

@@ -1,0 +1,5 @@
+-- expect: flow-limit
+-- Gives the host a stray yield, swallows its answer, and has the time limit begin anew.
+while true do
+  pcall(coroutine.yield, 1)
+end

@@ -1,0 +1,2 @@
+-- expect: path-refused
+documents.collection("notes"):save { slug = ".." }

@@ -1,0 +1,2 @@
+-- expect: path-refused
+documents.collection("notes"):path(string.rep("a", 1000000))

@@ -1,0 +1,2 @@
+-- expect: path-refused
+documents.collection("notes"):path("a\0b")

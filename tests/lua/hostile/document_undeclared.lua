@@ -1,0 +1,2 @@
+-- expect: permission-refused
+documents.collection("others"):load("a")

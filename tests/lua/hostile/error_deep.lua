@@ -1,0 +1,4 @@
+-- expect: flow-error
+local t = {}
+t.t = t
+error(t)

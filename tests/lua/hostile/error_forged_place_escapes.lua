@@ -1,0 +1,2 @@
+-- expect: flow-error
+error { message = "x", at = "\27[2Ja.lua:1" }

@@ -1,0 +1,2 @@
+-- expect: flow-error
+error(string.rep("x", 20000000))

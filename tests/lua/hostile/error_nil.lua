@@ -1,0 +1,2 @@
+-- expect: flow-error
+error(nil)

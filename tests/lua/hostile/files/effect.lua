@@ -1,0 +1,3 @@
+local ui = require("@nietz/ui")
+ui.say("while a module is loaded")
+return {}

@@ -1,0 +1,3 @@
+-- expect: flow-error
+-- Yields a table that looks like a request.
+coroutine.yield { kind = "chat", request = {}, effect = "chat" }

@@ -1,0 +1,2 @@
+-- expect: flow-error
+getfenv(1).print = nil

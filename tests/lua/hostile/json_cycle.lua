@@ -1,0 +1,4 @@
+-- expect: request-invalid
+local t = {}
+t.t = t
+return json.encode(t)

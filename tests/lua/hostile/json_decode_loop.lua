@@ -1,0 +1,5 @@
+-- expect: flow-limit
+local long = "[" .. string.rep('{"a":{}},', 60000) .. "1]"
+while true do
+  json.decode(long)
+end

@@ -1,0 +1,3 @@
+-- expect: request-invalid
+-- Each byte becomes six.
+return #json.encode(string.rep("\1", 20000000))

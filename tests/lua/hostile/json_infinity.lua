@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return json.encode { x = -math.huge }

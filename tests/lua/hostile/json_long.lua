@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return json.decode(string.rep(" ", 20000000) .. "1")

@@ -1,0 +1,2 @@
+-- expect: document-unreadable
+return json.decode(string.rep("[", 100000))

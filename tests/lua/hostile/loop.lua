@@ -1,0 +1,3 @@
+-- expect: flow-limit
+while true do
+end

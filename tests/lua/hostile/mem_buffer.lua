@@ -1,0 +1,2 @@
+-- expect: flow-memory
+return buffer.create(1000000000)

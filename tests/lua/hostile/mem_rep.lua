@@ -1,0 +1,2 @@
+-- expect: flow-memory
+return string.rep("x", 1000000000)

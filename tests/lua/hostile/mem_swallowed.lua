@@ -1,0 +1,5 @@
+-- expect: flow-limit
+-- Swallows the error of the memory limit again and again.
+while true do
+  pcall(string.rep, "x", 1000000000)
+end

@@ -1,0 +1,2 @@
+-- expect: flow-memory
+return table.create(100000000, 1)

@@ -1,0 +1,2 @@
+-- expect: persona-not-found
+return personas.get("../../secret")

@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return llm.chat { prompt = string.rep("x", 50000000) }

@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return llm.chat { prompt = "\xff" }

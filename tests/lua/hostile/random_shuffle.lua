@@ -1,0 +1,2 @@
+-- expect: flow-limit
+return #random.shuffle(table.create(1000000, 1))

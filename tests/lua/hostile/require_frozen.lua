@@ -1,0 +1,2 @@
+-- expect: flow-error
+require("./files/shared").value = 2

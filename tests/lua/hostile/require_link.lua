@@ -1,0 +1,2 @@
+-- expect: path-refused
+return require("./files/link")

@@ -1,0 +1,6 @@
+-- expect: module-not-found
+return require(setmetatable({}, {
+  __tostring = function()
+    return "./files/link"
+  end,
+}))

@@ -1,0 +1,2 @@
+-- expect: module-not-found
+return require("./files/link\0.lua")

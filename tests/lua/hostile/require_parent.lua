@@ -1,0 +1,2 @@
+-- expect: module-not-found
+return require("../../nietz-test-outside")

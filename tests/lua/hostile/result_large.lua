@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return table.create(1000000, "x")

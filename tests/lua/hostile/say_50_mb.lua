@@ -1,0 +1,2 @@
+-- expect: request-invalid
+ui.say(string.rep("x", 50000000))

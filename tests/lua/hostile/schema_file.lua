@@ -1,0 +1,2 @@
+-- expect: flow-invalid
+return schema.check({ ["$ref"] = "file:///etc/passwd" }, 1)

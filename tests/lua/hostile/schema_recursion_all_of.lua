@@ -1,0 +1,2 @@
+-- expect: flow-invalid
+return schema.check({ allOf = { { ["$ref"] = "#" }, { ["$ref"] = "#" } } }, 1)

@@ -1,0 +1,5 @@
+-- expect: flow-error
+local function f()
+  return coroutine.wrap(f)()
+end
+f()

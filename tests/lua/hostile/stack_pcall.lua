@@ -1,0 +1,6 @@
+-- expect: flow-error
+local function f()
+  local ok, err = pcall(f)
+  error(err)
+end
+f()

@@ -1,0 +1,5 @@
+-- expect: flow-error
+local function f()
+  return 1 + f()
+end
+f()

@@ -1,0 +1,3 @@
+-- expect: flow-invalid
+-- A file of 100,000 parentheses in one another.
+return require("./files/nested")

@@ -1,0 +1,2 @@
+-- expect: flow-error
+return select("#", table.unpack({}, 1, 10000000))

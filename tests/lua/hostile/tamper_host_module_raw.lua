@@ -1,0 +1,2 @@
+-- expect: flow-error
+rawset(json, "encode", print)

@@ -1,0 +1,2 @@
+-- expect: flow-error
+shared_between_files = 1

@@ -1,0 +1,4 @@
+-- expect: flow-error
+getmetatable("").__index = function()
+  return print
+end

@@ -1,0 +1,2 @@
+-- expect: template-invalid
+return template.render("./files/include_secret.md", {})

@@ -1,0 +1,2 @@
+-- expect: template-invalid
+return template.text("{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}")

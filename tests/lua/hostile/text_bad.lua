@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return text.width("\xc3\x28")

@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return text.fold(string.rep("É", 20000000))

@@ -1,0 +1,5 @@
+-- expect: flow-limit
+local long = "[" .. string.rep("a,", 100000) .. "]"
+while true do
+  yaml.decode(long)
+end

@@ -1,0 +1,2 @@
+-- expect: document-unreadable
+return yaml.load("./files/laughs.yaml")

@@ -1,0 +1,2 @@
+-- expect: request-invalid
+return yaml.decode(string.rep("- a\n", 3000000))

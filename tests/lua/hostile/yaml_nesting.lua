@@ -1,0 +1,2 @@
+-- expect: document-unreadable
+return yaml.decode(string.rep("[", 100000))

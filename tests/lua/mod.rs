@@ -1,0 +1,4 @@
+//! Flow code on the real machine and the real gate, with a world of fakes and a temporary folder.
+
+mod bench;
+mod hostile;

@@ -87,6 +87,16 @@ local function status(self: app.App): app.Signal?
 		minutes = s.duration_minutes,
 	}))
 	scoring.show(self)
+	local proofs: { string } = {}
+	for _, axis in ems.AXES do
+		local evidence = (s.flow_state.evidence or {})[axis.key]
+		if evidence ~= nil then
+			table.insert(proofs, `- {t(`axes.{axis.key}`)}: “{evidence}”`)
+		end
+	end
+	if #proofs > 0 then
+		ui.say(t("status.evidence") .. "\n\n" .. table.concat(proofs, "\n"))
+	end
 	local lines: { string } = { t("status.course", { line = `\`{ems.sparkline(values)}\`` }), "" }
 	local function section(key: string, items: { any }, field: string)
 		table.insert(lines, `**{t(key)}**`)

@@ -77,6 +77,7 @@ local function core(self: app.App, answers: { any }): any
 	vars.answers = answers
 	return app.think(self, {
 		prompt = "brief",
+		plain = true,
 		vars = vars,
 		schema = {
 			type = "object",
@@ -115,6 +116,7 @@ function brief.stories(self: app.App, problem: string): { any }
 	end
 	local value = app.think(self, {
 		prompt = "stories",
+		plain = true,
 		vars = vars,
 		schema = {
 			type = "object",
@@ -171,6 +173,7 @@ local function steps(self: app.App, stories: { any }): { any }
 	vars.answers = vars.recent
 	local value = app.think(self, {
 		prompt = "steps",
+		plain = true,
 		vars = vars,
 		schema = {
 			type = "object",

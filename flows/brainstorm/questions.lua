@@ -46,14 +46,23 @@ local function schema(count: number): { [string]: any }
 	}
 end
 
+--- Two questions that share more than this are one.
+local SAME = 0.6
+
 local function suggestions(self: app.App, raw: { any }, question: string): { string }
+	local said: { string } = { question }
+	for _, entry in self.doc.session.history do
+		for _, response in entry.responses do
+			table.insert(said, response)
+		end
+	end
 	local kept: { string } = {}
 	for _, value in raw do
 		local line = app.line(value, 90)
 		-- Models like to number their lists; we letter them ourselves.
 		line = string.gsub(line, "^[%-%*•%s]*[%(%[]?%w?[%)%.%]:]%s*", "")
-		-- A question is no answer, and neither is the question itself.
-		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, { question })
+		-- A question is no answer, and neither is the question itself, or what the user has said already.
+		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, said)
 		if answers and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
 			table.insert(kept, line)
 		end
@@ -73,7 +82,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 	for _, item in raw do
 		local line = app.line(item.question, 200)
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
-		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen) then
+		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen, SAME) then
 			table.insert(seen, line)
 			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.replies, line) })
 		end
@@ -115,6 +124,12 @@ function questions.next(self: app.App, count: number): { Question }
 	local asked = session.asked(self.doc)
 	local vars = context.of(self)
 	vars.count = count
+	vars.targets = {}
+	for index, key in vars.weak do
+		if index <= count then
+			table.insert(vars.targets, key)
+		end
+	end
 	vars.focus = self.focus or ""
 	vars.techniques = {}
 	for _, technique in self.techniques do

@@ -132,6 +132,7 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 	vars.question, vars.points = topic, points
 	local value = app.think(self, {
 		prompt = "synthesis",
+		plain = true,
 		vars = vars,
 		temperature = 0.2,
 		schema = {

@@ -69,7 +69,11 @@ function brief.draft(self: app.App): any
 	if #state.risks == 0 then
 		examine.risks(self)
 	end
-	if self.switches.security and examine.touches_security(self) then
+	local examined = false
+	for _, note in state.notes do
+		examined = examined or note.kind == "security"
+	end
+	if self.switches.security and not examined and examine.touches_security(self) then
 		examine.security(self)
 	end
 	local value = { problem = problem, users = heart.users, stories = list, steps = next_steps }
@@ -140,7 +144,7 @@ function brief.journal(self: app.App): string
 		for _, list in { s.flow_state.notes, s.flow_state.decisions } do
 			for _, note in list do
 				if note.iteration == entry.iteration then
-					table.insert(notes, { kind = note.kind or "decision", text = note.text })
+					table.insert(notes, { kind = note.kind or "decision", text = if note.about then `{note.about} → {note.text}` else note.text })
 				end
 			end
 		end
@@ -190,8 +194,8 @@ function brief.finish(self: app.App): any
 	s.status = "completed"
 	local path = app.save(self)
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }
-	local brief_path = briefs:save(brief.text(self, draft), { key = key, overwrite = true } :: any)
-	local journal_path = journals:save(brief.journal(self), { key = key, overwrite = true } :: any)
+	local brief_path = briefs:save(brief.text(self, draft) .. "\n", { key = key, overwrite = true } :: any)
+	local journal_path = journals:save(brief.journal(self) .. "\n", { key = key, overwrite = true } :: any)
 	ui.say(table.concat({
 		self.t("finish.title", {
 			ems = s.ems,

@@ -85,7 +85,7 @@ local function pieces_of(self: app.App): { any }
 	local state = self.doc.session.flow_state
 	for _, note in state.notes do
 		if note.kind == "user" and note.iteration == self.doc.session.iteration then
-			add("…", note.text)
+			add(note.about or "…", note.text)
 		end
 	end
 	return found

@@ -168,7 +168,7 @@ function voices.put(self: app.App, id: string, key: string, question: string): a
 	if answer == nil then
 		return signal
 	elseif answer ~= "" then
-		session.note(self.doc, "notes", `{question} → {answer}`, "user")
+		session.note(self.doc, "notes", answer, "user", question)
 	end
 	app.save(self)
 	return nil

@@ -5,6 +5,7 @@ local app = require("./app")
 local brief = require("./brief")
 local context = require("./context")
 local ems = require("./ems")
+local examine = require("./examine")
 local explore = require("./explore")
 local launch = require("./launch")
 local leader = require("./leader")
@@ -12,6 +13,7 @@ local panel = require("./panel")
 local party = require("./party")
 local scoring = require("./scoring")
 local session = require("./session")
+local stories = require("./stories")
 local turning = require("./turning")
 local ui = require("@nietz/ui")
 
@@ -87,6 +89,16 @@ local function status(self: app.App): app.Signal?
 		minutes = s.duration_minutes,
 	}))
 	scoring.show(self)
+	local proofs: { string } = {}
+	for _, axis in ems.AXES do
+		local evidence = (s.flow_state.evidence or {})[axis.key]
+		if evidence ~= nil then
+			table.insert(proofs, `- {t(`axes.{axis.key}`)}: “{evidence}”`)
+		end
+	end
+	if #proofs > 0 then
+		ui.say(t("status.evidence") .. "\n\n" .. table.concat(proofs, "\n"))
+	end
 	local lines: { string } = { t("status.course", { line = `\`{ems.sparkline(values)}\`` }), "" }
 	local function section(key: string, items: { any }, field: string)
 		table.insert(lines, `**{t(key)}**`)
@@ -129,9 +141,9 @@ local function phase(name: string): Act
 end
 
 local function plan(self: app.App): app.Signal?
-	local stories = brief.stories(self, "")
-	local lines: { string } = { self.t("plan.title", { size = brief.size(stories) }), "" }
-	for _, story in stories do
+	local list = stories.of(self, "")
+	local lines: { string } = { self.t("plan.title", { size = stories.size(list) }), "" }
+	for _, story in list do
 		table.insert(lines, self.t("plan.row", story))
 	end
 	ui.say(table.concat(lines, "\n"))
@@ -167,9 +179,9 @@ local ACTS: { [string]: Act } = {
 	end,
 	technique = explore.technique,
 	framework = explore.technique,
-	premortem = explore.premortem,
-	spike = explore.spike,
-	["security-check"] = explore.security,
+	premortem = examine.premortem,
+	spike = examine.spike,
+	["security-check"] = examine.security,
 	modes = function(self: app.App): app.Signal?
 		leader.show(self)
 		return nil

@@ -134,6 +134,8 @@ export type Thought = {
 	check: ((value: any) -> string?)?,
 	persona: personas.Persona?,
 	temperature: number?,
+	--- Without a voice: for weighing and writing down.
+	plain: boolean?,
 }
 
 --- Asks a model for one structured thought, in the voice of the leader unless another is given.
@@ -144,8 +146,9 @@ function app.think(self: App, thought: Thought): any
 	local vars = table.clone(thought.vars)
 	vars.language = self.t("language")
 	local request: llm.Chat = {
-		persona = thought.persona or app.leader(self),
-		vars = { lang = self.lang },
+		persona = if thought.plain then nil else thought.persona or app.leader(self),
+		vars = if thought.plain then nil else { lang = self.lang },
+		system = if thought.plain then template.render("./prompts/plain.md") else nil,
 		prompt = template.render(`./prompts/{thought.prompt}.md`, vars),
 		schema = thought.schema,
 		check = thought.check,

@@ -76,7 +76,7 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 	local function texts(notes: { any }, most: number): { string }
 		local found: { string } = {}
 		for _, note in last(notes, most) do
-			table.insert(found, app.line(note.text, 200))
+			table.insert(found, app.line(if note.about then `{note.about} → {note.text}` else note.text, 240))
 		end
 		return found
 	end

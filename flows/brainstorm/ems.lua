@@ -34,7 +34,9 @@ ems.CHECKPOINT = 70
 ems.READY = 85
 
 --- How far an axis may rise in one iteration, by what its evidence rests on.
-local RISE = { carried = 25, shared = 10, bare = 5, silent = 0 }
+local RISE = { carried = 25, thin = 15, shared = 10, bare = 5, silent = 0 }
+--- Evidence of fewer meaningful words is thin.
+local THIN = 4
 --- How far an axis may fall at once: a model that forgot something must not undo the user's work.
 local FALL = 10
 
@@ -127,14 +129,17 @@ local function support(evidence: string, said: string, used: { string }): number
 	if words.shared(evidence, said) < needed then
 		return RISE.bare
 	end
-	return if words.repeats(evidence, used) then RISE.shared else RISE.carried
+	if words.repeats(evidence, used) then
+		return RISE.shared
+	end
+	return if #words.of(evidence) < THIN then RISE.thin else RISE.carried
 end
 
 --- Returns the axes after an iteration, and which of them were held back.
 ---
 --- `said` is what the user said in this iteration. An axis rises by what its evidence rests on: fully when the
---- evidence speaks of what was said, less when the same evidence already served another axis, hardly when it
---- speaks of something else, and not at all when nothing was said. An axis without a claim stays.
+--- evidence speaks of what was said, less when it is a word or two, or already served another axis, hardly when
+--- it speaks of something else, and not at all when nothing was said. An axis without a claim stays.
 function ems.damp(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: boolean })
 	local after: Axes = {}
 	local held: { [string]: boolean } = {}

@@ -14,6 +14,8 @@ local questions = {}
 export type Question = { question: string, priority: string, suggestions: { string } }
 
 local MOST_SUGGESTIONS = 4
+--- A reply is a line, not a paragraph.
+local LONGEST_REPLY = 110
 
 local function schema(count: number): { [string]: any }
 	return {
@@ -23,7 +25,7 @@ local function schema(count: number): { [string]: any }
 		properties = {
 			questions = {
 				type = "array",
-				minItems = 1,
+				minItems = math.min(2, count),
 				maxItems = count,
 				items = {
 					type = "object",
@@ -37,7 +39,7 @@ local function schema(count: number): { [string]: any }
 							type = "array",
 							minItems = 2,
 							maxItems = MOST_SUGGESTIONS,
-							items = { type = "string", minLength = 2, maxLength = 90 },
+							items = { type = "string", minLength = 2, maxLength = LONGEST_REPLY },
 						},
 					},
 				},
@@ -46,14 +48,31 @@ local function schema(count: number): { [string]: any }
 	}
 end
 
+--- Two questions that share more than this are one.
+local SAME = 0.6
+
+--- Returns a reply without the piece of a word at which a constrained model ran into the limit.
+local function whole(line: string): string
+	if #line < LONGEST_REPLY - 1 or string.match(line, "[%.!]$") ~= nil then
+		return line
+	end
+	return string.match(line, "^(.-[^,]), [^,]*$") or (string.gsub(line, "%s%S*$", "…"))
+end
+
 local function suggestions(self: app.App, raw: { any }, question: string): { string }
+	local said: { string } = { question }
+	for _, entry in self.doc.session.history do
+		for _, response in entry.responses do
+			table.insert(said, response)
+		end
+	end
 	local kept: { string } = {}
 	for _, value in raw do
-		local line = app.line(value, 90)
+		local line = whole(app.line(value, LONGEST_REPLY))
 		-- Models like to number their lists; we letter them ourselves.
 		line = string.gsub(line, "^[%-%*•%s]*[%(%[]?%w?[%)%.%]:]%s*", "")
-		-- A question is no answer, and neither is the question itself.
-		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, { question })
+		-- A question is no answer, and neither is the question itself, or what the user has said already.
+		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, said)
 		if answers and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
 			table.insert(kept, line)
 		end
@@ -73,7 +92,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 	for _, item in raw do
 		local line = app.line(item.question, 200)
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
-		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen) then
+		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen, SAME) then
 			table.insert(seen, line)
 			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.replies, line) })
 		end
@@ -115,6 +134,12 @@ function questions.next(self: app.App, count: number): { Question }
 	local asked = session.asked(self.doc)
 	local vars = context.of(self)
 	vars.count = count
+	vars.targets = {}
+	for index, key in vars.weak do
+		if index <= count then
+			table.insert(vars.targets, key)
+		end
+	end
 	vars.focus = self.focus or ""
 	vars.techniques = {}
 	for _, technique in self.techniques do
@@ -133,7 +158,14 @@ function questions.next(self: app.App, count: number): { Question }
 		end,
 	})
 	local found = if value then questions.clean(self, value.questions, asked, count) else {}
-	return if #found > 0 then found else questions.plain(self, asked, count)
+	-- What is left may be too little to think about: plain questions fill it up.
+	for _, question in found do
+		table.insert(asked, question.question)
+	end
+	for _, question in questions.plain(self, asked, math.min(2, count) - #found) do
+		table.insert(found, question)
+	end
+	return found
 end
 
 return questions

@@ -10,37 +10,51 @@ local words = require("./words")
 
 local scoring = {}
 
-local function schema(): { [string]: any }
+--- What the user said, in pieces that a model points to: evidence that is a pointer cannot be made up.
+export type Piece = { id: string, text: string }
+
+--- The pointer to nothing.
+local NONE = "none"
+--- More pieces than these only blur the view.
+local MOST_PIECES = 12
+
+local function object(properties: { [string]: any }, required: { string }): { [string]: any }
+	return { type = "object", additionalProperties = false, required = required, properties = properties }
+end
+
+local function schema(pieces: { Piece }): { [string]: any }
+	local ids: { string } = {}
+	for _, piece in pieces do
+		table.insert(ids, piece.id)
+	end
+	local or_none = table.clone(ids)
+	table.insert(or_none, NONE)
+	local line = { type = "string", minLength = 5, maxLength = 140 }
 	local properties: { [string]: any } = {
 		ideas = {
 			type = "array",
-			maxItems = 3,
-			items = {
-				type = "object",
-				additionalProperties = false,
-				required = { "content", "score" },
-				properties = {
-					content = { type = "string", minLength = 5, maxLength = 160 },
-					score = { type = "integer", minimum = 0, maximum = 10 },
-				},
-			},
+			maxItems = 2,
+			items = object({
+				from = { enum = ids },
+				idea = line,
+				score = { type = "integer", minimum = 0, maximum = 10 },
+			}, { "from", "idea", "score" }),
 		},
-		decided = { type = "array", maxItems = 2, items = { type = "string", minLength = 5, maxLength = 160 } },
+		decided = {
+			type = "array",
+			maxItems = 2,
+			items = object({ decision = line, from = { enum = ids } }, { "decision", "from" }),
+		},
 	}
 	local required = { "ideas", "decided" }
 	for _, axis in ems.AXES do
-		properties[axis.key] = {
-			type = "object",
-			additionalProperties = false,
-			required = { "evidence", "score" },
-			properties = {
-				evidence = { type = "string", maxLength = 120 },
-				score = { type = "integer", minimum = 0, maximum = 100 },
-			},
-		}
+		properties[axis.key] = object({
+			evidence = { enum = or_none },
+			score = { type = "integer", minimum = 0, maximum = 100 },
+		}, { "evidence", "score" })
 		table.insert(required, axis.key)
 	end
-	return { type = "object", additionalProperties = false, required = required, properties = properties }
+	return object(properties, required)
 end
 
 --- Returns the user's own words in the open iteration: answers, and what was said beside them.
@@ -54,12 +68,46 @@ function scoring.said(self: app.App): string
 	return table.concat(lines, "\n")
 end
 
---- What a model reports as idea or decision must speak of what was said: it may not put words into the user's mouth.
-local function rests_on(line: string, said: string): boolean
-	return words.shared(line, said) >= math.min(2, #words.of(line))
+--- Returns the pieces of what the user said now, each with the question that it answers.
+local function pieces_of(self: app.App): { any }
+	local found: { any } = {}
+	local function add(question: string, answer: string)
+		for _, piece in words.pieces(answer) do
+			if #found < MOST_PIECES then
+				table.insert(found, { id = `S{#found + 1}`, question = question, text = app.line(piece, 240) })
+				question = ""
+			end
+		end
+	end
+	for _, pair in context.exchange(session.current(self.doc)) do
+		add(pair.question, pair.answer)
+	end
+	local state = self.doc.session.flow_state
+	for _, note in state.notes do
+		if note.kind == "user" and note.iteration == self.doc.session.iteration then
+			add(note.about or "…", note.text)
+		end
+	end
+	return found
 end
 
-local function collect(self: app.App, value: any, said: string): ({ string }, { string })
+local function piece_text(pieces: { Piece }, id: string): string
+	for _, piece in pieces do
+		if piece.id == id then
+			return piece.text
+		end
+	end
+	return ""
+end
+
+--- Returns a model's wording where it speaks of what was said, else the user's own words: nothing is put into
+--- their mouth.
+local function worded(line: string, piece: string): string
+	local clean = app.line(line, 200)
+	return if words.shared(clean, piece) >= math.min(2, #words.of(piece)) then clean else piece
+end
+
+local function collect(self: app.App, value: any, pieces: { Piece }): ({ string }, { string })
 	local s = self.doc.session
 	local known: { string } = {}
 	for _, idea in s.ideas do
@@ -67,8 +115,8 @@ local function collect(self: app.App, value: any, said: string): ({ string }, { 
 	end
 	local ideas: { string } = {}
 	for _, idea in value.ideas do
-		local line = app.line(idea.content, 200)
-		if rests_on(line, said) and not words.repeats(line, known) then
+		local line = worded(idea.idea, piece_text(pieces, idea.from))
+		if not words.repeats(line, known) then
 			table.insert(known, line)
 			table.insert(ideas, line)
 			session.add_idea(self.doc, line, idea.score)
@@ -80,14 +128,30 @@ local function collect(self: app.App, value: any, said: string): ({ string }, { 
 	end
 	local decided: { string } = {}
 	for _, decision in value.decided do
-		local line = app.line(decision, 200)
-		if rests_on(line, said) and not words.repeats(line, settled) then
+		local line = worded(decision.decision, piece_text(pieces, decision.from))
+		if not words.repeats(line, settled) then
 			table.insert(settled, line)
 			table.insert(decided, line)
 			session.note(self.doc, "decisions", line)
 		end
 	end
 	return ideas, decided
+end
+
+--- Returns each axis' claim with the words that it points to, and keeps those for `status`.
+local function claims(self: app.App, value: any, pieces: { Piece }): { [string]: ems.Claim }
+	local state = self.doc.session.flow_state
+	state.evidence = state.evidence or {}
+	local found: { [string]: ems.Claim } = {}
+	for _, axis in ems.AXES do
+		local claim = value[axis.key]
+		local evidence = piece_text(pieces, claim.evidence)
+		found[axis.key] = { score = claim.score, evidence = evidence }
+		if evidence ~= "" then
+			state.evidence[axis.key] = evidence
+		end
+	end
+	return found
 end
 
 local function bullets(title: string, lines: { string }): string
@@ -134,19 +198,15 @@ function scoring.run(self: app.App)
 		return
 	end
 	local vars = context.of(self, s.iteration - 1)
-	vars.answers = context.exchange(session.current(self.doc))
-	for _, note in s.flow_state.notes do
-		if note.kind == "user" and note.iteration == s.iteration then
-			table.insert(vars.answers, { question = "…", answer = app.line(note.text, 400) })
-		end
-	end
-	local value = app.think(self, { prompt = "score", vars = vars, schema = schema(), temperature = 0 })
+	local pieces = pieces_of(self)
+	vars.pieces = pieces
+	local value = app.think(self, { prompt = "score", vars = vars, schema = schema(pieces), temperature = 0, plain = true })
 	local ideas: { string }, decided: { string } = {}, {}
 	local held: { [string]: boolean } = {}
 	if value ~= nil then
-		local axes, back = ems.damp(before, value, said)
+		local axes, back = ems.damp(before, claims(self, value, pieces), said)
 		session.score(self.doc, axes)
-		ideas, decided = collect(self, value, said)
+		ideas, decided = collect(self, value, pieces)
 		held = back
 	end
 	s.flow_state.scored = s.iteration

@@ -175,9 +175,9 @@ function session.add_idea(doc: Doc, content: string, score: number): number
 	return highest + 1
 end
 
---- Adds a line to one of the lists of `flow_state`: `decisions` or `notes`.
-function session.note(doc: Doc, where: string, value: string, kind: string?)
-	table.insert(doc.session.flow_state[where], { iteration = doc.session.iteration, text = value, kind = kind })
+--- Adds a line to one of the lists of `flow_state`: `decisions` or `notes`. `about` is the question that it answers.
+function session.note(doc: Doc, where: string, value: string, kind: string?, about: string?)
+	table.insert(doc.session.flow_state[where], { iteration = doc.session.iteration, text = value, kind = kind, about = about })
 end
 
 --- Records a technique that was proposed, and that it was used if it was. `techniques_used` follows.

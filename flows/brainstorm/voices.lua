@@ -132,6 +132,7 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 	vars.question, vars.points = topic, points
 	local value = app.think(self, {
 		prompt = "synthesis",
+		plain = true,
 		vars = vars,
 		temperature = 0.2,
 		schema = {
@@ -167,7 +168,7 @@ function voices.put(self: app.App, id: string, key: string, question: string): a
 	if answer == nil then
 		return signal
 	elseif answer ~= "" then
-		session.note(self.doc, "notes", `{question} → {answer}`, "user")
+		session.note(self.doc, "notes", answer, "user", question)
 	end
 	app.save(self)
 	return nil

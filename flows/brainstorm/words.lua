@@ -26,7 +26,9 @@ end
 function words.of(value: string): { string }
 	local found: { string } = {}
 	local seen: { [string]: boolean } = {}
-	for word in string.gmatch(text.fold(value), "[%w\128-\255]+") do
+	-- Dashes, dots, quotes and arrows beyond ASCII are no letters.
+	local plain = string.gsub(string.gsub(text.fold(value), "\226[\128-\135][\128-\191]", " "), "\194[\128-\191]", " ")
+	for word in string.gmatch(plain, "[%w\128-\255]+") do
 		if #word >= SHORTEST and not EMPTY[word] and not seen[word] then
 			seen[word] = true
 			table.insert(found, word)
@@ -60,14 +62,35 @@ function words.likeness(value: string, other: string): number
 	return math.min(words.shared(value, other), words.shared(other, value)) / shorter
 end
 
---- Whether one of `others` says nearly the same as `value`.
-function words.repeats(value: string, others: { string }): boolean
+--- Whether one of `others` says nearly the same as `value`: more than `limit` of it, three quarters by default.
+function words.repeats(value: string, others: { string }, limit: number?): boolean
 	for _, other in others do
-		if words.likeness(value, other) > 0.75 then
+		if words.likeness(value, other) > (limit or 0.75) then
 			return true
 		end
 	end
 	return false
+end
+
+--- Returns the pieces of a text that say one thing each: sentences, and the parts of long ones.
+function words.pieces(value: string): { string }
+	local found: { string } = {}
+	local function keep(piece: string)
+		local trimmed = text.trim(piece)
+		if #words.of(trimmed) > 0 then
+			table.insert(found, trimmed)
+		end
+	end
+	for _, line in text.lines((string.gsub(value, "([%.!?;])%s+", "%1\n"))) do
+		if #words.of(line) > 12 then
+			for _, piece in string.split(line, ", ") do
+				keep(piece)
+			end
+		else
+			keep(line)
+		end
+	end
+	return found
 end
 
 return words

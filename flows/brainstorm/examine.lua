@@ -1,0 +1,155 @@
+--!strict
+--- Small examinations of the idea, each one model call: how it could fail, who would attack it, whether a spike would tell.
+
+local app = require("./app")
+local ask = require("./ask")
+local context = require("./context")
+local leader = require("./leader")
+local session = require("./session")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local examine = {}
+
+--- From this weight (probability × impact) a risk is to be mitigated.
+examine.MITIGATE = 6
+
+local SECURITY = { "auth", "login", "password", "passe", "token", "payment", "paiement", "personal", "rgpd", "gdpr", "secret", "upload", "admin", "permission", "crypt" }
+
+--- Whether the session touches something that an attacker wants.
+function examine.touches_security(self: app.App): boolean
+	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked(self.doc), " "))
+	for _, word in SECURITY do
+		if string.find(said, word, 1, true) ~= nil then
+			return true
+		end
+	end
+	return false
+end
+
+local function texts(limit: number): { [string]: any }
+	return { type = "string", minLength = 5, maxLength = limit }
+end
+
+local function object(properties: { [string]: any }): { [string]: any }
+	local required: { string } = {}
+	for name in properties do
+		table.insert(required, name)
+	end
+	table.sort(required)
+	return { type = "object", additionalProperties = false, required = required, properties = properties }
+end
+
+local function list_of(name: string, least: number, most: number, properties: { [string]: any }): { [string]: any }
+	return object({ [name] = { type = "array", minItems = least, maxItems = most, items = object(properties) } })
+end
+
+--- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
+function examine.risks(self: app.App): { any }
+	local degree = { type = "integer", minimum = 1, maximum = 3 }
+	local value = app.think(self, {
+		prompt = "premortem",
+		vars = context.of(self),
+		schema = list_of("risks", 1, 4, { impact = degree, mitigation = texts(160), probability = degree, risk = texts(160) }),
+	})
+	local state = self.doc.session.flow_state
+	local found: { any } = {}
+	for _, risk in if value then value.risks else {} do
+		table.insert(found, {
+			risk = app.line(risk.risk, 200),
+			probability = risk.probability,
+			impact = risk.impact,
+			mitigation = app.line(risk.mitigation, 200),
+			iteration = self.doc.session.iteration,
+		})
+	end
+	table.sort(found, function(a: any, b: any): boolean
+		local left, right = a.probability * a.impact, b.probability * b.impact
+		return if left == right then a.risk < b.risk else left > right
+	end)
+	for _, risk in found do
+		table.insert(state.risks, risk)
+	end
+	return found
+end
+
+--- The command `premortem`.
+function examine.premortem(self: app.App): app.Signal?
+	if not self.doc.session.flow_state.pinned then
+		leader.switch(self, "sparring", "premortem")
+	end
+	local found = examine.risks(self)
+	local lines: { string } = { if #found > 0 then self.t("premortem.title") else self.t("premortem.none"), "" }
+	for _, risk in found do
+		local weight = risk.probability * risk.impact
+		table.insert(lines, self.t("premortem.row", {
+			risk = risk.risk,
+			probability = risk.probability,
+			impact = risk.impact,
+			weight = weight,
+			flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
+			mitigation = risk.mitigation,
+		}))
+	end
+	ui.say(table.concat(lines, "\n"))
+	app.save(self)
+	return nil
+end
+
+--- The command `security-check`.
+function examine.security(self: app.App): app.Signal?
+	local value = app.think(self, {
+		prompt = "security",
+		vars = context.of(self),
+		schema = list_of("threats", 1, 4, { defence = texts(160), threat = texts(160) }),
+	})
+	local lines: { string } = { self.t("security.title"), "" }
+	for _, item in if value then value.threats else {} do
+		local threat, defence = app.line(item.threat), app.line(item.defence)
+		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
+		session.note(self.doc, "notes", `{threat} → {defence}`, "security")
+	end
+	ui.say(table.concat(lines, "\n"))
+	app.save(self)
+	return nil
+end
+
+--- The command `spike [duration] [question]`: what a small experiment would have to show, and the verdict so far.
+function examine.spike(self: app.App, argument: string): app.Signal?
+	local duration, question = string.match(argument, "^(%d+%s*%a+)%s*(.*)$")
+	if duration == nil then
+		question = argument
+		local answer, signal = ask.line(self, { id = "spike-duration", prompt = self.t("spike.duration"), default = "1d" })
+		if answer == nil then
+			return signal
+		end
+		duration = answer
+	end
+	if question == nil or question == "" then
+		local answer, signal = ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
+		if answer == nil then
+			return signal
+		end
+		question = answer
+	end
+	local vars = context.of(self)
+	vars.duration, vars.question = duration, question
+	local value = app.think(self, {
+		prompt = "spike",
+		vars = vars,
+		schema = object({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = texts(240) }),
+	})
+	local verdict = if value then value.verdict else "MORE_RESEARCH"
+	local line = self.t("spike.verdict", {
+		verdict = verdict,
+		question = question :: string,
+		duration = duration :: string,
+		why = if value then app.line(value.why) else "—",
+	})
+	ui.say(line)
+	session.note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")
+	app.save(self)
+	return nil
+end
+
+return examine

@@ -1,0 +1,176 @@
+--!strict
+--- What is to be built: stories with priority, effort and the iteration that each comes from, and the next steps.
+
+local app = require("./app")
+local context = require("./context")
+local words = require("./words")
+
+local stories = {}
+
+local EFFORT: { [string]: number } = { S = 1, M = 3, L = 5 }
+local RANK: { [string]: number } = { must = 1, should = 2, could = 3 }
+
+--- Returns the size of the work by its must stories: `TINY`, `STANDARD` or `LARGE`. Pure.
+function stories.size(list: { any }): string
+	local sum = 0
+	for _, story in list do
+		if story.priority == "must" then
+			sum += EFFORT[story.effort] or EFFORT.M
+		end
+	end
+	return if sum <= 2 then "TINY" elseif sum <= 5 then "STANDARD" else "LARGE"
+end
+
+--- Returns what was said, by iteration: answers, ideas and decisions.
+function stories.material(self: app.App): { { iteration: number, text: string } }
+	local s = self.doc.session
+	local found: { { iteration: number, text: string } } = {}
+	for _, entry in s.history do
+		for _, pair in context.exchange(entry) do
+			table.insert(found, { iteration = entry.iteration, text = pair.answer })
+		end
+	end
+	for _, note in s.flow_state.notes do
+		if note.kind == "user" then
+			table.insert(found, { iteration = note.iteration, text = note.text })
+		end
+	end
+	return found
+end
+
+--- Returns the iteration that a line comes from: the claimed one where it holds, else the one that shares most words
+--- with it. A model's claim alone is no trace.
+function stories.trace(line: string, claimed: number?, material: { { iteration: number, text: string } }): number
+	local best, most = 0, 0
+	local claimed_shares = false
+	for _, item in material do
+		local shared = words.shared(line, item.text)
+		claimed_shares = claimed_shares or (item.iteration == claimed and shared > 0)
+		if shared > most then
+			best, most = item.iteration, shared
+		end
+	end
+	if claimed ~= nil and claimed_shares then
+		return claimed
+	end
+	return best
+end
+
+local function bounded(limit: number, least: number?): { [string]: any }
+	return { type = "string", minLength = least or 5, maxLength = limit }
+end
+
+--- Stories without a model: what was decided must be, the best ideas should be.
+local function plain_stories(self: app.App): { any }
+	local found: { any } = {}
+	for _, decision in self.doc.session.flow_state.decisions do
+		table.insert(found, { story = decision.text, priority = "must", effort = "M", iteration = decision.iteration })
+	end
+	for index, idea in context.ideas(self) do
+		if index <= 4 then
+			table.insert(found, { story = idea.content, priority = "should", effort = "M", iteration = idea.iteration or 0 })
+		end
+	end
+	return found
+end
+
+--- Returns the stories, must first.
+function stories.of(self: app.App, problem: string): { any }
+	local material = stories.material(self)
+	local vars = context.of(self)
+	vars.problem = problem
+	vars.material = {}
+	for _, item in material do
+		table.insert(vars.material, { iteration = item.iteration, text = app.line(item.text, 240) })
+	end
+	local value = app.think(self, {
+		prompt = "stories",
+		plain = true,
+		vars = vars,
+		schema = {
+			type = "object",
+			additionalProperties = false,
+			required = { "stories" },
+			properties = {
+				stories = {
+					type = "array",
+					minItems = 1,
+					maxItems = 6,
+					items = {
+						type = "object",
+						additionalProperties = false,
+						required = { "effort", "iteration", "priority", "story" },
+						properties = {
+							effort = { enum = { "S", "M", "L" } },
+							iteration = { type = "integer", minimum = 0, maximum = 99 },
+							priority = { enum = { "must", "should", "could" } },
+							story = bounded(220, 12),
+						},
+					},
+				},
+			},
+		},
+	})
+	if value == nil then
+		return plain_stories(self)
+	end
+	local found: { any } = {}
+	local seen: { string } = {}
+	for _, story in value.stories do
+		local line = app.line(story.story, 240)
+		if not words.repeats(line, seen) then
+			table.insert(seen, line)
+			table.insert(found, {
+				story = line,
+				priority = story.priority,
+				effort = story.effort,
+				iteration = stories.trace(line, story.iteration, material),
+				rank = RANK[story.priority] * 100 + #found,
+			})
+		end
+	end
+	table.sort(found, function(a: any, b: any): boolean
+		return a.rank < b.rank
+	end)
+	return found
+end
+
+--- Returns the next steps towards these stories.
+function stories.steps(self: app.App, list: { any }): { any }
+	local vars = context.of(self)
+	vars.stories = list
+	vars.last = math.max(1, #self.doc.session.history)
+	vars.answers = vars.recent
+	local value = app.think(self, {
+		prompt = "steps",
+		plain = true,
+		vars = vars,
+		schema = {
+			type = "object",
+			additionalProperties = false,
+			required = { "steps" },
+			properties = {
+				steps = {
+					type = "array",
+					minItems = 1,
+					maxItems = 4,
+					items = {
+						type = "object",
+						additionalProperties = false,
+						required = { "iteration", "step" },
+						properties = { iteration = { type = "integer", minimum = 0, maximum = 99 }, step = bounded(180, 8) },
+					},
+				},
+			},
+		},
+	})
+	local material = stories.material(self)
+	local found: { any } = {}
+	for _, step in if value then value.steps else {} do
+		local line = app.line(step.step, 200)
+		table.insert(found, { step = line, iteration = stories.trace(line, step.iteration, material) })
+	end
+	return found
+end
+
+return stories

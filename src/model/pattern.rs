@@ -181,8 +181,23 @@ fn is_safe(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{collection, key};
     use super::*;
+    use crate::model::collection::Format;
+
+    fn collection(path: &str) -> Collection {
+        Collection {
+            name: "notes".to_owned(),
+            path: path.to_owned(),
+            format: Format::Yaml,
+            schema: serde_json::Value::Bool(true),
+            version: None,
+            keys: Key::new(),
+        }
+    }
+
+    fn key(pairs: &[(&str, &str)]) -> Key {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
 
     fn filled(path: &str, keys: &[(&str, &str)]) -> Result<String> {
         Pattern::of(&collection(path))?.fill(&key(keys))

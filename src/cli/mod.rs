@@ -86,7 +86,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     };
     match result {
         Ok(exit) => code(exit),
-        Err(failure) => failed(&failure),
+        Err(failure) => failed(&host.redactor().failure(failure)),
     }
 }
 

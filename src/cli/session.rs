@@ -91,12 +91,14 @@ impl Session {
         *self.pinned.borrow_mut() = Pinned { default, aliases: client.aliases().clone() };
         let id = begin.id.unwrap_or_else(|| new_id(clock()));
         let locked = host.runs().create(&id)?;
+        let mut params = begin.params;
+        host.redactor().value(&mut params);
         let open = Open {
             run: id,
             flow: self.flow.manifest.name.clone(),
             source: self.flow.located.source(),
             command: begin.command,
-            params: begin.params,
+            params,
             model,
             aliases: client.aliases().clone(),
             lang: begin.lang,
@@ -278,11 +280,15 @@ impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
     fn ask<'a>(&'a self, question: &'a crate::model::question::Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.0.ask(question)
     }
+
+    fn answered_before(&self, question: &crate::model::question::Question) {
+        self.0.answered_before(question);
+    }
 }
 
 fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<(Rc<dyn FrontEnd>, Option<Rc<Answers>>)> {
     let mode = if args.json { Mode::Json } else { Mode::Auto };
-    let plain = ui::open(mode, run, &host.environment);
+    let plain = ui::open(mode, run, &host.environment, &host.redactor());
     let Some(path) = &args.answers else { return Ok((Rc::from(plain), None)) };
     let answers = Rc::new(Answers::open(path, plain)?);
     Ok((Rc::new(Shared(Rc::clone(&answers))), Some(answers)))

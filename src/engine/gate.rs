@@ -124,7 +124,7 @@ impl Gate {
         let request = effect.request();
         let key = state.keys.next(effect.kind(), scope, &request, &effect.things());
         match state.past.of(key)? {
-            Before::Ended(line, outcome) => Ok(state.give_back(&effect, line, outcome)),
+            Before::Ended(line, outcome) => Ok(state.give_back(&self.world, &effect, line, outcome)),
             Before::Never => self.begin(state, scope, effect, key, request, None),
             Before::Began(prepared) => self.begin(state, scope, effect, key, request, Some(prepared)),
         }
@@ -240,12 +240,9 @@ impl Gate {
 
     /// Takes the secrets out of an outcome, counts what it used and writes it. It is not synced yet.
     pub fn end(&self, key: Key, mut outcome: Result<Value>) -> Result<Result<Value>> {
-        match &mut outcome {
-            Ok(value) => self.redactor.value(value),
-            Err(failure) => {
-                redact_text(&self.redactor, &mut failure.message);
-                failure.details.iter_mut().for_each(|detail| redact_text(&self.redactor, detail));
-            }
+        outcome = outcome.map_err(|failure| self.redactor.failure(failure));
+        if let Ok(value) = &mut outcome {
+            self.redactor.value(value);
         }
         self.end_in(&mut self.state.borrow_mut(), key, &outcome)?;
         Ok(outcome)
@@ -285,7 +282,9 @@ impl Gate {
     }
 
     /// Writes how the run ended. A finished run that was only replayed has its end already.
-    pub fn close(&self, end: End) -> Result<()> {
+    pub fn close(&self, mut end: End) -> Result<()> {
+        end.result.iter_mut().for_each(|result| self.redactor.value(result));
+        end.failure = end.failure.map(|failure| self.redactor.failure(failure));
         let state = &mut *self.state.borrow_mut();
         if state.resume.is_some() && state.past.end.as_ref().is_some_and(|before| before.status == end.status) {
             return Ok(());
@@ -319,10 +318,13 @@ impl State {
         }
     }
 
-    fn give_back(&mut self, effect: &Effect, line: u64, outcome: Result<Value>) -> Admitted {
+    fn give_back(&mut self, world: &World, effect: &Effect, line: u64, outcome: Result<Value>) -> Admitted {
         self.given_back += 1;
         if let Effect::Chat { .. } = effect {
             self.count(&outcome);
+        }
+        if let Effect::Ask(question) = effect {
+            world.front.answered_before(question);
         }
         if !self.caught_up() {
             match effect {

@@ -14,6 +14,7 @@ use crate::journal::reader::{self, Whole};
 use crate::journal::texts::{Texts, Unfold};
 use crate::journal::v1::{End, Open, Read};
 use crate::journal::writer::Tail;
+use crate::model::event::EndStatus;
 
 /// An outcome as it stands in the journal; parsed when it is needed.
 #[derive(Clone, Debug)]
@@ -101,7 +102,9 @@ impl Past {
             }
             Ok(())
         })?;
-        for key in failures {
+        // A run that is done went on after each of its failures, even after the last.
+        let done = past.end.as_ref().is_some_and(|end| end.status == EndStatus::Done);
+        for key in failures.into_iter().filter(|_| !done) {
             past.forget_unless_handled(key, scopes.get(&key).map_or("/", String::as_str), &active);
         }
         past.effects = past.outcomes.len();

@@ -37,4 +37,7 @@ pub trait FrontEnd {
     /// Waits for the answer to a question: a string for `ask` and `choose`, a boolean for `confirm`.
     /// Dropping the future takes the question away.
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>>;
+
+    /// Notes that a recorded answer was given back: whoever has answers in a row is one further.
+    fn answered_before(&self, _question: &Question) {}
 }

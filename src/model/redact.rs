@@ -8,7 +8,10 @@ use std::hash::{BuildHasher, RandomState};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::error::Failure;
+
 /// Knows the secrets of this process and the shapes of the usual ones.
+#[derive(Clone)]
 pub struct Redactor {
     /// The name to show and the text to take out, longest first.
     known: Vec<(String, String)>,
@@ -93,6 +96,30 @@ impl Redactor {
             clean.insert(hash);
         }
         out
+    }
+
+    /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
+    pub fn settled(&self, text: &str) -> usize {
+        // All shapes end with a run of these.
+        let word = |c: char| c.is_ascii_alphanumeric() || "_-./+~=".contains(c);
+        let mut settled = text.trim_end_matches(word).len();
+        for (_, secret) in &self.known {
+            let ends = secret.char_indices().map(|(at, _)| at).skip(1);
+            let begun = ends.filter(|at| text.ends_with(&secret[..*at])).max().unwrap_or(0);
+            settled = settled.min(text.len() - begun);
+        }
+        settled
+    }
+
+    /// Returns a failure without secrets.
+    pub fn failure(&self, mut failure: Failure) -> Failure {
+        let texts = std::iter::once(&mut failure.message).chain(&mut failure.hint).chain(&mut failure.details);
+        for text in texts {
+            if let Cow::Owned(redacted) = self.text(text) {
+                *text = redacted;
+            }
+        }
+        failure
     }
 
     /// Redacts every string and member name of a value in place.

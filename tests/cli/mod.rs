@@ -1,5 +1,10 @@
 //! One file for each promise of the program.
 
+mod answers;
+mod disk_faults;
+mod exits;
 mod journal_file;
 mod kill_matrix;
+mod model_faults;
 mod order;
+mod redaction;

@@ -81,11 +81,6 @@ impl Answers {
         Ok(Answers { behind, entries: RefCell::new(entries), unknown: RefCell::default() })
     }
 
-    /// Counts one answer as given: a resumed run has its recorded answers already.
-    pub fn skip(&self, id: &str) {
-        self.take(id);
-    }
-
     /// Returns a line for each entry that no question asked for, with the id that it may have meant.
     pub fn unused(&self) -> Vec<String> {
         let unknown = self.unknown.borrow();
@@ -129,6 +124,10 @@ impl FrontEnd for Answers {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
+    }
+
+    fn answered_before(&self, question: &Question) {
+        self.take(&question.id);
     }
 }
 
@@ -199,7 +198,7 @@ mod tests {
     async fn answers_that_a_resumed_run_has_already_are_counted() {
         let (answers, _) = answers("topic: [one, two]", "");
         let answers = answers.expect("the file is well formed");
-        answers.skip("topic");
+        answers.answered_before(&topic());
         assert_eq!(answers.ask(&topic()).await.ok(), Some(json!("two")));
     }
 

@@ -19,6 +19,7 @@ pub mod ending;
 pub mod json;
 mod lines;
 mod out;
+mod redacted;
 pub mod pipe;
 #[cfg(test)]
 mod samples;
@@ -30,8 +31,10 @@ use std::os::fd::AsFd;
 
 use self::json::Json;
 use self::pipe::{Pipe, Questions, Streams};
+use self::redacted::{Redacted, RedactedLines};
 use self::terminal::{Device, Terminal};
 use crate::host::FrontEnd;
+use crate::model::redact::Redactor;
 
 /// What the user asked for on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +45,13 @@ pub enum Mode {
     Json,
 }
 
-/// Returns the front end for this process's standard streams and this environment.
-pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>) -> Box<dyn FrontEnd> {
-    let input = Box::new(BufReader::new(io::stdin()));
+/// Returns the front end for this process's standard streams and this environment, which shows no secrets.
+pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
+    Box::new(Redacted::new(plain(mode, run, env, redactor), redactor.clone()))
+}
+
+fn plain(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
+    let input = Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone()));
     if mode == Mode::Json {
         return Box::new(Json::new(run, input, Box::new(io::stdout())));
     }

@@ -1,0 +1,192 @@
+//! Keeps secrets off the screen: what is shown and what is read passes through here.
+//!
+//! A reply comes in pieces that may cut a key in two. So the end of a piece that could still become one is
+//! held back until the next piece, or the end of the call, has told. What a person types is shown by the
+//! terminal itself; lines of a pipe are redacted as they are read, because they are repeated.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read};
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::host::FrontEnd;
+use crate::model::event::Event;
+use crate::model::question::Question;
+use crate::model::redact::Redactor;
+
+/// The longest line that is looked at as one.
+const LONGEST: u64 = 1024 * 1024;
+
+/// A front end that is shown no secrets.
+pub(super) struct Redacted {
+    behind: Box<dyn FrontEnd>,
+    redactor: Redactor,
+    /// By call: the end of its text that is not shown yet.
+    held: RefCell<HashMap<String, String>>,
+}
+
+impl Redacted {
+    pub(super) fn new(behind: Box<dyn FrontEnd>, redactor: Redactor) -> Redacted {
+        Redacted { behind, redactor, held: RefCell::default() }
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.redactor.text(text).into_owned()
+    }
+
+    fn delta(&self, call: &str, text: &str) {
+        let mut held = self.held.borrow_mut();
+        let rest = held.entry(call.to_owned()).or_default();
+        rest.push_str(text);
+        let settled = self.redactor.settled(rest);
+        if settled > 0 {
+            let shown = self.text(&rest[..settled]);
+            rest.drain(..settled);
+            self.behind.show(&Event::CallDelta { call: call.to_owned(), text: shown });
+        }
+    }
+}
+
+impl FrontEnd for Redacted {
+    fn show(&self, event: &Event) {
+        let shown = match event {
+            Event::CallDelta { call, text } => return self.delta(call, text),
+            Event::CallRetried { call, attempt, reason, wait_ms } => {
+                self.held.borrow_mut().remove(call);
+                let (call, reason) = (call.clone(), self.text(reason));
+                Event::CallRetried { call, attempt: *attempt, reason, wait_ms: *wait_ms }
+            }
+            Event::CallEnded { call, usage, failure } => {
+                if let Some(rest) = self.held.borrow_mut().remove(call).filter(|rest| !rest.is_empty()) {
+                    self.behind.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest) });
+                }
+                let failure = failure.clone().map(|failure| self.redactor.failure(failure));
+                Event::CallEnded { call: call.clone(), usage: *usage, failure }
+            }
+            Event::Said { markdown, from } => {
+                Event::Said { markdown: self.text(markdown), from: from.as_deref().map(|from| self.text(from)) }
+            }
+            Event::CallStarted { call, model, label, show } => {
+                let (call, model) = (call.clone(), model.clone());
+                Event::CallStarted { call, model, label: self.text(label), show: *show }
+            }
+            Event::Status { text } => Event::Status { text: self.text(text) },
+            Event::Progress { label, done, total } => {
+                Event::Progress { label: self.text(label), done: *done, total: *total }
+            }
+            Event::Answered { id, answer } => {
+                let mut answer = answer.clone();
+                self.redactor.value(&mut answer);
+                Event::Answered { id: id.clone(), answer }
+            }
+            Event::Notice { text } => Event::Notice { text: self.text(text) },
+            Event::RunEnded { status, result, failure, usage, calls } => {
+                let mut result = result.clone();
+                result.iter_mut().for_each(|result| self.redactor.value(result));
+                let failure = failure.clone().map(|failure| self.redactor.failure(failure));
+                Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls }
+            }
+            // Nothing of anybody's in them; questions are redacted by the gate, which keys them.
+            Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.behind.show(event),
+        };
+        self.behind.show(&shown);
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.behind.ask(question)
+    }
+}
+
+/// Lines without secrets.
+pub(super) struct RedactedLines<R> {
+    source: R,
+    redactor: Redactor,
+    line: Vec<u8>,
+    at: usize,
+}
+
+impl<R: BufRead> RedactedLines<R> {
+    pub(super) fn new(source: R, redactor: Redactor) -> RedactedLines<R> {
+        RedactedLines { source, redactor, line: Vec::new(), at: 0 }
+    }
+}
+
+impl<R: BufRead> BufRead for RedactedLines<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at == self.line.len() {
+            self.line.clear();
+            self.at = 0;
+            Read::take(&mut self.source, LONGEST).read_until(b'\n', &mut self.line)?;
+            let redacted = match std::str::from_utf8(&self.line).map(|line| self.redactor.text(line)) {
+                Ok(std::borrow::Cow::Owned(redacted)) => Some(redacted.into_bytes()),
+                Ok(std::borrow::Cow::Borrowed(_)) | Err(_) => None,
+            };
+            if let Some(redacted) = redacted {
+                self.line = redacted;
+            }
+        }
+        Ok(&self.line[self.at..])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.at = (self.at + bytes).min(self.line.len());
+    }
+}
+
+impl<R: BufRead> Read for RedactedLines<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, Cursor};
+
+    use super::super::json::Json;
+    use super::super::out::tests::Captured;
+    use super::super::samples::{delta, ended, retried};
+    use super::{Redacted, RedactedLines};
+    use crate::host::FrontEnd;
+    use crate::model::redact::Redactor;
+
+    fn redactor() -> Redactor {
+        Redactor::new([("OPENAI_API_KEY".to_owned(), "planted-secret-1".to_owned())])
+    }
+
+    #[test]
+    fn a_key_that_comes_in_pieces_is_never_shown() {
+        let out = Captured::default();
+        let json = Json::new("r1", Box::new(Cursor::new("")), out.stream());
+        let front = Redacted::new(Box::new(json), redactor());
+        for text in ["the key: plan", "ted-sec", "ret", "-1 and so on, plan", "ned"] {
+            front.show(&delta("a", text));
+        }
+        front.show(&ended("a", None));
+        front.show(&delta("b", "planted-"));
+        front.show(&retried("b"));
+        front.show(&delta("b", "secret-1"));
+        front.show(&ended("b", None));
+        let text = out.text();
+        let pieces: Vec<String> = text
+            .lines()
+            .filter_map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).ok()?["text"].as_str().map(str::to_owned)
+            })
+            .collect();
+        assert_eq!(pieces.concat(), "the key: [redacted:OPENAI_API_KEY] and so on, plannedsecret-1");
+    }
+
+    #[test]
+    fn lines_are_redacted_before_anybody_reads_them() {
+        let mut lines = RedactedLines::new(Cursor::new("one planted-secret-1\ntwo\n\nlast"), redactor());
+        let mut text = String::new();
+        while lines.read_line(&mut text).expect("memory can be read") > 0 {}
+        assert_eq!(text, "one [redacted:OPENAI_API_KEY]\ntwo\n\nlast");
+    }
+}

@@ -1,0 +1,47 @@
+--!strict
+-- Ends in the way that it is asked for.
+local nietz = require("@nietz")
+local documents = require("@nietz/documents")
+local llm = require("@nietz/llm")
+local ui = require("@nietz/ui")
+
+local notes = documents.collection("notes")
+
+local function talk()
+	return llm.chat { prompt = "hello" }.text
+end
+
+return nietz.flow {
+	name = "ends",
+	summary = "Ends in each way that there is",
+	params = { how = { type = "string", positional = true, required = true } },
+	permissions = { llm = true },
+	collections = {
+		notes = {
+			path = "notes/{slug}.yaml",
+			schema = { type = "object", properties = { slug = { type = "string" }, count = { type = "integer" } } },
+		},
+	},
+	run = function(ctx)
+		local how = ctx.params.how
+		if how == "error" then
+			error("it went wrong")
+		elseif how == "invalid" then
+			notes:save { slug = "one", count = "many" }
+		elseif how == "outside" then
+			notes:save { slug = "../../outside" }
+		elseif how == "ask" then
+			return ui.ask { id = "name", prompt = "Your name?" }
+		elseif how == "well" then
+			local ok, problem = pcall(talk)
+			if not ok and problem.code == "interrupted" then
+				ui.say("Goodbye.")
+				return "abandoned"
+			end
+			return ok
+		elseif how == "talk" then
+			return talk()
+		end
+		return how
+	end,
+}

@@ -7,19 +7,47 @@ use serde_json::{Map, Number, Value};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
-/// The most values that one conversion may visit.
-const NODES: usize = 500_000;
-/// The most bytes of text that one conversion may copy.
-const BYTES: usize = 32 * 1024 * 1024;
+/// The most bytes of text that one conversion may copy. A text is copied a few times on its way to the journal.
+pub const TEXT: usize = 4 * 1024 * 1024;
+/// The most memory that the values of one conversion may take, about.
+const MEMORY: usize = 32 * 1024 * 1024;
+/// What a value takes in a list, and what an object takes on top for its first members.
+const VALUE: usize = 40;
+const OBJECT: usize = 320;
+const MEMBER: usize = 80;
 /// How deep values may stand in each other.
 const DEPTH: usize = 128;
 /// Registry name of the metatable that marks a table as a list.
 const LIST: &str = "nietz.list";
 
 /// What is left of a conversion's budget.
-struct Budget {
-    nodes: usize,
-    bytes: usize,
+pub struct Budget {
+    memory: usize,
+    text: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { memory: MEMORY, text: TEXT }
+    }
+}
+
+impl Budget {
+    fn take(&mut self, memory: usize, at: At<'_>) -> Result<()> {
+        let left = self.memory.checked_sub(memory);
+        self.memory = left.ok_or_else(|| too_large(at, "its values would take more than 32 MB"))?;
+        Ok(())
+    }
+
+    fn take_text(&mut self, bytes: usize, at: At<'_>) -> Result<()> {
+        let left = self.text.checked_sub(bytes);
+        self.text = left.ok_or_else(|| too_large(at, "it has more than 4 MB of text"))?;
+        self.take(bytes, at)
+    }
+}
+
+fn too_large(at: At<'_>, why: &str) -> Failure {
+    invalid(format!("{} is too large: {why}", at.root()))
 }
 
 /// Where a value stands in the whole, for errors; written out only when there is one.
@@ -63,15 +91,16 @@ pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
 
 /// Returns the JSON form of a Lua value; `what` names it in errors.
 pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
-    let mut budget = Budget { nodes: NODES, bytes: BYTES };
-    visit(lua, value, At::Root(what), 0, &mut budget)
+    to_json_within(lua, value, what, &mut Budget::default())
+}
+
+/// Like [`to_json`], for several values that share one budget.
+pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budget) -> Result<Value> {
+    visit(lua, value, At::Root(what), 0, budget)
 }
 
 fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
-    if budget.nodes == 0 {
-        return Err(invalid(format!("{} is too large: more than {NODES} values", at.root())));
-    }
-    budget.nodes -= 1;
+    budget.take(VALUE, at)?;
     if depth > DEPTH {
         return Err(invalid(format!("{} is nested more than {DEPTH} levels deep, or contains itself", at.root())));
     }
@@ -82,11 +111,8 @@ fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Bud
         LuaValue::Integer(number) => Ok(Value::from(*number)),
         LuaValue::Number(number) => number_to_json(*number, at),
         LuaValue::String(text) => {
+            budget.take_text(text.as_bytes().len(), at)?;
             let text = text.to_str().map_err(|_| invalid(format!("{at} is text that is not UTF-8")))?;
-            budget.bytes = budget
-                .bytes
-                .checked_sub(text.len())
-                .ok_or_else(|| invalid(format!("{} is too large: more than {BYTES} bytes of text", at.root())))?;
             Ok(Value::String(text.to_owned()))
         }
         LuaValue::Table(table) => table_to_json(lua, table, at, depth, budget),
@@ -135,6 +161,7 @@ fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mu
         let (key, value) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         let key = match &key {
             LuaValue::String(key) => {
+                budget.take_text(key.as_bytes().len(), at)?;
                 key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned()
             }
             other => {
@@ -144,10 +171,7 @@ fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mu
                 )));
             }
         };
-        budget.bytes = budget
-            .bytes
-            .checked_sub(key.len())
-            .ok_or_else(|| invalid(format!("{} is too large: more than {BYTES} bytes of text", at.root())))?;
+        budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
         let value = visit(lua, &value, At::Member(&at, &key), depth + 1, budget)?;
         members.insert(key, value);
     }

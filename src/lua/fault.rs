@@ -12,6 +12,10 @@ const ERROR: &str = "nietz.error";
 pub const HOST_CHUNK: &str = "=[nietz]";
 /// Lines of a trace that are shown.
 const FRAMES: usize = 12;
+/// The most bytes of a message, the most details, and the most bytes of one.
+const MESSAGE: usize = 2000;
+const DETAILS: usize = 50;
+const DETAIL: usize = 500;
 
 /// Makes the metatable of error values: `tostring(err)` is the message. Called once for each VM.
 pub fn prepare(lua: &Lua) -> mlua::Result<()> {
@@ -42,12 +46,12 @@ pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
 pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     let mut failure = match value {
         LuaValue::Table(table) => from_table(lua, table),
-        LuaValue::String(text) => Failure::new(Code::FlowError, clean(&text.to_string_lossy())),
+        LuaValue::String(text) => Failure::new(Code::FlowError, shortened(text, MESSAGE)),
         LuaValue::Error(error) => from_error(error),
         LuaValue::Nil => Failure::new(Code::FlowError, "the flow raised an error without a message"),
         other => Failure::new(Code::FlowError, format!("the flow raised a {} as an error", other.type_name())),
     };
-    failure.message.truncate(floor(&failure.message, 4000));
+    failure.message.truncate(floor(&failure.message, MESSAGE));
     if failure.message.contains("not enough memory") {
         failure = memory();
     }
@@ -76,7 +80,7 @@ pub fn time(seconds: f64) -> Failure {
 
 fn from_table(lua: &Lua, table: &Table) -> Failure {
     let text = |name: &str| match table.raw_get::<LuaValue>(name) {
-        Ok(LuaValue::String(text)) => Some(clean(&text.to_string_lossy())),
+        Ok(LuaValue::String(text)) => Some(shortened(&text, MESSAGE)),
         _ => None,
     };
     let Some(message) = text("message") else {
@@ -87,8 +91,12 @@ fn from_table(lua: &Lua, table: &Table) -> Failure {
     let mut failure =
         Failure::new(text("code").and_then(|code| Code::parse(&code)).unwrap_or(Code::FlowError), message);
     failure.hint = text("hint");
-    if let Ok(Some(details)) = table.raw_get::<Option<Vec<String>>>("details") {
-        failure.details = details.iter().map(|detail| clean(detail)).collect();
+    if let Ok(Some(details)) = table.raw_get::<Option<Table>>("details") {
+        let shown = (1..=DETAILS).map_while(|index| match details.raw_get::<LuaValue>(index) {
+            Ok(LuaValue::String(detail)) => Some(shortened(&detail, DETAIL)),
+            _ => None,
+        });
+        failure.details = shown.collect();
     }
     failure
 }
@@ -111,9 +119,10 @@ pub fn from_error(error: &mlua::Error) -> Failure {
 /// Returns where the error was raised, and takes it out of the message where it stands in front of it.
 fn place(value: &LuaValue, failure: &mut Failure, frames: &[String]) -> Option<String> {
     if let LuaValue::Table(table) = value
-        && let Ok(Some(at)) = table.raw_get::<Option<String>>("at")
+        && let Ok(LuaValue::String(at)) = table.raw_get::<LuaValue>("at")
+        && let Some((at, "")) = split_place(&format!("{}: ", shortened(&at, DETAIL)))
     {
-        return Some(at);
+        return Some(at.to_owned());
     }
     if let Some((at, rest)) = split_place(&failure.message) {
         let (at, rest) = (at.to_owned(), rest.to_owned());
@@ -144,6 +153,16 @@ fn frames(trace: &str) -> Vec<String> {
         .filter(|line| line.split(':').next().is_some_and(is_author))
         .map(|line| clean(line))
         .collect()
+}
+
+/// Returns the beginning of a text that a flow made, safe to show. What a flow raises may be immense.
+fn shortened(text: &mlua::LuaString, limit: usize) -> String {
+    let bytes = text.as_bytes();
+    let mut shown = clean(&String::from_utf8_lossy(&bytes[..limit.min(bytes.len())]));
+    if bytes.len() > limit {
+        shown.push('…');
+    }
+    shown
 }
 
 fn floor(text: &str, limit: usize) -> usize {

@@ -64,7 +64,7 @@ impl Watchdog {
         move || shared.expired.load(Ordering::Relaxed)
     }
 
-    /// Begins a slice of Lua that may take `seconds`.
+    /// Begins anew: from now on, Lua may take `seconds`.
     pub fn arm(&self, seconds: f64) {
         let shared = &self.shared;
         let limit = shared.micros().saturating_add(Duration::from_secs_f64(seconds).as_micros() as u64);
@@ -74,10 +74,15 @@ impl Watchdog {
         }
     }
 
-    /// Ends the slice, and returns whether it took too long.
-    pub fn disarm(&self) -> bool {
+    /// Stops the clock: Lua waits for the world, or is over.
+    pub fn disarm(&self) {
         self.shared.deadline.store(IDLE, Ordering::SeqCst);
-        self.shared.expired.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether Lua took too long; once it has, it stays so.
+    pub fn expired(&self) -> bool {
+        let late = self.shared.micros() >= self.shared.deadline.load(Ordering::SeqCst);
+        late || self.shared.expired.load(Ordering::Relaxed)
     }
 }
 

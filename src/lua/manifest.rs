@@ -13,6 +13,11 @@ use crate::model::collection::{Collection, Format, Version};
 use crate::model::effect::Permissions;
 use crate::model::param::Param;
 
+/// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
+const NAME: usize = 64;
+const SUMMARY: usize = 500;
+const MOST_OF_A_KIND: usize = 200;
+
 /// A flow's manifest.
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -74,7 +79,7 @@ impl Manifest {
         )?;
         let name = text(table, "nietz.flow", "name")?;
         let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-        if name.is_empty() || !kebab || name.starts_with('-') {
+        if name.is_empty() || name.len() > NAME || !kebab || name.starts_with('-') {
             return Err(invalid(format!(
                 "nietz.flow: name `{}` is not kebab-case",
                 crate::model::text::excerpt(&name)
@@ -88,6 +93,7 @@ impl Manifest {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
                 collections.insert(name.clone(), read_collection(lua, &name, &table)?);
+                few(collections.len(), "nietz.flow", "collections")?;
             }
         }
         let mut commands = BTreeMap::new();
@@ -98,12 +104,13 @@ impl Manifest {
                 let what = format!("command `{name}`");
                 only(&table, &what, &["summary", "params", "run"])?;
                 commands.insert(name, read_command(lua, &table, &what)?);
+                few(commands.len(), "nietz.flow", "commands")?;
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
         Ok(Manifest {
             name,
-            summary: text(table, "nietz.flow", "summary")?,
+            summary: summary(table, "nietz.flow")?,
             permissions,
             limits,
             collections,
@@ -128,7 +135,17 @@ fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
             params.insert(name, param);
         }
     }
-    Ok(Command { summary: text(table, what, "summary")?, params, run })
+    let mut shorts = vec!['h', 'C'];
+    for (name, param) in &params {
+        if let Some(short) = param.short {
+            if shorts.contains(&short) || !short.is_ascii_alphanumeric() {
+                return Err(invalid(format!("{what}: param `{name}`: `-{}` cannot be used", short.escape_default())));
+            }
+            shorts.push(short);
+        }
+    }
+    few(params.len(), what, "params")?;
+    Ok(Command { summary: summary(table, what)?, params, run })
 }
 
 fn read_limits(table: &Table) -> Result<Limits> {
@@ -225,10 +242,25 @@ fn convert_without(
 
 fn text(table: &Table, what: &str, name: &str) -> Result<String> {
     match table.raw_get::<LuaValue>(name) {
-        Ok(LuaValue::String(text)) => Ok(text.to_string_lossy()),
+        Ok(LuaValue::String(text)) if text.as_bytes().len() <= convert::TEXT => Ok(text.to_string_lossy()),
         Ok(LuaValue::Nil) => Err(invalid(format!("{what} needs a {name}"))),
         _ => Err(invalid(format!("{what}: {name} must be a text"))),
     }
+}
+
+fn summary(table: &Table, what: &str) -> Result<String> {
+    let summary = text(table, what, "summary")?;
+    if summary.len() > SUMMARY {
+        return Err(invalid(format!("{what}: the summary is longer than {SUMMARY} bytes; one line is enough")));
+    }
+    Ok(summary)
+}
+
+fn few(count: usize, what: &str, kind: &str) -> Result<()> {
+    if count > MOST_OF_A_KIND {
+        return Err(invalid(format!("{what} has more than {MOST_OF_A_KIND} {kind}")));
+    }
+    Ok(())
 }
 
 fn maybe_table(table: &Table, what: &str, name: &str) -> Result<Option<Table>> {

@@ -129,6 +129,13 @@ impl<'a> Scheduler<'a> {
     /// Runs `run(argument)`. An `Err` means that the host itself cannot go on: a full disk, a flow that used
     /// up its time.
     pub async fn run(mut self, run: Function, argument: LuaValue, interrupts: &mut dyn Interrupts) -> Result<Ended> {
+        self.vm.allow();
+        let ended = self.drive(run, argument, interrupts).await;
+        self.vm.watchdog.disarm();
+        ended
+    }
+
+    async fn drive(&mut self, run: Function, argument: LuaValue, interrupts: &mut dyn Interrupts) -> Result<Ended> {
         let root = self.spawn(run, "/".to_owned(), Role::Root, argument)?;
         debug_assert_eq!(root, 0);
         loop {
@@ -137,12 +144,17 @@ impl<'a> Scheduler<'a> {
                     return Ok(ended);
                 }
             } else if let Some((_, (id, outcome))) = self.recorded.pop_first() {
+                self.vm.allow();
                 self.deliver(id, outcome)?;
             } else if self.live.is_empty() {
                 let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
                 return Ok(Ended::Parked(self.parked.take().unwrap_or_else(nobody)));
-            } else if self.wait(interrupts).await? {
-                return Ok(Ended::Stopped);
+            } else {
+                self.vm.watchdog.disarm();
+                if self.wait(interrupts).await? {
+                    return Ok(Ended::Stopped);
+                }
+                self.vm.allow();
             }
         }
     }
@@ -168,7 +180,7 @@ impl<'a> Scheduler<'a> {
             Answer::Error(error) => [LuaValue::Boolean(false), error],
         };
         let arguments: MultiValue = arguments.into_iter().collect();
-        let result = self.vm.slice(|| thread.resume::<MultiValue>(arguments))?;
+        let result = self.vm.step(|| thread.resume::<MultiValue>(arguments))?;
         match result {
             Ok(values) if thread.is_resumable() => self.asked(id, values.into_iter().next()).map(|()| None),
             Ok(values) => {
@@ -240,6 +252,8 @@ impl<'a> Scheduler<'a> {
     /// Waits for live effects, writes the outcomes of all that are over, syncs once, and delivers them.
     /// Returns whether the user asked a second time to stop.
     async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<bool> {
+        // Effects that are over at once would never let the runtime look for signals.
+        tokio::task::yield_now().await;
         let limit = self.limits.iter().map(|limit| limit.until).min();
         let first = tokio::select! {
             biased;

@@ -9,6 +9,9 @@ use crate::error::{Code, Failure, Result};
 use crate::lua::limits::{Limits, Watchdog};
 use crate::lua::{convert, fault};
 
+/// The longest file that is compiled: compiling is not interrupted, and its memory is not counted.
+const LONGEST_SOURCE: usize = 256 * 1024;
+
 /// A sandboxed machine with its watchdog.
 pub struct Vm {
     pub lua: Lua,
@@ -41,11 +44,19 @@ impl Vm {
 
     /// Closes the sandbox: nothing global can be changed from here on.
     pub fn close(&self) -> Result<()> {
-        self.lua.sandbox(true).map_err(|error| fault::from_error(&error))
+        self.lua.sandbox(true).map_err(|error| fault::from_error(&error))?;
+        // The sandbox lets flows write to a table in front of the globals; a name that was forgotten to be
+        // declared `local` is a mistake, and says so.
+        self.lua.globals().set_readonly(true);
+        Ok(())
     }
 
     /// Compiles an author's file, as text only: bytecode could do anything.
     pub fn compile(&self, name: &str, source: &str) -> Result<Function> {
+        if source.len() > LONGEST_SOURCE {
+            let message = format!("{name} is longer than {LONGEST_SOURCE} bytes, which is more than a person reads");
+            return Err(Failure::new(Code::FlowInvalid, message).hint("move data into a YAML or JSON file"));
+        }
         self.lua
             .load(source)
             .set_name(format!("={name}"))
@@ -54,11 +65,24 @@ impl Vm {
             .map_err(|error| syntax(&error))
     }
 
-    /// Runs a slice of Lua under the watchdog.
+    /// Runs Lua that waits for nothing, within one whole time limit.
     pub fn slice<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
+        self.allow();
+        let result = self.step(run);
+        self.watchdog.disarm();
+        result
+    }
+
+    /// Gives Lua the whole time limit again: it has waited for the world.
+    pub fn allow(&self) {
         self.watchdog.arm(self.limits.get().seconds);
+    }
+
+    /// Runs Lua within what is left of its time. Effects that do not wait, and branches that take turns, all
+    /// take from the same: otherwise a flow could go on for ever by asking for the time again and again.
+    pub fn step<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
         let result = run();
-        if self.watchdog.disarm() {
+        if self.watchdog.expired() {
             return Err(fault::time(self.limits.get().seconds));
         }
         Ok(result)
@@ -125,6 +149,10 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         "place",
         lua.create_function(|_, source: mlua::LuaString| Ok(fault::is_author(&source.to_string_lossy())))?,
     )?;
+    host.raw_set("discard", lua.create_function(discard)?)?;
+    host.raw_set("cannot_wait", lua.create_function(|lua, ()| fault::to_lua(lua, &cannot_wait()))?)?;
+    host.raw_set("split", lua.create_function(split)?)?;
+    host.raw_set("find", lua.create_function(find_plain)?)?;
     let bridge: Table =
         lua.load(include_str!("bridge.luau")).set_name(fault::HOST_CHUNK).set_mode(ChunkMode::Text).call(host)?;
 
@@ -151,8 +179,9 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         table.raw_set(gone, LuaValue::Nil)?;
     }
     let string: Table = globals.raw_get("string")?;
-    string.raw_set("split", lua.create_function(split)?)?;
-    string.raw_set("find", guard_find(lua, &string.raw_get("find")?)?)?;
+    for name in ["find", "match", "gmatch", "gsub", "split"] {
+        string.raw_set(name, bridge.raw_get::<Function>(name)?)?;
+    }
     let debug = lua.create_table()?;
     let stock: Table = globals.raw_get("debug")?;
     debug.raw_set("traceback", stock.raw_get::<Function>("traceback")?)?;
@@ -175,10 +204,24 @@ fn too_early() -> Failure {
         .hint("move this call into the flow's `run` function")
 }
 
-/// `string.split` in linear time: the stock one is quadratic.
-fn split(lua: &Lua, (text, separator): (mlua::LuaString, Option<mlua::LuaString>)) -> mlua::Result<Table> {
-    let bytes = text.as_bytes();
-    let separator = separator.as_ref().map_or_else(|| b",".to_vec(), |separator| separator.as_bytes().to_vec());
+/// Returns the failure of an effect where Luau cannot wait.
+fn cannot_wait() -> Failure {
+    Failure::new(
+        Code::FlowError,
+        "nothing can be waited for here: inside of a comparator, a callback of gsub or a metamethod",
+    )
+    .hint("make the call before, and use its result here")
+}
+
+/// Drops a request that nobody will answer, with what it holds: Lua's memory limit does not count that.
+fn discard(_: &Lua, request: mlua::UserDataRef<Yielded>) -> mlua::Result<()> {
+    drop(request.0.take());
+    Ok(())
+}
+
+/// `string.split` in linear time: the stock one is quadratic. `bridge.luau` has checked the types.
+fn split(lua: &Lua, (text, separator): (mlua::LuaString, mlua::LuaString)) -> mlua::Result<Table> {
+    let (bytes, separator) = (text.as_bytes(), separator.as_bytes());
     let out = lua.create_table()?;
     if separator.is_empty() {
         for byte in bytes.iter() {
@@ -195,36 +238,16 @@ fn split(lua: &Lua, (text, separator): (mlua::LuaString, Option<mlua::LuaString>
     Ok(out)
 }
 
-/// `string.find` with `plain` in linear time: the stock one is quadratic.
-fn guard_find(lua: &Lua, stock: &Function) -> mlua::Result<Function> {
-    let plain = lua.create_function(
-        |_,
-         (text, wanted, start): (mlua::LuaString, mlua::LuaString, Option<f64>)|
-         -> mlua::Result<(Option<usize>, Option<usize>)> {
-            let bytes = text.as_bytes();
-            let length = bytes.len();
-            let start = start.unwrap_or(1.0);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-            let from =
-                if start < 0.0 { (length as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
-            if from > length {
-                return Ok((None, None));
-            }
-            let wanted = wanted.as_bytes();
-            let found = memchr::memmem::find(&bytes[from..], &wanted);
-            Ok((found.map(|at| from + at + 1), found.map(|at| from + at + wanted.len())))
-        },
-    )?;
-    lua.load(
-        "local stock, plain = ...
-        return function(text, wanted, start, is_plain)
-            if is_plain then
-                return plain(text, wanted, start)
-            end
-            return stock(text, wanted, start)
-        end",
-    )
-    .set_name(fault::HOST_CHUNK)
-    .set_mode(ChunkMode::Text)
-    .call((stock, plain))
+/// `string.find` of a plain text in linear time: the stock one is quadratic. `bridge.luau` has checked the types.
+fn find_plain(
+    _: &Lua,
+    (text, wanted, start): (mlua::LuaString, mlua::LuaString, f64),
+) -> mlua::Result<(Option<usize>, Option<usize>)> {
+    let (bytes, wanted) = (text.as_bytes(), wanted.as_bytes());
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    let from =
+        if start < 0.0 { (bytes.len() as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
+    let Some(rest) = bytes.get(from..) else { return Ok((None, None)) };
+    let found = memchr::memmem::find(rest, &wanted);
+    Ok((found.map(|at| from + at + 1), found.map(|at| from + at + wanted.len())))
 }

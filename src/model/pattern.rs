@@ -37,6 +37,9 @@ impl<'c> Pattern<'c> {
             if matches!(segment, "" | "." | "..") {
                 return Err(refuse("is not a plain path below the workspace".to_owned()));
             }
+            if is_reserved(segment) {
+                return Err(refuse("leads to files of the repository or of nietz itself".to_owned()));
+            }
             if segment.contains(['\\', ':', '\0']) || segment.contains(char::is_control) {
                 return Err(refuse("has a character that does not belong into file names".to_owned()));
             }
@@ -171,6 +174,13 @@ fn pieces(segment: &str) -> std::result::Result<Vec<Piece<'_>>, &'static str> {
     Ok(pieces)
 }
 
+/// Tells whether a folder or file belongs to version control or to the host. What stands in them can make other
+/// programs run commands (hooks, filters, work flows), or be the record that a run is resumed from.
+fn is_reserved(segment: &str) -> bool {
+    let segment = segment.to_ascii_lowercase();
+    segment.starts_with(".git") || matches!(segment.as_str(), ".hg" | ".svn" | ".jj" | ".nietz" | "nietz.yaml")
+}
+
 fn is_key_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
@@ -245,7 +255,7 @@ mod tests {
         let failure = filled("{slug}.yaml", &[("slgu", "a")]).unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean \"slug\"?"));
         for path in
-            ["/etc/{a}", "../{a}", "a/../{b}", "", "a//b", "a/{", "a}", "{}", "{a}{b}", "{a}-{b}", "C:\\a", "./a"]
+            ["/etc/{a}", "../{a}", "a/../{b}", "", "a//b", "a/{", "a}", "{}", "{a}{b}", "{a}-{b}", "C:\\a", "./a", ".git/config", "x/.GIT/{a}", ".nietz/runs/{a}"]
         {
             assert_eq!(filled(path, &[("a", "x"), ("b", "y")]).unwrap_err().code, Code::FlowInvalid, "{path}");
         }

@@ -37,6 +37,12 @@ impl<'a> Args<'a> {
     pub(super) fn maybe_text(&self, index: usize) -> Result<Option<String>> {
         match self.at(index) {
             LuaValue::Nil => Ok(None),
+            LuaValue::String(text) if text.as_bytes().len() > convert::TEXT => Err(invalid(format!(
+                "{}: argument {} is longer than {} bytes",
+                self.function,
+                index + 1,
+                convert::TEXT
+            ))),
             LuaValue::String(text) => match text.to_str() {
                 Ok(text) => Ok(Some(text.to_owned())),
                 Err(_) => Err(self.wrong(index, "UTF-8 text")),

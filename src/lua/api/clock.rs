@@ -14,6 +14,8 @@ use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 
 const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
+/// The longest format: a letter of it can become twenty.
+const LONGEST: usize = 200;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let clock = Module::new(vm)?
@@ -62,6 +64,9 @@ fn format(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 /// Returns a time by a strftime format.
 fn iso(seconds: f64, pattern: &str) -> Option<String> {
     use std::fmt::Write;
+    if pattern.len() > LONGEST {
+        return None;
+    }
     #[allow(clippy::cast_possible_truncation)]
     let time = DateTime::<Utc>::from_timestamp_millis((seconds * 1000.0).round() as i64)?;
     let mut out = String::new();
@@ -81,14 +86,19 @@ fn date(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 /// `os.time` of a table with year, month, day and so on, in UTC.
 fn time(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let table = Args::new(lua, "os.time", values).table(0)?;
+    let invalid = || invalid("os.time: not a time");
     #[allow(clippy::cast_possible_truncation)]
-    let field = |name: &str, default: f64| table.raw_get::<Option<f64>>(name).ok().flatten().unwrap_or(default) as i64;
-    let day = NaiveDate::from_ymd_opt(i32::try_from(field("year", 1970.0)).unwrap_or(i32::MAX), 1, 1)
-        .ok_or_else(|| invalid("os.time: the year is out of range"))?;
-    let months = u32::try_from(field("month", 1.0) - 1).unwrap_or(0);
-    let day = day.checked_add_months(chrono::Months::new(months)).ok_or_else(|| invalid("os.time: out of range"))?;
+    let field = |name: &str, default: f64| -> Result<i64> {
+        let value = table.raw_get::<Option<f64>>(name).ok().flatten().unwrap_or(default);
+        // No field has a use for more, and so nothing below can run over.
+        if value.abs() <= 1e10 { Ok(value as i64) } else { Err(invalid()) }
+    };
+    let year = i32::try_from(field("year", 1970.0)?).map_err(|_| invalid())?;
+    let day = NaiveDate::from_ymd_opt(year, 1, 1).ok_or_else(invalid)?;
+    let months = u32::try_from(field("month", 1.0)? - 1).map_err(|_| invalid())?;
+    let day = day.checked_add_months(chrono::Months::new(months)).ok_or_else(invalid)?;
     let seconds =
-        (field("day", 1.0) - 1) * 86400 + field("hour", 12.0) * 3600 + field("min", 0.0) * 60 + field("sec", 0.0);
+        (field("day", 1.0)? - 1) * 86400 + field("hour", 12.0)? * 3600 + field("min", 0.0)? * 60 + field("sec", 0.0)?;
     let start = day.and_hms_opt(0, 0, 0).map_or(0, |time| time.and_utc().timestamp());
     #[allow(clippy::cast_precision_loss)]
     Ok(LuaValue::Number((start + seconds) as f64))

@@ -14,8 +14,8 @@ use crate::model::collection::Format;
 use crate::pack::tree::join;
 use crate::schema::source;
 
-/// The longest text that is parsed.
-const LONGEST: usize = 16 * 1024 * 1024;
+/// The longest text that is parsed: its values can take a hundred times as much, and parsing is not interrupted.
+const LONGEST: usize = 1024 * 1024;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?
@@ -55,9 +55,14 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 pub(super) fn decode_as(lua: &Lua, args: &Args<'_>, format: Format) -> Result<LuaValue> {
     let text = args.text(0)?;
     if text.len() > LONGEST {
-        return Err(Failure::new(Code::DocumentUnreadable, format!("the text is longer than {LONGEST} bytes")));
+        return Err(too_long("the text"));
     }
     convert::to_lua(lua, &source::parse(&text, format, "text")?).map_err(vm_error)
+}
+
+fn too_long(what: &str) -> Failure {
+    Failure::new(Code::RequestInvalid, format!("{what} is longer than {LONGEST} bytes"))
+        .hint("what grows belongs into documents: `@nietz/documents`")
 }
 
 fn array(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
@@ -74,6 +79,9 @@ fn load(lua: &Lua, from: &str, values: MultiValue) -> Result<LuaValue> {
 pub(super) fn load_as(lua: &Lua, from: &str, args: &Args<'_>, format: Format) -> Result<LuaValue> {
     let (path, text) = pack_file(lua, from, &args.text(0)?)?;
     let context = context(lua)?;
+    if text.len() > LONGEST {
+        return Err(too_long(&path));
+    }
     convert::to_lua(lua, &source::parse(&text, format, &context.tree.display(&path))?).map_err(vm_error)
 }
 

@@ -13,6 +13,8 @@ use crate::lua::api::{Module, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 
+/// The most words that are compared.
+const CANDIDATES: usize = 5000;
 /// The longest slug, in letters.
 const SLUG: usize = 60;
 
@@ -112,6 +114,9 @@ fn width(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "text.nearest", values);
     let candidates: Vec<String> = args.data(1, "candidates")?;
+    if candidates.len() > CANDIDATES {
+        return Err(invalid(format!("text.nearest: more than {CANDIDATES} candidates")));
+    }
     match nearest(&args.text(0)?, candidates.iter().map(String::as_str)) {
         Some(found) => string(lua, found),
         None => Ok(LuaValue::Nil),

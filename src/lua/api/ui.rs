@@ -43,21 +43,25 @@ fn say(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 /// `print`, for authors who look for a mistake: what it is given, as one line.
 fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
-    let shown: Vec<String> = values
-        .iter()
-        .map(|value| match value {
-            LuaValue::String(text) => text.to_string_lossy(),
-            LuaValue::Table(_) => match convert::to_json(lua, value, "value") {
-                Ok(json) => json.to_string(),
-                Err(_) => "table".to_owned(),
-            },
+    let mut budget = convert::Budget::default();
+    let mut shown = Vec::new();
+    for value in &values {
+        shown.push(match value {
+            LuaValue::String(_) | LuaValue::Table(_) => {
+                match convert::to_json_within(lua, value, "print: what it shows", &mut budget) {
+                    Ok(Value::String(text)) => text,
+                    Ok(json) => json.to_string(),
+                    Err(failure) if failure.message.contains("too large") => return Err(failure),
+                    Err(_) => value.type_name().to_owned(),
+                }
+            }
             LuaValue::Nil => "nil".to_owned(),
             LuaValue::Boolean(flag) => flag.to_string(),
             LuaValue::Integer(number) => number.to_string(),
             LuaValue::Number(number) => number.to_string(),
             other => other.type_name().to_owned(),
-        })
-        .collect();
+        });
+    }
     Ok(Request::Effect(Box::new(Effect::Say { markdown: shown.join("  "), from: None }), nothing))
 }
 

@@ -100,36 +100,42 @@ local function piece_text(pieces: { Piece }, id: string): string
 	return ""
 end
 
---- Returns a model's wording where it speaks of what was said, else the user's own words: nothing is put into
---- their mouth.
-local function worded(line: string, piece: string): string
-	local clean = app.line(line, 200)
-	return if words.shared(clean, piece) >= math.min(2, #words.of(piece)) then clean else piece
+--- How much of a line must stand in the piece that it points to.
+local ENOUGH = 0.6
+
+--- Whether a model's line says what the piece says: nothing is put into the user's mouth.
+local function rests_on(line: string, piece: string): boolean
+	return words.shared(line, piece) >= math.max(1, ENOUGH * #words.of(line))
 end
 
 local function collect(self: app.App, value: any, pieces: { Piece }): ({ string }, { string })
 	local s = self.doc.session
-	local known: { string } = {}
+	-- The subject itself is neither an idea nor a decision.
+	local known: { string } = { s.flow_state.topic }
 	for _, idea in s.ideas do
 		table.insert(known, idea.content)
 	end
 	local ideas: { string } = {}
 	for _, idea in value.ideas do
-		local line = worded(idea.idea, piece_text(pieces, idea.from))
+		local piece = piece_text(pieces, idea.from)
+		local line = app.line(idea.idea, 200)
+		if not rests_on(line, piece) then
+			line = piece
+		end
 		if not words.repeats(line, known) then
 			table.insert(known, line)
 			table.insert(ideas, line)
 			session.add_idea(self.doc, line, idea.score)
 		end
 	end
-	local settled: { string } = {}
+	local settled: { string } = { s.flow_state.topic }
 	for _, decision in s.flow_state.decisions do
 		table.insert(settled, decision.text)
 	end
 	local decided: { string } = {}
 	for _, decision in value.decided do
-		local line = worded(decision.decision, piece_text(pieces, decision.from))
-		if not words.repeats(line, settled) then
+		local line = app.line(decision.decision, 200)
+		if rests_on(line, piece_text(pieces, decision.from)) and not words.repeats(line, settled) then
 			table.insert(settled, line)
 			table.insert(decided, line)
 			session.note(self.doc, "decisions", line)

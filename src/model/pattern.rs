@@ -254,9 +254,23 @@ mod tests {
         assert_eq!(filled("{slug}.yaml", &[]).unwrap_err().code, Code::RequestInvalid);
         let failure = filled("{slug}.yaml", &[("slgu", "a")]).unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean \"slug\"?"));
-        for path in
-            ["/etc/{a}", "../{a}", "a/../{b}", "", "a//b", "a/{", "a}", "{}", "{a}{b}", "{a}-{b}", "C:\\a", "./a", ".git/config", "x/.GIT/{a}", ".nietz/runs/{a}"]
-        {
+        for path in [
+            "/etc/{a}",
+            "../{a}",
+            "a/../{b}",
+            "",
+            "a//b",
+            "a/{",
+            "a}",
+            "{}",
+            "{a}{b}",
+            "{a}-{b}",
+            "C:\\a",
+            "./a",
+            ".git/config",
+            "x/.GIT/{a}",
+            ".nietz/runs/{a}",
+        ] {
             assert_eq!(filled(path, &[("a", "x"), ("b", "y")]).unwrap_err().code, Code::FlowInvalid, "{path}");
         }
     }

@@ -101,7 +101,10 @@ impl Personas {
             return Ok(persona);
         }
         let paths: Vec<String> = self.trees.iter().flat_map(|tree| tree.list("personas", ".md")).collect();
-        let failure = Failure::new(Code::PersonaNotFound, format!("there is no persona `{}`", crate::model::text::excerpt(wanted)));
+        let failure = Failure::new(
+            Code::PersonaNotFound,
+            format!("there is no persona `{}`", crate::model::text::excerpt(wanted)),
+        );
         Err(match nearest(wanted, paths.iter().map(|path| slug(path))) {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint("a persona is a Markdown file in `personas/`, named by its slug"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::gguf::Gguf;
-use super::grammar::{Bounds, Grammars, Guide};
+use super::grammar::{Bounds, Grammars, Guide, strings};
 use super::prompt::Template;
 use super::sample::{Sampler, discourage};
 use super::transformer::Transformer;
@@ -19,9 +19,9 @@ const MAX_TOKENS: usize = 2048;
 const TEMPERATURE: f64 = 0.7;
 /// How far back repeating oneself counts.
 const LATELY: usize = 64;
-/// The first attempt at a structured reply, and the second one, which is kept short to make sure.
+/// How much of a list and of a text the first attempt at a structured reply may have, and the second.
 const ROOMY: Bounds = Bounds { text: 800, items: 12 };
-const TIGHT: Bounds = Bounds { text: 200, items: 5 };
+const TIGHT: Bounds = Bounds { text: 200, items: 4 };
 
 pub(super) struct Engine {
     model: String,
@@ -37,10 +37,20 @@ pub(super) enum Heard<'a> {
     Again(&'a str),
 }
 
+/// What all attempts at one reply have in common.
+struct Task<'a> {
+    request: &'a ChatRequest,
+    prompt: Vec<u32>,
+    most: usize,
+    stop: &'a dyn Fn() -> bool,
+}
+
 struct Generated {
     text: String,
     tokens: usize,
     finish: Finish,
+    /// How many tokens of the prompt were known from the one before.
+    known: usize,
 }
 
 impl Engine {
@@ -72,54 +82,49 @@ impl Engine {
             .hint("make the conversation shorter, or use a model with a larger context"));
         }
         let most = request.max_tokens.map_or(MAX_TOKENS, |most| most as usize).min(room);
-        let seed = request.seed.unwrap_or(seed);
         let mut usage = Usage { input: prompt.len() as u64, ..Usage::default() };
-        let structured = request.schema.is_some();
-        let mut wrong = String::new();
-        for (bounds, seed) in [(ROOMY, seed), (TIGHT, seed.wrapping_add(1))] {
-            if !wrong.is_empty() {
-                hear(Heard::Again(&wrong));
+        let task = Task { request, prompt, most, stop };
+        let seed = request.seed.unwrap_or(seed);
+        let mut wrong: Option<String> = None;
+        for (bounds, seed) in [(ROOMY, seed), (tight(request, most), seed.wrapping_add(1))] {
+            if let Some(wrong) = &wrong {
+                hear(Heard::Again(wrong));
             }
-            let bounds = Bounds { text: bounds.text.min((most as u64 * 2).max(40)), ..bounds };
             let guide = self.grammars.guide(request, bounds)?;
             let sampler = Sampler::new(request.temperature.unwrap_or(TEMPERATURE), seed);
-            let Some((made, known)) = self.generate(&prompt, guide, sampler, most, request, hear, stop)? else {
-                return Ok(None);
-            };
+            let Some(made) = self.generate(&task, guide, sampler, hear)? else { return Ok(None) };
             usage.output += made.tokens as u64;
-            usage.cached = usage.cached.max(known as u64);
-            if let Some(call) = tool_call(request, &made) {
-                let (text, model, finish) = (String::new(), self.model.clone(), Finish::ToolCalls);
-                return Ok(Some(ChatReply { text, tool_calls: vec![call], usage, model, finish }));
-            }
-            wrong = match (made.finish, &request.schema) {
-                (Finish::Length, Some(_)) => format!("the reply was cut at its limit of {most} tokens"),
-                (_, Some(schema)) => invalid(schema, &made.text).unwrap_or_default(),
-                (_, None) => String::new(),
+            usage.cached = usage.cached.max(made.known as u64);
+            let reply = |text, tool_calls, finish| {
+                Ok(Some(ChatReply { text, tool_calls, usage, model: self.model.clone(), finish }))
             };
-            if wrong.is_empty() {
-                let (model, finish) = (self.model.clone(), made.finish);
-                return Ok(Some(ChatReply { text: made.text, tool_calls: Vec::new(), usage, model, finish }));
+            if let Some(call) = tool_call(request, &made) {
+                return reply(String::new(), vec![call], Finish::ToolCalls);
+            }
+            wrong = match (&request.schema, made.finish) {
+                (None, _) => None,
+                (Some(_), Finish::Length) => Some(format!("the reply was cut at its limit of {most} tokens")),
+                (Some(schema), _) => invalid(schema, &made.text),
+            };
+            if wrong.is_none() {
+                return reply(made.text, Vec::new(), made.finish);
             }
         }
-        debug_assert!(structured);
-        Err(Failure::new(Code::ReplyInvalid, format!("local/{} gave no valid reply in two attempts", self.model))
-            .because(wrong)
+        let failure =
+            Failure::new(Code::ReplyInvalid, format!("local/{} gave no valid reply in two attempts", self.model));
+        Err(failure
+            .because(wrong.unwrap_or_default())
             .hint("ask for fewer fields, allow more tokens, or use a larger model"))
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn generate(
         &mut self,
-        prompt: &[u32],
+        task: &Task,
         mut guide: Option<Guide>,
         mut sampler: Sampler,
-        most: usize,
-        request: &ChatRequest,
         hear: &mut dyn FnMut(Heard),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Option<(Generated, usize)>> {
-        let Some((mut logits, known)) = self.transformer.start(prompt, stop)? else { return Ok(None) };
+    ) -> Result<Option<Generated>> {
+        let Some((mut logits, known)) = self.transformer.start(&task.prompt, task.stop)? else { return Ok(None) };
         let mut said: Vec<u32> = Vec::new();
         let mut text = String::new();
         let mut decoder = Decoder::default();
@@ -139,24 +144,35 @@ impl Engine {
             let new: String = tokens.iter().map(|token| decoder.push(self.vocabulary.bytes(*token))).collect();
             text.push_str(&new);
             // What may be a tool call is not for the reader.
-            if !new.is_empty() && (request.tools.is_empty() || !text.starts_with('{')) {
+            if !new.is_empty() && (task.request.tools.is_empty() || !text.starts_with('{')) {
                 hear(Heard::Delta(&new));
             }
             said.extend_from_slice(&tokens);
             if guide.as_ref().is_some_and(Guide::is_done) {
                 break Finish::Stop;
             }
-            if said.len() >= most {
+            if said.len() >= task.most {
                 break Finish::Length;
             }
-            match self.transformer.go_on(&tokens, stop)? {
+            match self.transformer.go_on(&tokens, task.stop)? {
                 Some(next) => logits = next,
                 None => return Ok(None),
             }
         };
-        text.push_str(decoder.finish());
-        Ok(Some((Generated { text, tokens: said.len(), finish }, known)))
+        let rest = decoder.finish();
+        if !rest.is_empty() {
+            text.push_str(rest);
+            hear(Heard::Delta(rest));
+        }
+        Ok(Some(Generated { text, tokens: said.len(), finish, known }))
     }
+}
+
+/// Returns bounds with which a reply fits into its tokens, if its schema leaves enough open.
+fn tight(request: &ChatRequest, most: usize) -> Bounds {
+    let strings = request.schema.as_ref().map_or(1, |schema| strings(schema, TIGHT.items)).max(1);
+    // A token is three letters or more in most languages, and half of the tokens are for the rest.
+    Bounds { text: (most as u64 * 3 / 2 / strings).clamp(8, TIGHT.text), ..TIGHT }
 }
 
 /// Returns the tool call that a reply is, if it is one.

@@ -134,6 +134,20 @@ pub(super) fn bounded(schema: &Value, bounds: Bounds) -> Value {
     schema
 }
 
+/// Counts the strings that a reply may have at most where nothing bounds their length.
+pub(super) fn strings(schema: &Value, items: u64) -> u64 {
+    let Value::Object(map) = schema else { return 0 };
+    let parts = |key: &str| map.get(key).and_then(Value::as_array).into_iter().flatten();
+    let fields = map.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let most = map.get("maxItems").and_then(Value::as_u64).unwrap_or(items);
+    let choices = parts("anyOf").chain(parts("oneOf")).map(|part| strings(part, items)).max();
+    let own = may_be(map, "string", &["minLength"]) && !has(map, &["maxLength", "enum", "const", "format"]);
+    let fields = fields.map(|(_, field)| strings(field, items));
+    let listed = map.get("items").map_or(0, |part| strings(part, items).saturating_mul(most));
+    let all = fields.chain(parts("prefixItems").chain(parts("allOf")).map(|part| strings(part, items)));
+    all.fold(u64::from(own), u64::saturating_add).saturating_add(choices.unwrap_or(0)).saturating_add(listed)
+}
+
 fn bound(schema: &mut Value, bounds: Bounds, close: bool) {
     const ANNOTATIONS: &[&str] = &["title", "description", "default", "examples", "$comment", "$schema", "$id"];
     let Value::Object(map) = schema else {
@@ -268,6 +282,17 @@ mod tests {
                 "e": scalar(BOUNDS),
             }, "additionalProperties": false })
         );
+    }
+
+    #[test]
+    fn the_strings_without_a_bound_are_counted() {
+        let text = json!({ "type": "string" });
+        let schema = json!({ "type": "object", "properties": {
+            "a": text, "b": { "type": "string", "maxLength": 5 }, "d": { "anyOf": [text, { "type": "null" }] },
+            "c": { "type": "array", "items": { "properties": { "e": text, "f": text } }, "maxItems": 3 },
+        } });
+        assert_eq!(strings(&schema, 5), 8);
+        assert_eq!(strings(&json!({ "items": text }), 5), 5);
     }
 
     #[test]

@@ -60,7 +60,10 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     if let Some(at) = at {
         failure.details.push(format!("at {at}"));
     }
-    let rest = frames.iter().filter(|frame| !failure.details.contains(&format!("at {frame}")));
+    // The frame of the place itself is said already.
+    let said = failure.details.last().and_then(|detail| detail.strip_prefix("at ")).map(str::to_owned);
+    let own = frames.first().is_some_and(|frame| frame.split(' ').next() == said.as_deref());
+    let rest = frames.iter().skip(usize::from(own));
     let calls: Vec<String> = rest.take(FRAMES).map(|frame| format!("called from {frame}")).collect();
     failure.details.extend(calls);
     failure

@@ -86,6 +86,21 @@ fn an_interrupt_that_nobody_handles_ends_with_130_and_the_run_goes_on_later() {
 }
 
 #[test]
+fn the_second_interrupt_stops_at_once_and_the_run_goes_on_later() {
+    let gate = Gate::default();
+    let (server, env) = silent(&gate);
+    let running = env.run(["ends", "stubborn"]).spawn();
+    assert!(server.wait_for_calls(1, Duration::from_secs(30)));
+    running.interrupt();
+    assert!(server.wait_for_calls(2, Duration::from_secs(30)), "the flow goes on after the first");
+    running.interrupt();
+    running.end().exits(130);
+    gate.open();
+    assert_eq!(env.resume().go().result(), "hello to you");
+    assert_eq!(server.calls(), 3, "what was interrupted and handled is not done again");
+}
+
+#[test]
 fn an_interrupt_at_an_open_question_ends_with_130_and_it_is_put_again() {
     let env = Env::new().flow("ends", FLOW);
     let mut running = env.run(["ends", "ask"]).spawn();

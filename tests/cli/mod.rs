@@ -7,4 +7,5 @@ mod journal_file;
 mod kill_matrix;
 mod model_faults;
 mod order;
+mod output;
 mod redaction;

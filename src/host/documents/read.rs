@@ -121,7 +121,9 @@ pub(super) fn check_one(
         }
     };
     let faults = faults(collection, schema, &value, judged, key);
-    let notes = notes::notes(&value, &collection.schema);
+    // What the schema forbids is a fault already, and not kept.
+    let mut notes = notes::notes(&value, &collection.schema);
+    notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
     let mut found = report::locate(faults, Severity::Error, text, format, file);
     found.extend(report::locate(notes, Severity::Note, text, format, file));
     found.sort_by_key(|fault| (fault.line, fault.column, fault.severity));

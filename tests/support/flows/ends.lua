@@ -39,6 +39,9 @@ return nietz.flow {
 				return "abandoned"
 			end
 			return ok
+		elseif how == "stubborn" then
+			pcall(talk)
+			return llm.chat { prompt = "and again" }.text
 		elseif how == "talk" then
 			return talk()
 		end

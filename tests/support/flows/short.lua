@@ -18,6 +18,7 @@ return nietz.flow {
 	collections = {
 		notes = {
 			path = "notes/{slug}.yaml",
+			keys = { slug = "/slug" },
 			schema = {
 				type = "object",
 				required = { "slug", "said" },

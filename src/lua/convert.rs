@@ -10,7 +10,7 @@ use crate::model::text::excerpt;
 /// The most bytes of text that one conversion may copy. A text is copied a few times on its way to the journal.
 pub const TEXT: usize = 4 * 1024 * 1024;
 /// The most memory that the values of one conversion may take, about.
-const MEMORY: usize = 32 * 1024 * 1024;
+const MEMORY: usize = 16 * 1024 * 1024;
 /// What a value takes in a list, and what an object takes on top for its first members.
 const VALUE: usize = 40;
 const OBJECT: usize = 320;
@@ -35,7 +35,7 @@ impl Default for Budget {
 impl Budget {
     fn take(&mut self, memory: usize, at: At<'_>) -> Result<()> {
         let left = self.memory.checked_sub(memory);
-        self.memory = left.ok_or_else(|| too_large(at, "its values would take more than 32 MB"))?;
+        self.memory = left.ok_or_else(|| too_large(at, "its values would take more than 16 MB"))?;
         Ok(())
     }
 

@@ -50,6 +50,9 @@ impl Flow {
         let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
         let resumed = vm.slice(|| thread.resume::<MultiValue>((vm.bridge.load.clone(), chunk)))?;
         let mut values = resumed.map_err(|error| fault::from_error(&error))?.into_iter();
+        if thread.is_resumable() {
+            return Err(Failure::new(Code::FlowInvalid, "coroutine.yield was called while the file was loaded"));
+        }
         let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);
         if !fine {

@@ -182,7 +182,7 @@ impl<'a> Scheduler<'a> {
         let arguments: MultiValue = arguments.into_iter().collect();
         let result = self.vm.step(|| thread.resume::<MultiValue>(arguments))?;
         match result {
-            Ok(values) if thread.is_resumable() => self.asked(id, values.into_iter().next()).map(|()| None),
+            Ok(values) if thread.is_resumable() => self.asked(id, values.into_iter().next()),
             Ok(values) => {
                 let mut values = values.into_iter();
                 let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
@@ -198,7 +198,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Takes what a task yielded to whoever can answer it.
-    fn asked(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<()> {
+    fn asked(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<Option<Ended>> {
         let request = match &yielded {
             Some(LuaValue::UserData(data)) => data.borrow::<Yielded>().ok().and_then(|yielded| yielded.0.take()),
             _ => None,
@@ -206,16 +206,17 @@ impl<'a> Scheduler<'a> {
         match request {
             None => {
                 let stray = Failure::new(Code::FlowError, "coroutine.yield was called outside of a coroutine");
-                self.answer(id, Err(stray))
+                let value = fault::to_lua(&self.vm.lua, &stray).map_err(|error| fault::from_error(&error))?;
+                self.finished(id, Err(LuaValue::Table(value)))
             }
             Some(Request::Effect(effect, finish)) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.finish = finish;
                 }
-                self.admit(id, *effect)
+                self.admit(id, *effect).map(|()| None)
             }
-            Some(Request::All { branches, settle }) => self.branch(id, branches, settle),
-            Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit),
+            Some(Request::All { branches, settle }) => self.branch(id, branches, settle).map(|()| None),
+            Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
         }
     }
 

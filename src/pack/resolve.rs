@@ -103,6 +103,11 @@ fn at_path(path: &Path) -> Option<Located> {
     }
     let folder = full.parent()?;
     let flows = folder.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "flows"));
-    let root = flows.and_then(Path::parent).unwrap_or(folder);
-    Some(Located { path: below(root, &full)?, tree: Tree::new(Root::Disk(root.to_owned())) })
+    let (root, alone) = match flows.and_then(Path::parent) {
+        Some(root) => (root, None),
+        None => (folder, Some(full.file_stem()?.to_str()?)),
+    };
+    let path = below(root, &full)?;
+    let root = Root::Disk(root.to_owned());
+    Some(Located { path, tree: alone.map_or_else(|| Tree::new(root.clone()), |name| Tree::alone(root.clone(), name)) })
 }

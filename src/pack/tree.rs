@@ -8,6 +8,7 @@ use crate::assets;
 use crate::error::{Code, Failure, Result};
 use crate::journal::texts::digest;
 use crate::model::effect::Sources;
+use crate::model::text::excerpt;
 
 /// Source files larger than this are refused: they are meant to be read by people.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -23,12 +24,19 @@ pub enum Root {
 #[derive(Clone)]
 pub struct Tree {
     pub root: Root,
+    /// The name of a flow that stands in no pack, without its ending.
+    alone: Option<String>,
     read: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
 }
 
 impl Tree {
     pub fn new(root: Root) -> Tree {
-        Tree { root, read: Arc::default() }
+        Tree { root, alone: None, read: Arc::default() }
+    }
+
+    /// Returns the files of a flow that stands in no pack: Lua files beside it, and the folder of its name.
+    pub fn alone(root: Root, name: &str) -> Tree {
+        Tree { root, alone: Some(name.to_owned()), read: Arc::default() }
     }
 
     /// Returns the text of a file by its path below the root, or nothing where there is none.
@@ -58,6 +66,10 @@ impl Tree {
             Root::Bundled => return Ok(assets::read(path).map(<[u8]>::to_vec)),
             Root::Disk(root) => root,
         };
+        if !self.is_of_pack(path) {
+            return Err(Failure::new(Code::PathRefused, format!("{} is no file of its pack", excerpt(path)))
+                .hint("a pack is what stands in flows/, personas/, quotes/ and tests/; copy the file there"));
+        }
         let full = root.join(path);
         let real = match full.canonicalize() {
             Ok(real) => real,
@@ -77,6 +89,20 @@ impl Tree {
             return Err(Failure::new(Code::DocumentUnreadable, format!("{path} is larger than {LARGEST} bytes")));
         }
         std::fs::read(&real).map(Some).map_err(|error| Failure::io(&full, "read", &error))
+    }
+
+    /// Tells whether a path can be a file of this pack. Beside its folders may stand a whole project, or a user's
+    /// downloads, which are not the flow's to read.
+    fn is_of_pack(&self, path: &str) -> bool {
+        if path.split('/').any(|part| part.starts_with('.')) {
+            return false;
+        }
+        match (path.split_once('/'), &self.alone) {
+            (Some((first, _)), Some(name)) => first == name,
+            (None, Some(_)) => path.ends_with(".lua") || path.ends_with(".luau"),
+            (Some((first, _)), None) => matches!(first, "flows" | "personas" | "quotes" | "tests"),
+            (None, None) => path == "pack.yaml",
+        }
     }
 
     /// Returns the paths of all files in one top folder with this ending, sorted.

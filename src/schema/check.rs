@@ -8,13 +8,18 @@ use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-use super::tree;
+use super::{cost, tree};
 use super::words;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::text::excerpt;
 
 /// How far a pattern may search before it counts as failed; the default would take a second.
-const BACKTRACKS: usize = 100_000;
+const BACKTRACKS: usize = 2_000;
+/// How large a pattern may become when it is compiled, in bytes.
+const COMPILED: usize = 128 * 1024;
+
+/// The most faults that are told.
+const MOST: usize = 1000;
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,21 +73,28 @@ impl Schema {
 
     /// Compiles a schema. Without `$schema` it is of the draft 2020-12; whatever it refers to must be inside of it.
     pub fn compile_with(schema: &Value, formats: Formats) -> Result<Schema> {
+        let invalid = |why: String| {
+            Failure::new(Code::FlowInvalid, why)
+                .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema")
+        };
+        if let Some(why) = cost::refuse(schema) {
+            return Err(invalid(format!("a schema is wrong: {why}")));
+        }
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(COMPILED)
+            .dfa_size_limit(COMPILED);
         let built = jsonschema::options()
             .offline()
             .should_validate_formats(formats == Formats::Asserted)
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
+            .with_pattern_options(patterns)
             .build(schema);
         match built {
             Ok(validator) => Ok(Schema { validator, source: schema.clone() }),
             Err(error) => {
                 let pointer = error.instance_path().as_str();
                 let place = if pointer.is_empty() { "at its top" } else { pointer };
-                Err(Failure::new(
-                    Code::FlowInvalid,
-                    format!("a schema is wrong {place}: {}", excerpt(&error.to_string())),
-                )
-                .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema"))
+                Err(invalid(format!("a schema is wrong {place}: {}", excerpt(&error.to_string()))))
             }
         }
     }
@@ -92,9 +104,14 @@ impl Schema {
         &self.source
     }
 
+    /// Tells whether checking the value would take too long; it counts as invalid then.
+    pub fn is_too_much(&self, value: &Value) -> bool {
+        cost::is_too_much(&self.source, value)
+    }
+
     /// Tells whether the value is valid, without saying why not.
     pub fn is_valid(&self, value: &Value) -> bool {
-        !tree::is_too_deep(value) && self.validator.is_valid(value)
+        !tree::is_too_deep(value) && !cost::is_too_much(&self.source, value) && self.validator.is_valid(value)
     }
 
     /// Returns all faults of a value; none means that it is valid.
@@ -103,10 +120,13 @@ impl Schema {
             let message = format!("lists and objects stand more than {} deep in one another", tree::DEPTH);
             return vec![Fault::new("", "depth", message)];
         }
+        if cost::is_too_much(&self.source, value) {
+            return vec![Fault::new("", "cost", "is too large to be checked by its schema")];
+        }
         let mut faults = Vec::new();
         // Most values are valid, and asking only that is several times faster.
         if !self.validator.is_valid(value) {
-            for error in self.validator.iter_errors(value) {
+            for error in self.validator.iter_errors(value).take(MOST) {
                 self.describe(&error, &mut faults);
             }
         }

@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod check;
+mod cost;
 mod json;
 pub mod notes;
 pub mod report;

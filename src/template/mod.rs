@@ -1,7 +1,11 @@
 //! Prompt templates: minijinja, strict about names that are not given, and bounded in time and size.
 //!
-//! Loops and recursion are stopped by fuel; the filters and operators that could blow up a text within a few
-//! steps are replaced by ones that look at the size (`replace`, `join`, `indent`), or taken away.
+//! A template inserts, chooses and repeats; it does not compute. Loops and recursion are stopped by fuel. A text
+//! that could double in each step needs an operator that makes texts or a tag that captures them, and `syntax`
+//! refuses those. The filters are a chosen few, and those that make texts share one budget.
+
+mod filters;
+mod syntax;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
@@ -15,21 +19,26 @@ const FUEL: u64 = 200_000;
 /// The longest text that a template may make, in bytes.
 const LONGEST: usize = 4 * 1024 * 1024;
 /// The longest template, in bytes.
-const SOURCE: usize = 512 * 1024;
+const SOURCE: usize = 128 * 1024;
 
 /// Renders a template. Files that it includes are looked for beside it, in its pack.
 pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     if source.len() > SOURCE {
         return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
     }
+    syntax::check(source).map_err(|why| refused(path, &why))?;
     let mut environment = environment();
     if let Some(tree) = tree.cloned() {
         environment
             .set_path_join_callback(|name, parent| join(parent, name).unwrap_or_else(|| "\0outside".to_owned()).into());
         environment.set_loader(move |name| {
-            tree.text(name)
-                .map(|text| text.map(|text| text.to_string()))
-                .map_err(|failure| Error::new(ErrorKind::InvalidOperation, failure.message))
+            let invalid = |why: String| Error::new(ErrorKind::InvalidOperation, why);
+            let Some(text) = tree.text(name).map_err(|failure| invalid(failure.message))? else { return Ok(None) };
+            if text.len() > SOURCE {
+                return Err(invalid(format!("{name} is longer than {SOURCE} bytes")));
+            }
+            syntax::check(&text).map_err(|(line, why)| invalid(format!("{name}:{line}: {why}")))?;
+            Ok(Some(text.to_string()))
         });
     }
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
@@ -42,7 +51,7 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
 }
 
 fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
+    let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
@@ -50,13 +59,13 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
-    environment.add_filter("replace", replace);
-    environment.add_filter("join", join_items);
-    environment.remove_filter("indent");
-    environment.add_filter("indent", indent);
-    environment.remove_global("namespace");
-    environment.remove_filter("format");
+    filters::add(&mut environment, LONGEST);
     environment
+}
+
+fn refused(path: &str, (line, why): &(usize, String)) -> Failure {
+    Failure::new(Code::TemplateInvalid, format!("{path}:{line}: {why}"))
+        .hint("a template inserts, chooses and repeats; compute in Lua, and give it the result by a name")
 }
 
 /// A text that is being made, up to [`LONGEST`].
@@ -74,48 +83,6 @@ impl std::io::Write for Bounded {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
-}
-
-fn too_long() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("the text gets longer than {LONGEST} bytes"))
-}
-
-fn replace(text: &str, from: &str, to: &str) -> std::result::Result<String, Error> {
-    let count = if from.is_empty() { text.len() + 1 } else { text.matches(from).count() };
-    if text.len() + count * to.len() > LONGEST {
-        return Err(too_long());
-    }
-    Ok(text.replace(from, to))
-}
-
-#[allow(clippy::needless_pass_by_value)]
-fn join_items(items: minijinja::Value, separator: Option<String>) -> std::result::Result<String, Error> {
-    let separator = separator.unwrap_or_default();
-    let mut out = String::new();
-    for (index, item) in items.try_iter()?.enumerate() {
-        if index > 0 {
-            out.push_str(&separator);
-        }
-        out.push_str(&item.to_string());
-        if out.len() > LONGEST {
-            return Err(too_long());
-        }
-    }
-    Ok(out)
-}
-
-fn indent(text: &str, width: usize) -> std::result::Result<String, Error> {
-    let lines = text.lines().count();
-    if text.len() + lines.saturating_mul(width) > LONGEST {
-        return Err(too_long());
-    }
-    let pad = " ".repeat(width);
-    Ok(text
-        .lines()
-        .enumerate()
-        .map(|(index, line)| if index == 0 { line.to_owned() } else { format!("{pad}{line}") })
-        .collect::<Vec<_>>()
-        .join("\n"))
 }
 
 /// Returns a template's error with its file and line, and what was wrong.

@@ -268,7 +268,7 @@ fn judge(line: &Value, expectations: &std::collections::BTreeMap<String, String>
         fault(format!("took {} kB of memory", number("growth")));
     }
     let size = line["failure"].to_string().len();
-    if size > 8000 {
+    if size > 40_000 {
         fault(format!("its error is {size} bytes long"));
     }
     if line["failure"].to_string().contains("[nietz]") {

@@ -6,7 +6,7 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde_json::json;
 
 use crate::error::Result;
-use crate::lua::api::args::Args;
+use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{Module, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
@@ -22,6 +22,9 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let definition = args.json(0, "definition")?;
     let mut value = args.json(1, "value")?;
     let schema = Schema::compile(&definition)?;
+    if schema.is_too_much(&value) {
+        return Err(invalid("schema.check: the value is too large to be checked by this schema"));
+    }
     shape::shape(&mut value, &definition);
     faults_to_lua(lua, &schema.faults(&value))
 }

@@ -1,4 +1,4 @@
--- expect: request-invalid
+-- expect: flow-memory
 -- Options whose fields are computed are not seen: only what is there counts.
 return llm.chat(setmetatable({}, {
   __index = function(_, key)

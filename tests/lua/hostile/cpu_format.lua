@@ -1,5 +1,5 @@
 -- expect: flow-limit
-local text = string.rep("%%", 2000000)
+local text = string.rep("%%", 200000)
 while true do
   string.format(text)
 end

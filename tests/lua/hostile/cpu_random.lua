@@ -1,5 +1,5 @@
 -- expect: flow-limit
-local t = table.create(100000, 1)
+local t = table.create(1000, 1)
 while true do
   t = random.shuffle(t)
 end

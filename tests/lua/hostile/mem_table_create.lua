@@ -1,2 +1,2 @@
 -- expect: flow-memory
-return table.create(100000000, 1)
+return table.create(60000000, 1)

@@ -2,7 +2,7 @@
 -- Schemas of collections are compiled while the flow is loaded.
 local nietz = require("@nietz")
 local properties = {}
-for n = 1, 100000 do
+for n = 1, 25000 do
   properties["p" .. n] = { type = "string" }
 end
 return nietz.flow {

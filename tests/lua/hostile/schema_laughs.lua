@@ -1,4 +1,4 @@
--- expect: request-invalid
+-- expect: flow-invalid
 -- Each step of forty refers twice to the next.
 local defs = { s40 = { type = "string" } }
 for n = 0, 39 do

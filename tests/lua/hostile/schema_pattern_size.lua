@@ -1,4 +1,4 @@
--- expect: request-invalid
+-- expect: flow-invalid
 -- Patterns that are short to write and immense when they are compiled.
 local properties = {}
 for n = 1, 300 do

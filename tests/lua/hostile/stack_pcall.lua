@@ -1,6 +1,6 @@
 -- expect: flow-error
 local function f()
   local ok, err = pcall(f)
-  error(err)
+  error(err, 0)
 end
 f()

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use super::catalogue;
 use super::engine::{Engine, Heard};
+use super::gguf::Gguf;
+use super::vocabulary::Vocabulary;
 use super::weights;
 use crate::error::Code;
 use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool};
@@ -28,18 +30,24 @@ fn request(text: &str) -> ChatRequest {
     }
 }
 
+/// Returns the path of a model that is here for tests, or says what is skipped.
+fn weights(name: &str) -> Option<PathBuf> {
+    let model = catalogue::find(name).expect("it is in the catalogue");
+    let dir = std::env::var_os("NIETZ_TEST_MODELS").map(PathBuf::from);
+    let found = dir.and_then(|dir| weights::find(model, &dir));
+    if found.is_none() {
+        eprintln!("skipped: no weights; set NIETZ_TEST_MODELS to a folder with {}", model.file);
+    }
+    found
+}
+
 /// Returns the smallest model in memory, or says that the test is skipped.
 fn engine() -> Option<Alone> {
     // One at a time: engines side by side in one process would wait for each other's threads.
     static ONE: Mutex<()> = Mutex::new(());
     let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let model = catalogue::find("smollm2-135m").expect("it is in the catalogue");
-    let dir = std::env::var_os("NIETZ_TEST_MODELS").map(PathBuf::from);
-    let Some(path) = dir.and_then(|dir| weights::find(model, &dir)) else {
-        eprintln!("skipped: no weights; set NIETZ_TEST_MODELS to a folder with {}", model.file);
-        return None;
-    };
-    Some(Alone { engine: Engine::load(&model.name, &path, &|| false).expect("the file is whole"), _turn: turn })
+    let path = weights("smollm2-135m")?;
+    Some(Alone { engine: Engine::load("smollm2-135m", &path, &|| false).expect("the file is whole"), _turn: turn })
 }
 
 struct Alone {
@@ -72,6 +80,38 @@ fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
         assert_eq!(heard, reply.text, "the pieces are the whole");
     }
     reply
+}
+
+/// The numbers are llama.cpp's for the same files.
+#[test]
+fn text_becomes_the_tokens_that_the_model_was_trained_with() {
+    let text = "Hello world 1234, it's fine\n\n  x\t€ naïve 日本 🙂 <|im_end|>";
+    let spaces = "   three  spaces\r\n a1b22";
+    let smol: (&[u32], &[u32]) = (
+        &[
+            19556, 905, 216, 33, 34, 35, 36, 28, 357, 506, 4979, 8866, 1792, 197, 14195, 15486, 46494, 17097, 241, 115,
+            40993, 47526, 2067, 108, 306, 79, 486, 108, 46,
+        ],
+        &[256, 1296, 216, 5600, 2738, 253, 33, 82, 34, 34],
+    );
+    let qwen: (&[u32], &[u32]) = (
+        &[
+            9707, 1879, 220, 16, 17, 18, 19, 11, 432, 594, 6915, 271, 220, 856, 197, 15056, 94880, 586, 75402, 21894,
+            27484, 82639, 318, 6213, 91, 29,
+        ],
+        &[256, 2326, 220, 12621, 319, 264, 16, 65, 17, 17],
+    );
+    for (name, (for_text, for_spaces)) in [("smollm2-135m", smol), ("qwen2.5-coder-1.5b", qwen)] {
+        let Some(path) = weights(name) else { continue };
+        let words = Vocabulary::read(&Gguf::open(&path).expect("readable")).expect("it has words");
+        for (text, tokens) in [(text, for_text), (spaces, for_spaces)] {
+            let mut encoded = Vec::new();
+            words.encode_plain(text, &mut encoded).expect("any text can be encoded");
+            assert_eq!(encoded, tokens, "{name}");
+            let bytes: Vec<u8> = encoded.iter().flat_map(|token| words.bytes(*token)).copied().collect();
+            assert_eq!(String::from_utf8_lossy(&bytes), text);
+        }
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-use super::{cost, tree};
 use super::words;
+use super::{cost, tree};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::text::excerpt;
 
@@ -80,10 +80,8 @@ impl Schema {
         if let Some(why) = cost::refuse(schema) {
             return Err(invalid(format!("a schema is wrong: {why}")));
         }
-        let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACKS)
-            .size_limit(COMPILED)
-            .dfa_size_limit(COMPILED);
+        let patterns =
+            PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(COMPILED).dfa_size_limit(COMPILED);
         let built = jsonschema::options()
             .offline()
             .should_validate_formats(formats == Formats::Asserted)

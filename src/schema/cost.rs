@@ -235,7 +235,12 @@ mod tests {
     fn circles_and_fans_are_refused() {
         assert!(refuse(&json!({ "$ref": "#" })).is_some());
         assert!(refuse(&json!({ "$anchor": "a", "allOf": [{ "$ref": "#a" }] })).is_some());
-        let step = |n: usize| (format!("s{n}"), json!({ "anyOf": [{ "$ref": format!("#/$defs/s{}", n + 1) }, { "$ref": format!("#/$defs/s{}", n + 1) }] }));
+        let step = |n: usize| {
+            (
+                format!("s{n}"),
+                json!({ "anyOf": [{ "$ref": format!("#/$defs/s{}", n + 1) }, { "$ref": format!("#/$defs/s{}", n + 1) }] }),
+            )
+        };
         let defs: Value = (0..40).map(step).chain([("s40".to_owned(), json!({}))]).collect();
         assert!(refuse(&json!({ "$defs": defs })).is_some());
     }

@@ -12,6 +12,7 @@ pub struct Cost {
 }
 
 /// Runs a command to its end; it must succeed.
+#[allow(clippy::zombie_processes)] // It is waited for with wait4, which also says what it cost.
 pub fn cost(command: &mut Command) -> Cost {
     let start = Instant::now();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();

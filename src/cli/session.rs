@@ -286,7 +286,10 @@ impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
     }
 }
 
-fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<(Rc<dyn FrontEnd>, Option<Rc<Answers>>)> {
+/// The front end of a run, and the answers file that stands in front of it.
+type Opened = (Rc<dyn FrontEnd>, Option<Rc<Answers>>);
+
+fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<Opened> {
     let mode = if args.json { Mode::Json } else { Mode::Auto };
     let plain = ui::open(mode, run, &host.environment, &host.redactor());
     let Some(path) = &args.answers else { return Ok((Rc::from(plain), None)) };

@@ -1,6 +1,5 @@
 //! What a journal says has happened: outcomes by key, intents without an outcome, texts.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -155,8 +154,8 @@ fn around(scope: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn note_activity(active: &mut HashMap<String, u64>, scope: &Cow<'_, str>, seq: u64) {
-    match active.get_mut(scope.as_ref()) {
+fn note_activity(active: &mut HashMap<String, u64>, scope: &str, seq: u64) {
+    match active.get_mut(scope) {
         Some(last) => *last = seq,
         None => {
             active.insert(scope.to_string(), seq);

@@ -150,12 +150,7 @@ pub fn is_author(source: &str) -> bool {
 
 /// Returns the author's frames of a traceback, each `file:line function`.
 fn frames(trace: &str) -> Vec<String> {
-    trace
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.split(':').next().is_some_and(is_author))
-        .map(|line| clean(line))
-        .collect()
+    trace.lines().map(str::trim).filter(|line| line.split(':').next().is_some_and(is_author)).map(clean).collect()
 }
 
 /// Returns the beginning of a text that a flow made, safe to show. What a flow raises may be immense.

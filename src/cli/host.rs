@@ -50,6 +50,7 @@ impl Host {
         self.folder("XDG_DATA_HOME", ".local/share").join("packs")
     }
 
+    #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
         self.folder("XDG_CACHE_HOME", ".cache").join("models")
     }

@@ -286,7 +286,7 @@ impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
     }
 }
 
-/// A front end, and the answers file in front of it.
+/// The front end of a run, and the answers file that stands in front of it.
 type Opened = (Rc<dyn FrontEnd>, Option<Rc<Answers>>);
 
 fn open_front(host: &Host, args: &FrontArgs, run: &str) -> Result<Opened> {

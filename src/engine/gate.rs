@@ -182,19 +182,20 @@ impl Gate {
                 }
             }
         }
+        let again = began.is_some() || state.past.cut;
         // An intent that stands in the journal already is not written again, unless it was prepared anew.
         if began.is_none() || prepared.is_some() {
             let request = state.writer.fold(request, true)?;
             let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
             state.writer.append(&Record::Intent(intent))?;
-            if effect.settles() == Settles::Look {
+            if effect.settles() == Settles::Look || matches!(effect, Effect::Save { .. }) {
                 state.writer.sync()?;
             }
         }
         if let Effect::Chat { .. } = effect {
             state.chats.insert(key);
         }
-        Ok(Admitted::Live(Live { key, future: self.world.perform(effect, key) }))
+        Ok(Admitted::Live(Live { key, future: self.world.perform(effect, key, again) }))
     }
 
     /// Takes the secrets out of an effect. What is performed and what is recorded are the same.

@@ -33,6 +33,8 @@ pub struct Past {
     pub first: Option<Box<Open>>,
     pub end: Option<Box<End>>,
     pub whole: Whole,
+    /// Whether lines behind a broken one were given up: what they recorded may have happened.
+    pub cut: bool,
     /// Effects that the journal holds an outcome of.
     pub effects: usize,
 }

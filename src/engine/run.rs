@@ -158,13 +158,20 @@ impl Locked {
     /// Reads what the run has done so far. With `whole`, a broken journal is kept beside and cut to the part
     /// before the first broken line.
     pub fn past(&self, whole: bool) -> Result<(Past, Tail)> {
-        match Past::read(&self.journal) {
+        let (mut past, tail) = match Past::read(&self.journal) {
             Err(failure) if whole && failure.code == Code::JournalBroken => {
                 self.keep_whole_part()?;
-                Past::read(&self.journal)
+                Past::read(&self.journal)?
             }
-            other => other,
-        }
+            other => other?,
+        };
+        past.cut = self.broken(1).exists();
+        Ok((past, tail))
+    }
+
+    /// Returns where a broken journal is kept.
+    fn broken(&self, number: u32) -> PathBuf {
+        self.journal.with_file_name(format!("journal.broken-{number}.jsonl"))
     }
 
     fn keep_whole_part(&self) -> Result<()> {
@@ -180,7 +187,7 @@ impl Locked {
             length = from;
         }
         let kept = (1..)
-            .map(|n| self.journal.with_file_name(format!("journal.broken-{n}.jsonl")))
+            .map(|number| self.broken(number))
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.journal.with_extension("broken"));
         std::fs::rename(&self.journal, &kept).map_err(|error| Failure::io(&kept, "write", &error))?;

@@ -87,8 +87,8 @@ impl World {
         }
     }
 
-    /// Performs an effect that takes its time.
-    pub fn perform(self: &Rc<World>, effect: Effect, key: Key) -> LocalBoxFuture<'static, Result<Value>> {
+    /// Performs an effect that takes its time; `again` if a crash left it unknown whether it happened.
+    pub fn perform(self: &Rc<World>, effect: Effect, key: Key, again: bool) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
             Effect::Chat { request, show } => async move { world.chat(request, show, key).await }.boxed_local(),
@@ -99,7 +99,7 @@ impl World {
                 Ok(answer)
             }
             .boxed_local(),
-            other => async move { world.document(other) }.boxed_local(),
+            other => async move { world.document(other, again) }.boxed_local(),
         }
     }
 
@@ -128,7 +128,7 @@ impl World {
         reply.map(|reply| plain(&reply))
     }
 
-    fn document(&self, effect: Effect) -> Result<Value> {
+    fn document(&self, effect: Effect, again: bool) -> Result<Value> {
         let store = &self.store;
         match effect {
             Effect::Load { collection, key } => Ok(plain(&store.load(&self.collection(&collection)?, &key)?)),
@@ -136,6 +136,7 @@ impl World {
                 let collection = self.collection(&collection)?;
                 let saved = match migrated {
                     Some(_) => store.save_migrated(&collection, &key, &value, &expect)?,
+                    None if again => store.save_again(&collection, &key, &value, &expect)?,
                     None => store.save(&collection, &key, &value, &expect)?,
                 };
                 Ok(plain(&saved))

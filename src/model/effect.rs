@@ -111,7 +111,9 @@ impl Effect {
 
     /// Returns the rule for a crash between intent and outcome.
     ///
-    /// Saves and deletes are `Again`: they are made by content, so that doing one twice changes nothing.
+    /// Saves and deletes are `Again`: they are made by content, so that doing one twice changes nothing. That a
+    /// save is the second is told by its intent, which is synced before it: without one, a file that is just
+    /// so is somebody else's.
     pub fn settles(&self) -> Settles {
         match self {
             Effect::Status { .. } | Effect::Progress { .. } => Settles::Transient,

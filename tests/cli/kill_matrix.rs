@@ -78,13 +78,15 @@ fn goes_on_to_the_same_end(what: &str, env: &Env, server: &ModelServer, referenc
     for id in journal.answered() {
         left.retain(|asked| *asked != id);
     }
-    let calls_before = server.calls();
 
     let ended = env.resume().stdin(ANSWERS).go();
 
     assert_eq!(ended.result(), reference.result, "{what}: another result");
     assert_eq!(ended.asked(), left, "{what}: exactly the questions without an answer are put");
-    assert_eq!(server.calls() - calls_before, reference.calls - finished, "{what}: exactly what was open is called");
+    // Not counted by the server: what the killed process had sent may reach it later than this.
+    let calls = ended.of_type("call_started").len();
+    assert_eq!(calls, reference.calls - finished, "{what}: exactly what was open is called");
+    assert!(server.calls() >= reference.calls, "{what}");
     assert_eq!(env.documents(), reference.documents, "{what}: other documents");
     let whole = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let after = std::fs::read(env.journal_path()).expect("there is a journal");

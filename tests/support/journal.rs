@@ -37,11 +37,6 @@ impl Journal {
         Journal { lines: whole.lines().map(parse).collect() }
     }
 
-    /// What stands under `is` in each line of this name.
-    pub(crate) fn records<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.lines.iter().filter_map(move |line| line["is"].get(name))
-    }
-
     /// The effects with an intent, by their keys.
     pub(crate) fn effects(&self) -> BTreeMap<String, Recorded> {
         let mut effects: BTreeMap<String, Recorded> = BTreeMap::new();

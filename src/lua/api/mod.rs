@@ -55,7 +55,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("text", text::module, include_str!("text.d.luau")),
 ];
 
-/// Brings a model's name or alias, or nothing, to `provider/model`.
+/// Returns the full name of a model: of an alias, of a name, or of what the run has by default.
 pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
 
 /// What the modules need to know of the run.

@@ -55,6 +55,9 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("text", text::module, include_str!("text.d.luau")),
 ];
 
+/// Brings a model's name to `provider/model`.
+pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
+
 /// What the modules need to know of the run.
 pub struct Context {
     /// The flow's own pack.
@@ -63,7 +66,7 @@ pub struct Context {
     /// Where quotes come from, nearest first.
     pub layers: Vec<Tree>,
     /// Brings a model's name or alias to `provider/model`; without a name, the run's own.
-    pub resolve: Box<dyn Fn(Option<&str>) -> Result<String>>,
+    pub resolve: Resolve,
     /// Filled when the manifest is read.
     pub collections: RefCell<BTreeMap<String, Collection>>,
 }

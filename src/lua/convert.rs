@@ -100,7 +100,8 @@ pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budg
 }
 
 fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
-    budget.take(VALUE, at)?;
+    // Written out, a value may stand on a line of its own, indented as deep as it is.
+    budget.take(VALUE + 2 * depth, at)?;
     if depth > DEPTH {
         return Err(invalid(format!("{} is nested more than {DEPTH} levels deep, or contains itself", at.root())));
     }

@@ -57,15 +57,16 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     }
     let frames = frames(trace);
     let at = place(value, &mut failure, &frames);
-    if let Some(at) = at {
+    // A failure of the host can know a place of its own, such as that of a syntax error in a module.
+    let known = failure.details.iter().any(|detail| detail.starts_with("at "));
+    if let Some(at) = &at
+        && !known
+    {
         failure.details.push(format!("at {at}"));
     }
-    // The frame of the place itself is said already.
-    let said = failure.details.last().and_then(|detail| detail.strip_prefix("at ")).map(str::to_owned);
-    let own = frames.first().is_some_and(|frame| frame.split(' ').next() == said.as_deref());
-    let rest = frames.iter().skip(usize::from(own));
-    let calls: Vec<String> = rest.take(FRAMES).map(|frame| format!("called from {frame}")).collect();
-    failure.details.extend(calls);
+    // The innermost frame is the place itself.
+    let own = usize::from(!known && frames.first().is_some_and(|frame| Some(&frame.at) == at.as_ref()));
+    failure.details.extend(frames.iter().skip(own).take(FRAMES).map(Frame::called_from));
     failure
 }
 
@@ -120,7 +121,7 @@ pub fn from_error(error: &mlua::Error) -> Failure {
 }
 
 /// Returns where the error was raised, and takes it out of the message where it stands in front of it.
-fn place(value: &LuaValue, failure: &mut Failure, frames: &[String]) -> Option<String> {
+fn place(value: &LuaValue, failure: &mut Failure, frames: &[Frame]) -> Option<String> {
     if let LuaValue::Table(table) = value
         && let Ok(LuaValue::String(at)) = table.raw_get::<LuaValue>("at")
         && let Some((at, "")) = split_place(&format!("{}: ", shortened(&at, DETAIL)))
@@ -132,7 +133,7 @@ fn place(value: &LuaValue, failure: &mut Failure, frames: &[String]) -> Option<S
         failure.message = rest;
         return Some(at);
     }
-    frames.first().map(|frame| frame.split(' ').next().unwrap_or(frame).to_owned())
+    frames.first().map(|frame| frame.at.clone())
 }
 
 /// Splits `flows/x.lua:12: message`.
@@ -148,9 +149,32 @@ pub fn is_author(source: &str) -> bool {
     source.ends_with(".lua") || source.ends_with(".luau")
 }
 
-/// Returns the author's frames of a traceback, each `file:line function`.
-fn frames(trace: &str) -> Vec<String> {
-    trace.lines().map(str::trim).filter(|line| line.split(':').next().is_some_and(is_author)).map(clean).collect()
+/// One of the author's frames.
+struct Frame {
+    /// `file:line`.
+    at: String,
+    function: Option<String>,
+}
+
+impl Frame {
+    fn called_from(&self) -> String {
+        match &self.function {
+            Some(function) => format!("called from {}, in `{function}`", self.at),
+            None => format!("called from {}", self.at),
+        }
+    }
+}
+
+/// Returns the author's frames of a traceback, whose lines are `file:line` or `file:line function name`.
+fn frames(trace: &str) -> Vec<Frame> {
+    let lines = trace.lines().map(str::trim);
+    lines
+        .filter(|line| line.split(':').next().is_some_and(is_author))
+        .map(|line| {
+            let (at, function) = line.split_once(" function ").map_or((line, None), |(at, name)| (at, Some(name)));
+            Frame { at: clean(at), function: function.map(clean) }
+        })
+        .collect()
 }
 
 /// Returns the beginning of a text that a flow made, safe to show. What a flow raises may be immense.

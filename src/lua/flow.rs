@@ -224,18 +224,17 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
     Ok(manifest)
 }
 
-/// Shows the author's line under a failure that says where it was raised.
+/// Shows the author's line under a failure that says where it was raised: the place, and its line behind a gutter.
 fn snippet(located: &Located, mut failure: Failure) -> Failure {
-    let place = failure.details.iter().position(|detail| detail.starts_with("at "));
-    let Some(index) = place else { return failure };
-    let at = failure.details[index].trim_start_matches("at ").to_owned();
-    let Some((file, line)) = at.rsplit_once(':') else { return failure };
+    let Some(detail) = failure.details.iter_mut().find(|detail| detail.starts_with("at ")) else { return failure };
+    let Some((file, line)) = detail["at ".len()..].rsplit_once(':') else { return failure };
     let (Ok(line), Ok(Some(text))) = (line.parse::<usize>(), located.tree.text(file)) else { return failure };
     if let Some(source) = text.lines().nth(line.saturating_sub(1)) {
         let source = crate::model::text::clean(source.trim_end());
-        let shown: String = source.chars().take(160).collect();
-        failure.details[index] = format!("at {}:{line}", located.tree.display(file));
-        failure.details.insert(index + 1, format!("{line:>5} | {shown}"));
+        let source: String = source.chars().take(160).collect();
+        let gutter = " ".repeat(line.to_string().len());
+        let place = located.tree.display(file);
+        *detail = format!("at {place}:{line}\n{gutter} |\n{line} | {source}\n{gutter} |");
     }
     failure
 }

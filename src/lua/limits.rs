@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much of time and memory a flow may take between two effects.
+/// How much of time a flow may take between two effects that wait for the world, and how much of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     pub seconds: f64,

@@ -13,9 +13,9 @@ pub fn clean(text: &str) -> String {
 
 /// Returns a piece of a wrong value that fits into an error message: one line, at most 60 characters.
 pub fn excerpt(text: &str) -> String {
-    let line = clean(text).replace(['\n', '\t'], " ");
-    let mut chars = line.chars();
-    let mut short: String = chars.by_ref().take(60).collect();
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(60).collect();
+    let mut short = clean(&start).replace(['\n', '\t'], " ");
     if chars.next().is_some() {
         short.push('…');
     }

@@ -145,7 +145,8 @@ pub fn below(root: &Path, path: &Path) -> Option<String> {
 ///
 /// Both `./x` and `../x` are taken from the folder of `from`; no other form is relative.
 pub fn join(from: &str, relative: &str) -> Option<String> {
-    if !(relative.starts_with("./") || relative.starts_with("../")) || relative.contains('\\') {
+    if relative.len() > 1000 || !(relative.starts_with("./") || relative.starts_with("../")) || relative.contains('\\')
+    {
         return None;
     }
     let mut parts: Vec<&str> = from.split('/').collect();

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 /// Steps of one validation. A large session takes some thousands.
-const STEPS: u64 = 400_000;
+const STEPS: u64 = 150_000;
 /// What a schema may hold: schemas (about), patterns, and bytes of patterns.
 const NODES: usize = 20_000;
 const PATTERNS: usize = 100;

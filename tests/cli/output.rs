@@ -224,8 +224,10 @@ fn documents_and_flows_are_checked_with_all_their_faults() {
     exit 4
     -- stdout
     error[flow-invalid]: nietz.flow has no field `sumary`
-      - at /tmp/test/work/flows/odd.lua:1
-      -     1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
+      --> /tmp/test/work/flows/odd.lua:1
+        |
+      1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
+        |
     hint: did you mean `summary`?
     "#);
     assert_snapshot!(call(&env, &["check", "--as", "short:note", "notes/bad.yaml"]), @r"
@@ -363,8 +365,10 @@ fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
     exit 4
     -- stderr
     error[flow-invalid]: nietz.flow has no field `sumary`
-      - at /tmp/test/work/flows/odd.lua:1
-      -     1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
+      --> /tmp/test/work/flows/odd.lua:1
+        |
+      1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
+        |
     hint: did you mean `summary`?
     "#);
     assert_snapshot!(call(&env, &["rnu", "short"]), @r"
@@ -387,9 +391,11 @@ fn an_error_of_a_flow_shows_the_authors_line() {
     exit 1
     -- stderr
     error[flow-error]: it went wrong
-      - at /tmp/test/work/flows/commands.lua:6
-      -     6 | 	error("it went wrong")
-      - called from flows/commands.lua:27 function run
+      --> /tmp/test/work/flows/commands.lua:6
+        |
+      6 | 	error("it went wrong")
+        |
+      - called from flows/commands.lua:27, in `run`
     resume with: nietz resume r1
     "#);
 }

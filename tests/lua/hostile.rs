@@ -143,6 +143,7 @@ fn stage(bench: &Bench) {
     let outside = bench.path().parent().expect("it is in a folder").join("nietz-test-outside.lua");
     std::fs::write(&outside, "return { secret = true }").expect("files can be written");
     std::os::unix::fs::symlink(&outside, bench.path().join("flows/files/link.lua")).expect("links can be made");
+    std::os::unix::fs::symlink("/tmp", bench.path().join("linked")).expect("links can be made");
     bench.file("secret.env", "KEY=1\n");
     bench.file("secret.lua", "return { secret = true }\n");
 }

@@ -1,4 +1,7 @@
 //! Flow code on the real machine and the real gate, with a world of fakes and a temporary folder.
 
 mod bench;
+mod errors;
 mod hostile;
+mod parity;
+mod structure;

@@ -42,7 +42,11 @@ pub fn failure(failure: &Failure, paint: &dyn Fn(Tone, &str) -> String) -> Strin
     let head = format!("error[{}]:", failure.code.name());
     let mut out = format!("{} {}\n", paint(Tone::Bad, &head), indented(&failure.message));
     for detail in &failure.details {
-        let _ = writeln!(out, "  - {}", indented(detail));
+        // A place in a file, with its line below, looks as it does where compilers show one.
+        let _ = match detail.strip_prefix("at ") {
+            Some(place) => writeln!(out, "  --> {}", indented(place)),
+            None => writeln!(out, "  - {}", indented(detail)),
+        };
     }
     if let Some(hint) = &failure.hint {
         let _ = writeln!(out, "{} {}", paint(Tone::Good, "hint:"), indented(hint));

@@ -18,7 +18,9 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 fn render(lua: &Lua, from: &str, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "template.render", values);
     let (path, source) = pack_file(lua, from, &args.text(0)?).map_err(|mut failure| {
-        failure.code = Code::TemplateInvalid;
+        if failure.code == Code::ModuleNotFound {
+            failure.code = Code::TemplateInvalid;
+        }
         failure
     })?;
     let text = template::render(Some(&context(lua)?.tree), &path, &source, &args.json(1, "vars")?)?;

@@ -1,2 +1,2 @@
--- expect: request-invalid
+-- expect: done
 task.all { function() end }

@@ -1,6 +1,6 @@
 -- expect: flow-limit
-local list = table.create(200000, 1)
+local list = table.create(20000, 1)
 while true do
   list = table.clone(list)
-  table.clear(table.create(200000, 1))
+  table.clear(table.create(20000, 1))
 end

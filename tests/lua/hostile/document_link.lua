@@ -1,5 +1,12 @@
 -- expect: path-refused
 -- A folder of the workspace that leads out of it.
-documents.collection("notes"):save { slug = "a" }
-local linked = documents.collection("linked")
-linked:save { slug = "b" }
+local nietz = require("@nietz")
+local documents = require("@nietz/documents")
+return nietz.flow {
+  name = "hostile",
+  summary = "Hostile",
+  collections = { linked = { path = "linked/{slug}.yaml", schema = {} } },
+  run = function()
+    documents.collection("linked"):save { slug = "a" }
+  end,
+}

@@ -1,2 +1,0 @@
--- expect: flow-error
-setmetatable(json.array {}, {})

@@ -1,0 +1,116 @@
+//! What `nietz types` shows is what there is: each `.d.luau` names exactly what its module has, documents every
+//! function with an example, and every example runs.
+
+use nietz::lua::api::ALL;
+use nietz::lua::limits::Limits;
+use serde_json::{Value, json};
+
+use crate::lua::bench::Bench;
+
+/// A function of a `.d.luau`, with its doc comment.
+struct Documented {
+    name: String,
+    doc: String,
+}
+
+/// Reads the functions of a file, the fields that are no functions, and the methods of its handle.
+fn read(module: &str, types: &str) -> (Vec<Documented>, Vec<String>, Vec<String>) {
+    let (mut functions, mut fields, mut methods) = (Vec::new(), Vec::new(), Vec::new());
+    let mut doc = String::new();
+    for line in types.lines() {
+        if let Some(text) = line.strip_prefix("---") {
+            doc.push_str(text.strip_prefix(' ').unwrap_or(text));
+            doc.push('\n');
+            continue;
+        }
+        let doc = std::mem::take(&mut doc);
+        if let Some(rest) = line.strip_prefix(&format!("function {module}.")) {
+            let name = rest.split(['(', '<']).next().unwrap_or_default().to_owned();
+            functions.push(Documented { name, doc });
+        } else if let Some(rest) = line.strip_prefix(&format!("{module}.")) {
+            fields.push(rest.split(' ').next().unwrap_or_default().to_owned());
+        } else if let Some((name, _)) = line.trim().split_once(": (self: Handle") {
+            methods.push(name.to_owned());
+        }
+    }
+    methods.sort();
+    (functions, fields, methods)
+}
+
+fn requires() -> String {
+    let line = |name: &str| match name {
+        "nietz" => "local nietz = require(\"@nietz\")\n".to_owned(),
+        name => format!("local {name} = require(\"@nietz/{name}\")\n"),
+    };
+    ALL.iter().map(|(name, _, _)| line(name)).collect()
+}
+
+/// Runs the body of a flow and returns its result.
+fn run(body: &str) -> Value {
+    let bench = Bench::new();
+    for (slug, tags) in [("guide", "[facilitator]"), ("architect", "[]")] {
+        let text = format!("---\nname: {slug}\nsummary: Helps\ntags: {tags}\n---\nYou help.\n");
+        bench.file(&format!("personas/{slug}.md"), text);
+    }
+    bench.file(
+        "flows/example.lua",
+        format!(
+            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true }},\n\
+             collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }} }},\n\
+             run = function(ctx)\n{body}\nend }}\n",
+            requires()
+        ),
+    );
+    let (result, _) = bench.run("flows/example.lua", json!({}), Limits { seconds: 20.0, megabytes: 64 });
+    result.unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"))
+}
+
+#[test]
+fn the_types_name_what_there_is() {
+    let found = run("local found = {}\n\
+         local function names(t) local list = json.array {} for name in t do table.insert(list, name) end \
+         table.sort(list) return list end\n\
+         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, personas = personas, \
+         quotes = quotes, template = template, task = task, clock = clock, random = random, schema = schema, \
+         json = json, yaml = yaml, text = text } do found[name] = names(module) end\n\
+         local handle = table.clone(getmetatable(documents.collection(\"notes\")).__index)\n\
+         handle.__index = nil\n\
+         found.handle = names(handle)\n\
+         return found");
+    for (module, _, types) in ALL {
+        let (functions, fields, methods) = read(module, types);
+        let mut named: Vec<String> = functions.into_iter().map(|function| function.name).chain(fields).collect();
+        named.sort();
+        assert_eq!(json!(named), found[module], "{module}.d.luau and its module differ");
+        if *module == "documents" {
+            assert_eq!(json!(methods), found["handle"], "the handle of documents.d.luau and its methods differ");
+        }
+    }
+}
+
+#[test]
+fn every_function_is_documented_with_an_example_that_runs() {
+    let mut body = String::new();
+    for (module, _, types) in ALL {
+        for Documented { name, doc } in read(module, types).0 {
+            assert!(!doc.trim().is_empty(), "{module}.{name} has no doc comment");
+            let example = doc.split("```lua\n").nth(1).and_then(|rest| rest.split("```").next());
+            let example = example.unwrap_or_else(|| panic!("{module}.{name} has no example"));
+            body.push_str(&format!("do -- {module}.{name}\n{example}end\n"));
+        }
+    }
+    assert_eq!(run(&body), Value::Null);
+}
+
+#[test]
+fn the_flow_of_the_architecture_runs_as_it_stands() {
+    let bench = Bench::new();
+    bench.file("flows/second-opinion.lua", include_str!("flows/second_opinion.lua"));
+    for slug in ["architect", "security"] {
+        bench.file(&format!("personas/{slug}.md"), format!("---\nname: {slug}\n---\nYou are the {slug}.\n"));
+    }
+    let params = json!({ "question": "Should we cache this?", "rounds": 2 });
+    let (result, said) = bench.run("flows/second-opinion.lua", params, Limits::default());
+    assert_eq!(result, Ok(json!({ "disagreements": ["x"] })));
+    assert_eq!(said, ["- x"]);
+}

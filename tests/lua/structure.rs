@@ -1,0 +1,112 @@
+//! The rules of the house that a compiler does not check.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the files below some folders with one of these endings, with their text.
+fn files(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if endings.iter().any(|ending| path.extension().is_some_and(|found| found == *ending)) {
+                let name = path.strip_prefix(root()).expect("it is below the root").display().to_string();
+                found.push((name, std::fs::read_to_string(&path).expect("it is text")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn without_comments(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim_start).filter(|line| !line.starts_with("//"))
+}
+
+/// Returns the rooms that a file names: `model` of `crate::model::text`.
+fn rooms(text: &str) -> Vec<String> {
+    let mut rooms = Vec::new();
+    for line in without_comments(text) {
+        for part in line.split("crate::").skip(1) {
+            let names = match part.strip_prefix('{') {
+                Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
+                None => vec![part],
+            };
+            for name in names {
+                let name = name.trim().split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
+                rooms.push(name.to_owned());
+            }
+        }
+    }
+    rooms
+}
+
+#[test]
+fn no_rust_file_names_a_mode() {
+    let flows = std::fs::read_dir(root().join("flows")).expect("there are flows");
+    let mut names: Vec<String> = flows
+        .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
+        // This one is also a word of every programmer, and the name of a library of Lua's.
+        .filter(|name| name != "debug")
+        .collect();
+    names.extend(["brainstorm", "council", "shots-on-goal", "debug-memory"].map(str::to_owned));
+    names.extend(names.clone().iter().map(|name| name.replace('-', "_")));
+    for (path, text) in files(&["src"], &["rs", "luau"]) {
+        let text = text.to_lowercase();
+        for name in &names {
+            assert!(!text.contains(name), "{path} names the mode {name}: modes are files in flows/");
+        }
+    }
+}
+
+#[test]
+fn each_room_knows_only_those_below_it() {
+    let rules: &[(&str, &[&str])] = &[
+        ("src/model", &["model", "error"]),
+        ("src/schema", &["schema", "model", "error"]),
+        ("src/journal", &["journal", "model", "error"]),
+        ("src/template", &["template", "pack", "model", "error"]),
+        ("src/host", &["host", "schema", "model", "error"]),
+        ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "error"]),
+        ("src/engine", &["engine", "host", "journal", "model", "error"]),
+    ];
+    for (folder, allowed) in rules {
+        for (path, text) in files(&[folder], &["rs"]) {
+            for room in rooms(&text) {
+                assert!(allowed.contains(&room.as_str()), "{path} uses crate::{room}, which {folder} must not know");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_model_does_no_io() {
+    for (path, text) in files(&["src/model"], &["rs"]) {
+        for line in without_comments(&text) {
+            for room in ["std::fs", "std::net", "std::process", "std::env", "std::io", "tokio", "SystemTime"] {
+                assert!(!line.contains(room), "{path} uses {room}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_rust_file_says_what_it_is() {
+    for (path, text) in files(&["src", "tests"], &["rs"]) {
+        assert!(text.starts_with("//!") || text.starts_with("#![doc"), "{path} does not open with `//!`");
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_a_person_reads() {
+    for (path, text) in files(&["src", "flows", "tests"], &["rs", "lua", "luau"]) {
+        let lines = text.lines().count();
+        assert!(lines <= 600, "{path} has {lines} lines");
+    }
+}

@@ -4,7 +4,7 @@
 //! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, and a list
 //! that begins with a list that was written before becomes `{"$more": id, "items": […]}`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
@@ -69,16 +69,23 @@ impl Texts {
         if !lists || folded.len() < LIST {
             return Ok(Value::Array(folded));
         }
-        let ids = prefix_ids(&folded);
-        let known = (LIST..=folded.len()).rev().find(|length| self.lists.contains(&ids[length - 1]));
-        self.lists.insert(ids[folded.len() - 1].clone());
-        Ok(match known {
-            Some(length) => {
-                let rest: Vec<Value> = folded.into_iter().skip(length).collect();
-                json!({ "$more": ids[length - 1], "items": rest })
-            }
-            None => Value::Array(folded),
-        })
+        let before = self
+            .lists
+            .iter()
+            .filter(|list| folded.starts_with(&list.items))
+            .max_by_key(|list| list.items.len())
+            .map(|list| (list.digest.clone(), list.items.len(), list.id.clone()));
+        let (mut digest, known, written) = match before {
+            Some((digest, known, id)) => (digest, known, json!({ "$more": id, "items": folded[known..] })),
+            None => (blake3::Hasher::new(), 0, Value::Array(folded.clone())),
+        };
+        add_items(&mut digest, &folded[known..]);
+        let id = hex(digest.finalize().as_bytes());
+        if self.lists.len() >= LISTS {
+            self.lists.pop_front();
+        }
+        self.lists.push_back(Written { items: folded, digest, id });
+        Ok(written)
     }
 }
 
@@ -126,27 +133,23 @@ impl Unfold {
 
     fn list(&mut self, items: Vec<Value>) -> Result<Value, String> {
         if items.len() >= LIST {
-            let id = prefix_ids(&items).pop().unwrap_or_default();
-            self.lists.insert(id, items.clone());
+            let mut digest = blake3::Hasher::new();
+            add_items(&mut digest, &items);
+            self.lists.insert(hex(digest.finalize().as_bytes()), items.clone());
         }
         items.into_iter().map(|item| self.value(item)).collect::<Result<_, _>>().map(Value::Array)
     }
 }
 
-/// Returns, for each length from 1 on, the id of the list's first items.
-fn prefix_ids(items: &[Value]) -> Vec<String> {
-    let mut hasher = blake3::Hasher::new();
+/// Takes more items of a list into its digest.
+fn add_items(digest: &mut blake3::Hasher, items: &[Value]) {
     let mut buffer = Vec::new();
-    items
-        .iter()
-        .map(|item| {
-            buffer.clear();
-            crate::model::canonical::write(item, &mut buffer);
-            buffer.push(b'\n');
-            hasher.update(&buffer);
-            hex(hasher.finalize().as_bytes())
-        })
-        .collect()
+    for item in items {
+        buffer.clear();
+        crate::model::canonical::write(item, &mut buffer);
+        buffer.push(b'\n');
+        digest.update(&buffer);
+    }
 }
 
 /// Returns 128 bits of BLAKE3 in hex.

@@ -96,12 +96,26 @@ pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
 
 /// Like [`to_json`], for several values that share one budget.
 pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budget) -> Result<Value> {
-    visit(lua, value, At::Root(what), 0, budget)
+    let mark = list_mark(lua).map_err(|error| crate::lua::fault::from_error(&error))?.to_pointer();
+    visit(&mut Walk { mark, budget }, value, At::Root(what), 0)
 }
 
-fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
+/// What a conversion takes with it.
+struct Walk<'a> {
+    /// The metatable that marks lists.
+    mark: *const std::ffi::c_void,
+    budget: &'a mut Budget,
+}
+
+impl Walk<'_> {
+    fn is_marked(&self, table: &Table) -> bool {
+        table.metatable().is_some_and(|metatable| metatable.to_pointer() == self.mark)
+    }
+}
+
+fn visit(walk: &mut Walk<'_>, value: &LuaValue, at: At<'_>, depth: usize) -> Result<Value> {
     // Written out, a value may stand on a line of its own, indented as deep as it is.
-    budget.take(VALUE + 2 * depth, at)?;
+    walk.budget.take(VALUE + 2 * depth, at)?;
     if depth > DEPTH {
         return Err(invalid(format!("{} is nested more than {DEPTH} levels deep, or contains itself", at.root())));
     }
@@ -112,11 +126,11 @@ fn visit(lua: &Lua, value: &LuaValue, at: At<'_>, depth: usize, budget: &mut Bud
         LuaValue::Integer(number) => Ok(Value::from(*number)),
         LuaValue::Number(number) => number_to_json(*number, at),
         LuaValue::String(text) => {
-            budget.take_text(text.as_bytes().len(), at)?;
+            walk.budget.take_text(text.as_bytes().len(), at)?;
             let text = text.to_str().map_err(|_| invalid(format!("{at} is text that is not UTF-8")))?;
             Ok(Value::String(text.to_owned()))
         }
-        LuaValue::Table(table) => table_to_json(lua, table, at, depth, budget),
+        LuaValue::Table(table) => table_to_json(walk, table, at, depth),
         other => Err(invalid(format!("{at} is a {}, which cannot be stored or sent", other.type_name()))),
     }
 }
@@ -131,38 +145,17 @@ fn number_to_json(number: f64, at: At<'_>) -> Result<Value> {
     Number::from_f64(number).map(Value::Number).ok_or_else(|| invalid(format!("{at} is not a finite number")))
 }
 
-fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mut Budget) -> Result<Value> {
+fn table_to_json(walk: &mut Walk<'_>, table: &Table, at: At<'_>, depth: usize) -> Result<Value> {
     let length = table.raw_len();
-    let marked = is_list(lua, table);
-    if length > 0 || marked {
-        let mut items = Vec::with_capacity(length.min(1024));
-        for index in 1..=length {
-            let item: LuaValue = table.raw_get(index).map_err(|_| invalid(format!("{at} cannot be read")))?;
-            items.push(visit(lua, &item, At::Item(&at, index), depth + 1, budget)?);
-        }
-        // `pairs` also sees what stands beside the list: losing it silently would be worse than an error.
-        let mut count = 0_usize;
-        for pair in table.pairs::<LuaValue, LuaValue>() {
-            let (key, _) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
-            count += 1;
-            if count > length {
-                return Err(invalid(format!(
-                    "{at} is a list, but has the key {} too",
-                    match key.as_string() {
-                        Some(key) => format!("`{}`", excerpt(&key.to_string_lossy())),
-                        None => format!("of type {}", key.type_name()),
-                    }
-                )));
-            }
-        }
-        return Ok(Value::Array(items));
+    if length > 0 || walk.is_marked(table) {
+        return list_to_json(walk, table, length, at, depth);
     }
     let mut members = Map::new();
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, value) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         let key = match &key {
             LuaValue::String(key) => {
-                budget.take_text(key.as_bytes().len(), at)?;
+                walk.budget.take_text(key.as_bytes().len(), at)?;
                 key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned()
             }
             other => {
@@ -172,13 +165,67 @@ fn table_to_json(lua: &Lua, table: &Table, at: At<'_>, depth: usize, budget: &mu
                 )));
             }
         };
-        budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
-        let value = visit(lua, &value, At::Member(&at, &key), depth + 1, budget)?;
+        walk.budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
+        let value = visit(walk, &value, At::Member(&at, &key), depth + 1)?;
         members.insert(key, value);
     }
     // Members in the order of their names, so that the same table always gives the same text.
     members.sort_keys();
     Ok(Value::Object(members))
+}
+
+fn list_to_json(walk: &mut Walk<'_>, table: &Table, length: usize, at: At<'_>, depth: usize) -> Result<Value> {
+    let mut items = Vec::with_capacity(length.min(1024));
+    // Nearly every list comes in its order, with nothing beside it: one pass reads it.
+    let mut others = false;
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        let (key, item) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
+        if !is_index(&key, items.len() + 1) {
+            others = true;
+            break;
+        }
+        items.push(visit(walk, &item, At::Item(&at, items.len() + 1), depth + 1)?);
+    }
+    if !others && items.len() == length {
+        return Ok(Value::Array(items));
+    }
+    items.clear();
+    for index in 1..=length {
+        let item: LuaValue = table.raw_get(index).map_err(|_| invalid(format!("{at} cannot be read")))?;
+        items.push(visit(walk, &item, At::Item(&at, index), depth + 1)?);
+    }
+    // What stands beside the list would be lost silently, which is worse than an error.
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        let (key, _) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
+        if !is_index_within(&key, length) {
+            return Err(invalid(format!(
+                "{at} is a list, but has the key {} too",
+                match key.as_string() {
+                    Some(key) => format!("`{}`", excerpt(&key.to_string_lossy())),
+                    None => format!("of type {}", key.type_name()),
+                }
+            )));
+        }
+    }
+    Ok(Value::Array(items))
+}
+
+/// Returns the whole number that a key is.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+fn whole(key: &LuaValue) -> Option<i64> {
+    match key {
+        LuaValue::Integer(number) => Some(*number),
+        LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => Some(*number as i64),
+        _ => None,
+    }
+}
+
+fn is_index(key: &LuaValue, index: usize) -> bool {
+    whole(key).is_some_and(|number| usize::try_from(number) == Ok(index))
+}
+
+fn is_index_within(key: &LuaValue, length: usize) -> bool {
+    whole(key).is_some_and(|number| usize::try_from(number).is_ok_and(|number| (1..=length).contains(&number)))
 }
 
 /// Returns the Lua form of a JSON value. Lists are marked; null is the light userdata that `json.null` is.
@@ -209,13 +256,6 @@ fn build(lua: &Lua, value: &Value, mark: &Table) -> mlua::Result<LuaValue> {
             LuaValue::Table(table)
         }
     })
-}
-
-fn is_list(lua: &Lua, table: &Table) -> bool {
-    match (table.metatable(), list_mark(lua)) {
-        (Some(metatable), Ok(mark)) => metatable.to_pointer() == mark.to_pointer(),
-        _ => false,
-    }
 }
 
 fn invalid(message: String) -> Failure {

@@ -18,21 +18,30 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
             out.push(b']');
         }
         Value::Object(members) => {
-            let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            out.push(b'{');
-            for (index, (name, member)) in sorted.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                scalar(name, out);
-                out.push(b':');
-                write(member, out);
+            // Most objects are made in order; the others are brought into it.
+            if members.keys().is_sorted() {
+                object(members.iter(), out);
+            } else {
+                let mut sorted: Vec<_> = members.iter().collect();
+                sorted.sort_unstable_by(|a, b| a.0.cmp(b.0));
+                object(sorted.into_iter(), out);
             }
-            out.push(b'}');
         }
         other => scalar(other, out),
     }
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (name, member)) in members.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        scalar(name, out);
+        out.push(b':');
+        write(member, out);
+    }
+    out.push(b'}');
 }
 
 fn scalar(value: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {

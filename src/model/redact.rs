@@ -23,7 +23,7 @@ pub struct Redactor {
 
 /// Shapes of keys that are secret wherever they turn up: OpenAI and Anthropic, AWS, GitHub, Slack,
 /// Google, GitLab, Hugging Face, npm, PEM blocks and bearer headers.
-const SHAPES: &str = r"(?x)
+const SHAPES: &str = r"(?x-u)
     \b sk-[A-Za-z0-9_-]{20,}
   | \b (?:AKIA|ASIA)[0-9A-Z]{16} \b
   | \b gh[pousr]_[A-Za-z0-9]{36,}
@@ -33,8 +33,8 @@ const SHAPES: &str = r"(?x)
   | \b glpat-[0-9A-Za-z_-]{20,}
   | \b hf_[A-Za-z0-9]{30,}
   | \b npm_[A-Za-z0-9]{36}
-  | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
-  | (?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*
+  | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----(?su:.)*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
+  | (?i:\b bearer [\ \t]+)[A-Za-z0-9._~+/-]{20,}=*
 ";
 
 /// Secrets shorter than this are not looked for: they would tear holes into ordinary text.

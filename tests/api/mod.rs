@@ -18,7 +18,7 @@ fn failure_of(source: &str) -> Option<String> {
     }
     // On one line, so that the lines of errors are those of the script. A debug build on a busy machine is slow.
     let head = "return require('@nietz').flow { name = 'script', summary = 'A test', limits = { seconds = 30 }, run = function()";
-    let body = source.replace("require(\"./flows/", "require(\"./");
+    let body = source.replace("(\"./flows/", "(\"./");
     let env = env.flow("script", &format!("{head} {body}\nend }}\n"));
     let ended = env.nietz(["run", "script"]).go();
     (ended.code != Some(0)).then(|| format!("{}{}", ended.stdout, ended.stderr))

@@ -11,6 +11,8 @@ mod floor;
 mod measure;
 mod subject;
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use measure::{Row, pairs, print};
@@ -19,22 +21,18 @@ use subject::Subject;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|word| word == "floor") {
-        floor::main(&arguments[1..]);
-        return;
+    match arguments.first().map(String::as_str) {
+        Some("floor") => return floor::main(&arguments[1..]),
+        Some("serve") => return serve(),
+        _ => {}
     }
     // `cargo test --benches` and editors call with other words; only a bench run measures.
     if !arguments.iter().any(|word| word == "--bench") {
         return;
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
-    let server = ModelServer::start(|request| {
-        let text =
-            format!("Point {}: {}", request.number, "a retry needs an idempotency key, or it pays twice. ".repeat(2));
-        let slow = request.prompt().contains("slowly");
-        Response::text(text).delay(Duration::from_millis(if slow { 200 } else { 0 }))
-    });
-    let subject = Subject::new(&server.url());
+    let server = Server::start();
+    let subject = Subject::new(&server.url);
     let mut rows = Vec::new();
     for calls in [40, 400] {
         let (ours, floors) = pairs(count, || subject.debate(calls), || subject.floor(&["calls", &calls.to_string()]));
@@ -57,4 +55,43 @@ fn main() {
     rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
     rows.push(subject::saves(count * 40));
     print(&rows);
+}
+
+/// The model server, in a process of its own: what it keeps of its calls is nobody else's memory.
+struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Server {
+        let this = std::env::current_exe().expect("this program has a path");
+        let mut command = Command::new(this);
+        let mut process =
+            command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be started again");
+        let mut url = String::new();
+        let stdout = process.stdout.take().expect("its output is a pipe");
+        BufReader::new(stdout).read_line(&mut url).expect("it says where it listens");
+        Server { process, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn serve() {
+    let server = ModelServer::start(|request| {
+        let text =
+            format!("Point {}: {}", request.number, "a retry needs an idempotency key, or it pays twice. ".repeat(2));
+        let slow = request.prompt().contains("slowly");
+        Response::text(text).delay(Duration::from_millis(if slow { 200 } else { 0 }))
+    });
+    println!("{}", server.url());
+    // Until the parent goes away.
+    let _ = std::io::stdin().read_line(&mut String::new());
 }

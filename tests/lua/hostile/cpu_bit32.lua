@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local list = table.create(7000, 1)
 while true do
   bit32.bxor(table.unpack(list))

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- Each of a thousand branches stays below the limit; together they would not.
 local branches = {}
 for n = 1, 1000 do

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local data = buffer.create(20000000)
 while true do
   buffer.fill(data, 0, 1)

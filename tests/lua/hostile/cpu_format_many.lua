@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local list = table.create(200, string.rep("x", 20000))
 local pattern = string.rep("%s%99.99f%q", 66)
 while true do

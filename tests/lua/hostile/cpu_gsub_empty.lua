@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local text = string.rep("a", 8000000)
 while true do
   string.gsub(text, "", "")

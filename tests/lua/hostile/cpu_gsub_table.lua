@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- Looks up each letter in a table whose metamethod is slow.
 local slow = setmetatable({}, {
   __index = function()

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local list = table.create(1000000, 1)
 while true do
   table.insert(list, 1, 1)

@@ -1,2 +1,2 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 string.match(string.rep("(", 2000000), "%b()")

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- A pattern as long as a book.
 local pattern = string.rep("x", 500000)
 while true do

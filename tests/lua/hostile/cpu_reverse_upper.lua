@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local text = string.rep("ab", 500000)
 while true do
   text = string.upper(string.reverse(text))

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- The order has no order.
 local list = table.create(100000, 1)
 while true do

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- Few texts that are long, and differ at their ends.
 local long, list = string.rep("a", 500000), {}
 for n = 1, 60 do

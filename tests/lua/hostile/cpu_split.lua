@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local text = string.rep("a,", 300000)
 while true do
   string.split(text, ",")

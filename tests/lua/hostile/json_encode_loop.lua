@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local t = table.create(100000, "x")
 while true do
   json.encode(t)

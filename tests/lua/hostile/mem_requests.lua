@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- Requests that can never be yielded, each with a long text that Lua's own memory does not count.
 local long = string.rep("x", 4000000)
 while true do

@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 -- The same from inside of a coroutine that is itself inside of a callback.
 local long = string.rep("x", 4000000)
 while true do

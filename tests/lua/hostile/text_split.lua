@@ -1,4 +1,4 @@
--- expect: flow-limit
+-- expect: flow-limit or flow-memory
 local long = string.rep("a,", 200000)
 while true do
   text.split(long, ",")

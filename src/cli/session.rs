@@ -108,8 +108,8 @@ impl Session {
             at: iso(clock()),
         };
         let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
+        // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&crate::journal::v1::Record::Open(Box::new(open.clone())))?;
-        writer.sync()?;
         self.drive(
             host,
             client,
@@ -213,7 +213,10 @@ impl Session {
                 shown.show(&Event::Notice { text });
             }
         }
-        end(&gate, &*shown, done, host.clock()?())
+        let exit = end(&gate, &*shown, done, host.clock()?());
+        // The process ends now. Taking the machine down, object by object, would only take time.
+        std::mem::forget(self.flow);
+        exit
     }
 }
 

@@ -15,9 +15,10 @@ use crate::engine::past::{Before, Past};
 use crate::engine::world::World;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::{Key, Keys};
+use crate::journal::texts::Chain;
 use crate::journal::v1::{Done, End, Intent, Outcome, Record, Resume};
 use crate::journal::writer::Writer;
-use crate::model::chat::Usage;
+use crate::model::chat::{Said, Usage};
 use crate::model::effect::{Effect, Permissions, Settles};
 use crate::model::event::Event;
 use crate::model::redact::Redactor;
@@ -121,12 +122,16 @@ impl Gate {
             }
             return Ok(Admitted::Now(Ok(Value::Null)));
         }
-        let request = effect.request();
-        let key = state.keys.next(effect.kind(), scope, &request, &effect.things());
+        let asked = Asked {
+            value: effect.request(),
+            conversation: Chain::of(effect.conversation().iter().map(|said| said.digest())),
+        };
+        let list = asked.conversation.whole();
+        let key = state.keys.next(effect.kind(), scope, &asked.value, list, &effect.things());
         match state.past.of(key)? {
             Before::Ended(line, outcome) => Ok(state.give_back(&self.world, &effect, line, outcome)),
-            Before::Never => self.begin(state, scope, effect, key, request, None),
-            Before::Began(prepared) => self.begin(state, scope, effect, key, request, Some(prepared)),
+            Before::Never => self.begin(state, scope, effect, key, asked, None),
+            Before::Began(prepared) => self.begin(state, scope, effect, key, asked, Some(prepared)),
         }
     }
 
@@ -136,7 +141,7 @@ impl Gate {
         scope: &str,
         effect: Effect,
         key: Key,
-        request: Value,
+        asked: Asked,
         began: Option<Option<Value>>,
     ) -> Result<Admitted> {
         state.go_live(&self.world)?;
@@ -149,7 +154,7 @@ impl Gate {
         if effect.settles() == Settles::Instant {
             let mut ok = self.world.perform_now(&effect, key, state.seed);
             self.redactor.value(&mut ok);
-            let request = state.writer.fold(request, true)?;
+            let request = state.fold(asked, &effect)?;
             let folded = state.writer.fold(ok.clone(), false)?;
             state.writer.append(&Record::Effect(Done {
                 key: &hex,
@@ -174,7 +179,7 @@ impl Gate {
                 Ok(found) => prepared = Some(found),
                 Err(failure) => {
                     let outcome = Err(failure);
-                    let request = state.writer.fold(request, true)?;
+                    let request = state.fold(asked, &effect)?;
                     let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
                     state.writer.append(&Record::Intent(intent))?;
                     self.end_in(state, key, &outcome)?;
@@ -185,7 +190,7 @@ impl Gate {
         let again = began.is_some() || state.past.cut;
         // An intent that stands in the journal already is not written again, unless it was prepared anew.
         if began.is_none() || prepared.is_some() {
-            let request = state.writer.fold(request, true)?;
+            let request = state.fold(asked, &effect)?;
             let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
             state.writer.append(&Record::Intent(intent))?;
             if effect.settles() == Settles::Look || matches!(effect, Effect::Save { .. }) {
@@ -208,11 +213,16 @@ impl Gate {
             }
             Effect::Save { value, .. } => redactor.value(value),
             Effect::Append { row, .. } => redactor.value(row),
-            Effect::Chat { request, .. } => {
+            Effect::Chat { request, conversation, .. } => {
                 request.system.iter_mut().for_each(|text| redact_text(redactor, text));
-                for message in &mut request.messages {
+                for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
+                    let mut message = said.message.clone();
                     redact_text(redactor, &mut message.content);
                     message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
+                    match message == said.message {
+                        true => said.clean.set(true),
+                        false => *said = Rc::new(Said::new(message)),
+                    }
                 }
                 for tool in &mut request.tools {
                     redact_text(redactor, &mut tool.description);
@@ -296,7 +306,26 @@ impl Gate {
     }
 }
 
+/// What an effect asks for, as it is keyed and recorded.
+struct Asked {
+    value: Value,
+    conversation: Chain,
+}
+
 impl State {
+    /// Returns a request as it is written: what stands in the journal already is referred to.
+    fn fold(&mut self, asked: Asked, effect: &Effect) -> Result<Value> {
+        let mut request = self.writer.fold(asked.value, true)?;
+        let conversation = effect.conversation();
+        if !conversation.is_empty() {
+            let item = |index: usize| {
+                serde_json::to_value(&conversation[index].message).expect("a message is plain data with text keys")
+            };
+            request["messages"] = self.writer.fold_list(&asked.conversation, conversation.len(), item)?;
+        }
+        Ok(request)
+    }
+
     fn caught_up(&self) -> bool {
         self.resume.is_none()
     }

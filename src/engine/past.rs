@@ -70,7 +70,7 @@ impl Past {
                 Read::Resume(_) => past.end = None,
                 Read::End(end) => past.end = Some(end),
                 Read::Text(text) => {
-                    texts.learn(text.id);
+                    texts.learn(parse_key(path, seq, text.id)?);
                     let plain = serde_json::from_str(text.text.get()).map_err(|error| damaged(path, seq, &error))?;
                     past.unfold.learn(text.id, plain);
                 }

@@ -14,6 +14,7 @@ use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
 use crate::model::chat::{ChatRequest, Usage};
 use crate::model::collection::Collection;
+use crate::model::digest::Digest;
 use crate::model::effect::{Effect, Show};
 use crate::model::event::Event;
 
@@ -40,7 +41,7 @@ impl World {
                 let mut hasher = blake3::Hasher::new();
                 hasher.update(&seed.to_le_bytes());
                 hasher.update(&key.bytes());
-                json!(crate::journal::texts::digest(hasher.finalize().as_bytes()))
+                json!(Digest::of(hasher.finalize().as_bytes()).to_string())
             }
             Effect::Say { markdown, from } => {
                 self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });
@@ -91,7 +92,10 @@ impl World {
     pub fn perform(self: &Rc<World>, effect: Effect, key: Key, again: bool) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
-            Effect::Chat { request, show } => async move { world.chat(request, show, key).await }.boxed_local(),
+            Effect::Chat { mut request, conversation, show } => {
+                request.messages = conversation.iter().map(|said| said.message.clone()).collect();
+                async move { world.chat(request, show, key).await }.boxed_local()
+            }
             Effect::Ask(question) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });
                 let answer = world.front.ask(&question).await?;

@@ -1,51 +1,83 @@
 //! Long texts are written once.
 //!
 //! A debate sends its whole history with each call; writing it again each time would make the journal grow
-//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, and a list
-//! that begins with a list that was written before becomes `{"$more": id, "items": […]}`.
+//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, and a list of
+//! [`LIST`] items or more becomes `{"$list": id, "$after": id, "items": […]}`: the items behind those of a
+//! list that was written before, if there is one that it begins with.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
+
+use crate::model::digest::Digest;
 
 /// The shortest string, in bytes, that is written as a text of its own.
 pub const LONG: usize = 256;
 /// The shortest list that later lists can refer to.
 const LIST: usize = 4;
 
+/// The digests of all beginnings of a list: of its first item, of its first two, and so on.
+#[derive(Default)]
+pub struct Chain(Vec<Digest>);
+
+impl Chain {
+    /// Makes the chain of a list from the digests of its items.
+    pub fn of(items: impl Iterator<Item = Digest>) -> Chain {
+        let mut link = [0; 32];
+        let chain = items.map(|item| {
+            link[16..].copy_from_slice(&item.bytes());
+            let whole = Digest::of(&link);
+            link[..16].copy_from_slice(&whole.bytes());
+            whole
+        });
+        Chain(chain.collect())
+    }
+
+    /// Returns the digest of the whole list; none of an empty one.
+    pub fn whole(&self) -> Option<Digest> {
+        self.0.last().copied()
+    }
+}
+
 /// What was written already.
 #[derive(Default)]
 pub struct Texts {
-    texts: HashSet<String>,
-    lists: HashSet<String>,
+    texts: HashSet<Digest>,
+    lists: HashSet<Digest>,
 }
+
+/// What writes a new text into the journal.
+type Write<'a, E> = &'a mut dyn FnMut(&str, &str) -> Result<(), E>;
 
 impl Texts {
     /// Remembers a text that an earlier process wrote.
-    pub fn learn(&mut self, id: &str) {
-        self.texts.insert(id.to_owned());
+    pub fn learn(&mut self, id: Digest) {
+        self.texts.insert(id);
     }
 
     /// Returns the value with long strings taken out, and gives each new one to `write` first.
     ///
     /// Lists go on from earlier ones only where `lists` says so: requests do, outcomes do not, so that an
     /// outcome can be read without reading what came before it.
-    pub fn fold<E>(
-        &mut self,
-        value: Value,
-        lists: bool,
-        write: &mut dyn FnMut(&str, &str) -> Result<(), E>,
-    ) -> Result<Value, E> {
+    pub fn fold<E>(&mut self, value: Value, lists: bool, write: Write<'_, E>) -> Result<Value, E> {
         Ok(match value {
             Value::String(text) if text.len() >= LONG => {
-                let id = digest(text.as_bytes());
+                let id = Digest::of(text.as_bytes());
+                let name = id.to_string();
                 if !self.texts.contains(&id) {
-                    write(&id, &text)?;
-                    self.texts.insert(id.clone());
+                    write(&name, &text)?;
+                    self.texts.insert(id);
                 }
-                json!({ "$text": id })
+                json!({ "$text": name })
             }
-            Value::Array(items) => self.fold_list(items, lists, write)?,
+            Value::Array(mut items) if lists => {
+                let chain =
+                    if items.len() < LIST { Chain::default() } else { Chain::of(items.iter().map(Digest::of_json)) };
+                self.fold_list(&chain, items.len(), |index| items[index].take(), write)?
+            }
+            Value::Array(items) => {
+                items.into_iter().map(|item| self.fold(item, lists, write)).collect::<Result<_, E>>()?
+            }
             Value::Object(members) => {
                 let reserved = members.keys().any(|name| name.starts_with('$'));
                 let folded: Map<String, Value> = members
@@ -58,34 +90,26 @@ impl Texts {
         })
     }
 
-    fn fold_list<E>(
+    /// Returns a list folded; `item` is called for those items alone that no list before began with.
+    pub fn fold_list<E>(
         &mut self,
-        items: Vec<Value>,
-        lists: bool,
-        write: &mut dyn FnMut(&str, &str) -> Result<(), E>,
+        chain: &Chain,
+        length: usize,
+        mut item: impl FnMut(usize) -> Value,
+        write: Write<'_, E>,
     ) -> Result<Value, E> {
-        let folded: Vec<Value> =
-            items.into_iter().map(|item| self.fold(item, lists, write)).collect::<Result<_, E>>()?;
-        if !lists || folded.len() < LIST {
-            return Ok(Value::Array(folded));
+        let known = chain.0.iter().rposition(|id| self.lists.contains(id)).map_or(0, |last| last + 1);
+        let items: Vec<Value> =
+            (known..length).map(|index| self.fold(item(index), true, write)).collect::<Result<_, E>>()?;
+        let Some(id) = chain.whole().filter(|_| length >= LIST) else { return Ok(Value::Array(items)) };
+        self.lists.insert(id);
+        let mut folded = Map::new();
+        folded.insert("$list".to_owned(), Value::String(id.to_string()));
+        if known > 0 {
+            folded.insert("$after".to_owned(), Value::String(chain.0[known - 1].to_string()));
         }
-        let before = self
-            .lists
-            .iter()
-            .filter(|list| folded.starts_with(&list.items))
-            .max_by_key(|list| list.items.len())
-            .map(|list| (list.digest.clone(), list.items.len(), list.id.clone()));
-        let (mut digest, known, written) = match before {
-            Some((digest, known, id)) => (digest, known, json!({ "$more": id, "items": folded[known..] })),
-            None => (blake3::Hasher::new(), 0, Value::Array(folded.clone())),
-        };
-        add_items(&mut digest, &folded[known..]);
-        let id = hex(digest.finalize().as_bytes());
-        if self.lists.len() >= LISTS {
-            self.lists.pop_front();
-        }
-        self.lists.push_back(Written { items: folded, digest, id });
-        Ok(written)
+        folded.insert("items".to_owned(), Value::Array(items));
+        Ok(Value::Object(folded))
     }
 }
 
@@ -107,17 +131,21 @@ impl Unfold {
     /// Values must come in the order in which they were written, because a list may go on from one before it.
     pub fn value(&mut self, value: Value) -> Result<Value, String> {
         Ok(match value {
-            Value::Array(items) => self.list(items)?,
+            Value::Array(items) => self.items(items)?,
             Value::Object(mut members) => {
                 if let Some(Value::String(id)) = members.get("$text") {
                     return self.texts.get(id).cloned().map(Value::String).ok_or_else(|| id.clone());
                 }
-                if let Some(Value::String(id)) = members.get("$more") {
-                    let mut items = self.lists.get(id).cloned().ok_or_else(|| id.clone())?;
+                if let Some(Value::String(id)) = members.remove("$list") {
+                    let mut items = match members.remove("$after") {
+                        Some(Value::String(before)) => self.lists.get(&before).cloned().ok_or(before)?,
+                        _ => Vec::new(),
+                    };
                     if let Some(Value::Array(rest)) = members.remove("items") {
                         items.extend(rest);
                     }
-                    return self.list(items);
+                    self.lists.insert(id, items.clone());
+                    return self.items(items);
                 }
                 let inner = match members.remove("$object") {
                     Some(Value::Object(inner)) => inner,
@@ -131,40 +159,9 @@ impl Unfold {
         })
     }
 
-    fn list(&mut self, items: Vec<Value>) -> Result<Value, String> {
-        if items.len() >= LIST {
-            let mut digest = blake3::Hasher::new();
-            add_items(&mut digest, &items);
-            self.lists.insert(hex(digest.finalize().as_bytes()), items.clone());
-        }
+    fn items(&mut self, items: Vec<Value>) -> Result<Value, String> {
         items.into_iter().map(|item| self.value(item)).collect::<Result<_, _>>().map(Value::Array)
     }
-}
-
-/// Takes more items of a list into its digest.
-fn add_items(digest: &mut blake3::Hasher, items: &[Value]) {
-    let mut buffer = Vec::new();
-    for item in items {
-        buffer.clear();
-        crate::model::canonical::write(item, &mut buffer);
-        buffer.push(b'\n');
-        digest.update(&buffer);
-    }
-}
-
-/// Returns 128 bits of BLAKE3 in hex.
-pub fn digest(bytes: &[u8]) -> String {
-    hex(blake3::hash(bytes).as_bytes())
-}
-
-fn hex(hash: &[u8; 32]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut out = String::with_capacity(32);
-    for byte in &hash[..16] {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    out
 }
 
 #[cfg(test)]

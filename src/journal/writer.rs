@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::error::{Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
-use crate::journal::texts::{Texts, digest};
+use crate::journal::texts::{Chain, Texts};
 use crate::journal::v1::{Line, Record, Text, VERSION};
+use crate::model::digest::Digest;
 
 /// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.
 pub struct Writer {
@@ -64,6 +65,15 @@ impl Writer {
         folded
     }
 
+    /// Takes what was written before out of a list; `item` is called for the items that are new.
+    pub fn fold_list(&mut self, chain: &Chain, length: usize, item: impl FnMut(usize) -> Value) -> Result<Value> {
+        let mut texts = std::mem::take(&mut self.texts);
+        let folded = texts
+            .fold_list(chain, length, item, &mut |id, text| self.append(&Record::Text(Text { id, text })).map(|_| ()));
+        self.texts = texts;
+        folded
+    }
+
     /// Writes one line and returns its number. It is in the hands of the operating system then, which
     /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
@@ -74,7 +84,7 @@ impl Writer {
             Failure::new(crate::error::Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
         })?;
         self.buffer.pop();
-        let sum = digest(&self.buffer);
+        let sum = Digest::of(&self.buffer).to_string();
         self.buffer.extend_from_slice(b",\"sum\":\"");
         self.buffer.extend_from_slice(sum.as_bytes());
         self.buffer.extend_from_slice(b"\"}\n");

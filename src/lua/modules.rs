@@ -21,18 +21,17 @@ enum Module {
 
 struct Modules {
     tree: Tree,
-    host: HashMap<String, LuaValue>,
+    /// Those that were asked for.
+    host: RefCell<HashMap<&'static str, LuaValue>>,
     files: RefCell<HashMap<String, Module>>,
 }
 
-/// Puts `require` and `print` into the machine's globals, with all modules of the host.
+/// Puts `require` and `print` into the machine's globals, and what modules of the host replace there.
 pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
-    let mut host = HashMap::new();
-    for (name, make, _) in api::ALL {
-        let key = if *name == "nietz" { "@nietz".to_owned() } else { format!("@nietz/{name}") };
-        host.insert(key, LuaValue::Table(make(vm)?));
+    let modules = Rc::new(Modules { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
+    for name in api::REPLACING {
+        modules.host(vm, name)?;
     }
-    let modules = Rc::new(Modules { tree: tree.clone(), host, files: RefCell::default() });
     let weak = Rc::downgrade(vm);
     let finder = Rc::clone(&modules);
     let find = vm.lua.create_function(move |lua, (from, path): (String, LuaValue)| {
@@ -61,7 +60,18 @@ pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue>
 }
 
 impl Modules {
-    fn find(&self, vm: &Vm, from: &str, path: &LuaValue) -> Result<MultiValue> {
+    /// Returns a module of the host, made when it is first asked for.
+    fn host(&self, vm: &Rc<Vm>, wanted: &str) -> mlua::Result<Option<LuaValue>> {
+        let Some((name, make, _)) = api::ALL.iter().find(|(name, ..)| *name == wanted) else { return Ok(None) };
+        if let Some(module) = self.host.borrow().get(name) {
+            return Ok(Some(module.clone()));
+        }
+        let module = LuaValue::Table(make(vm)?);
+        self.host.borrow_mut().insert(name, module.clone());
+        Ok(Some(module))
+    }
+
+    fn find(&self, vm: &Rc<Vm>, from: &str, path: &LuaValue) -> Result<MultiValue> {
         let path = match path {
             LuaValue::String(path) => path.to_string_lossy(),
             other => {
@@ -69,14 +79,14 @@ impl Modules {
             }
         };
         if path.starts_with('@') {
-            let Some(module) = self.host.get(path.as_str()) else {
+            let found = self.host(vm, &path).map_err(|error| fault::from_error(&error))?;
+            return found.map(|module| MultiValue::from_iter([module])).ok_or_else(|| {
                 let failure = not_found(&format!("there is no module `{}`", excerpt(&path)));
-                return Err(match nearest(&path, self.host.keys().map(String::as_str)) {
+                match nearest(&path, api::ALL.iter().map(|(name, ..)| *name)) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
                     None => failure.hint("the host's modules begin with `@nietz/`"),
-                });
-            };
-            return Ok(MultiValue::from_iter([module.clone()]));
+                }
+            });
         }
         let plain = join(from, &path).ok_or_else(|| {
             not_found(&format!("`{}` is not a module of this pack", excerpt(&path))).hint(

@@ -1,7 +1,11 @@
 //! A model call, the same for each provider: what is asked, what comes back, what it used.
 
+use std::cell::{Cell, OnceCell};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::model::digest::Digest;
 
 /// One request to a model. Its canonical form is part of the effect's key, so a field that is added
 /// here must be left out of the JSON when it has its default.
@@ -48,6 +52,32 @@ pub struct Message {
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+}
+
+/// A message with what was found out about it. A conversation sends it again with each call, so that is
+/// found out once.
+#[derive(Clone, Debug)]
+pub struct Said {
+    pub message: Message,
+    /// Whether it was looked through and holds no secret.
+    pub clean: Cell<bool>,
+    digest: OnceCell<Digest>,
+}
+
+impl Said {
+    pub fn new(message: Message) -> Said {
+        Said { message, clean: Cell::new(false), digest: OnceCell::new() }
+    }
+
+    pub fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| Digest::of_json(&self.message))
+    }
+}
+
+impl PartialEq for Said {
+    fn eq(&self, other: &Said) -> bool {
+        self.message == other.message
+    }
 }
 
 /// A tool that the model may ask for.

@@ -1,11 +1,12 @@
 //! One request from a flow to the world, as the gate sees it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::model::chat::ChatRequest;
+use crate::model::chat::{ChatRequest, Said};
 use crate::model::collection::Key;
 use crate::model::document::Expect;
 use crate::model::question::Question;
@@ -33,7 +34,9 @@ pub enum Effect {
     },
     Ask(Question),
     Chat {
+        /// Everything but the messages.
         request: ChatRequest,
+        conversation: Vec<Rc<Said>>,
         /// How it is shown; not part of the key.
         show: Show,
     },
@@ -159,7 +162,15 @@ impl Effect {
         }
     }
 
-    /// Returns the request as it is keyed and recorded.
+    /// Returns the list in the request that grows from one call to the next: what was said so far.
+    pub fn conversation(&self) -> &[Rc<Said>] {
+        match self {
+            Effect::Chat { conversation, .. } => conversation,
+            _ => &[],
+        }
+    }
+
+    /// Returns the request as it is keyed and recorded, but for its [`Effect::conversation`].
     pub fn request(&self) -> Value {
         fn of(value: &impl Serialize) -> Value {
             serde_json::to_value(value).expect("a request is plain data with text keys")

@@ -3,6 +3,7 @@
 pub mod canonical;
 pub mod chat;
 pub mod collection;
+pub mod digest;
 pub mod document;
 pub mod effect;
 pub mod event;

@@ -1,9 +1,7 @@
 //! Taking secrets out of text before it is hashed, written, shown or sent.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::cell::OnceCell;
 
 use regex::Regex;
 use serde_json::Value;
@@ -15,10 +13,8 @@ use crate::error::Failure;
 pub struct Redactor {
     /// The name to show and the text to take out, longest first.
     known: Vec<(String, String)>,
-    shapes: Regex,
-    /// Hashes of long texts that hold no secret: a debate sends its history again with each call.
-    clean: RefCell<HashSet<u64>>,
-    hasher: RandomState,
+    /// [`SHAPES`], compiled when a text first needs it.
+    shapes: OnceCell<Regex>,
 }
 
 /// Shapes of keys that are secret wherever they turn up: OpenAI and Anthropic, AWS, GitHub, Slack,
@@ -40,20 +36,20 @@ const SHAPES: &str = r"(?x-u)
 /// Secrets shorter than this are not looked for: they would tear holes into ordinary text.
 const SHORTEST: usize = 8;
 
-/// From this length on, in bytes, a text that was found clean is remembered.
-const LONG: usize = 64;
-/// How many are remembered.
-const REMEMBERED: usize = 100_000;
+/// What every text with one of the [`SHAPES`] has in it. Nearly no text has: compiling them is put off, and
+/// going through a text for them is spared.
+const BEGINNINGS: [&str; 11] =
+    ["sk-", "AKIA", "ASIA", "gh", "xox", "AIza", "glpat-", "hf_", "npm_", "-----BEGIN ", "arer"];
+
+fn may_have_shape(text: &str) -> bool {
+    let has = |part: &str| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some();
+    BEGINNINGS.into_iter().any(has) || has("ARER")
+}
 
 impl Redactor {
     /// Takes the variables of the environment: those whose names say that they hold a secret count.
     pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Redactor {
-        let mut redactor = Redactor {
-            known: Vec::new(),
-            shapes: Regex::new(SHAPES).expect("the shapes are a valid pattern"),
-            clean: RefCell::default(),
-            hasher: RandomState::new(),
-        };
+        let mut redactor = Redactor { known: Vec::new(), shapes: OnceCell::new() };
         for (name, value) in environment {
             let upper = name.to_ascii_uppercase();
             if ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"].iter().any(|end| upper.ends_with(end)) {
@@ -69,31 +65,22 @@ impl Redactor {
         if secret.len() >= SHORTEST && !self.known.iter().any(|(_, known)| known == secret) {
             self.known.push((name.to_owned(), secret.to_owned()));
             self.known.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.len()));
-            self.clean.borrow_mut().clear();
         }
     }
 
     /// Returns the text with each secret replaced by `[redacted:NAME]`.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let hash = (text.len() >= LONG).then(|| self.hasher.hash_one(text.as_bytes()));
-        if hash.is_some_and(|hash| self.clean.borrow().contains(&hash)) {
-            return Cow::Borrowed(text);
-        }
         let mut out = Cow::Borrowed(text);
         for (name, secret) in &self.known {
             if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
                 out = Cow::Owned(out.replace(secret.as_str(), &format!("[redacted:{name}]")));
             }
         }
-        if let Cow::Owned(redacted) = self.shapes.replace_all(&out, "[redacted]") {
+        if may_have_shape(&out)
+            && let Cow::Owned(redacted) =
+                self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern")).replace_all(&out, "[redacted]")
+        {
             out = Cow::Owned(redacted);
-        }
-        if let (Cow::Borrowed(_), Some(hash)) = (&out, hash) {
-            let mut clean = self.clean.borrow_mut();
-            if clean.len() >= REMEMBERED {
-                clean.clear();
-            }
-            clean.insert(hash);
         }
         out
     }

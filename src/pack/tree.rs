@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::assets;
 use crate::error::{Code, Failure, Result};
-use crate::journal::texts::digest;
+use crate::model::digest::Digest;
 use crate::model::effect::Sources;
 use crate::model::text::excerpt;
 
@@ -123,7 +123,7 @@ impl Tree {
 
     /// Returns the digests of all files that were read.
     pub fn digests(&self) -> Sources {
-        self.seen().iter().map(|(path, text)| (path.clone(), digest(text.as_bytes()))).collect()
+        self.seen().iter().map(|(path, text)| (path.clone(), Digest::of(text.as_bytes()).to_string())).collect()
     }
 
     /// Returns how a person finds this file: a path on disk, or `bundled:` and its path.

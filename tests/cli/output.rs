@@ -83,8 +83,8 @@ fn runs_and_logs_tell_what_happened() {
     exit 0
     -- stdout
         1          run r1  short {"rounds":1,"topic":"coffee"} · nietz 0.1.0
-        2 10:30:00 chat 1c1e670b  openai/test, 1 messages: talk about coffee
-        3 10:30:00   = 1c1e670b  a reply (2 tokens)
+        2 10:30:00 chat 15e93d10  openai/test, 1 messages: talk about coffee
+        3 10:30:00   = 15e93d10  a reply (2 tokens)
         4 10:30:00 ask 0b5604af  What else?
         5 10:30:00   = 0b5604af  sugar
         6 10:30:00 say 9f2960f8  Saved.

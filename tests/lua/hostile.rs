@@ -81,9 +81,9 @@ fn whole(text: &str) -> String {
     if text.contains("nietz.flow") {
         return text.to_owned();
     }
-    let modules = nietz::lua::api::ALL.iter().map(|(name, _, _)| match *name {
-        "nietz" => "local nietz = require('@nietz') ".to_owned(),
-        name => format!("local {name} = require('@nietz/{name}') "),
+    let modules = nietz::lua::api::ALL.iter().map(|(path, _, _)| {
+        let name = path.rsplit(['/', '@']).next().unwrap();
+        format!("local {name} = require('{path}') ")
     });
     let modules: String = modules.collect();
     format!(

@@ -38,11 +38,12 @@ fn read(module: &str, types: &str) -> (Vec<Documented>, Vec<String>, Vec<String>
 }
 
 fn requires() -> String {
-    let line = |name: &str| match name {
-        "nietz" => "local nietz = require(\"@nietz\")\n".to_owned(),
-        name => format!("local {name} = require(\"@nietz/{name}\")\n"),
-    };
-    ALL.iter().map(|(name, _, _)| line(name)).collect()
+    ALL.iter().map(|(path, _, _)| format!("local {} = require(\"{path}\")\n", plain(path))).collect()
+}
+
+/// The name by which the examples call a module.
+fn plain(path: &str) -> &str {
+    path.rsplit(['/', '@']).next().unwrap_or(path)
 }
 
 /// Runs the body of a flow and returns its result.
@@ -77,12 +78,13 @@ fn the_types_name_what_there_is() {
          handle.__index = nil\n\
          found.handle = names(handle)\n\
          return found");
-    for (module, _, types) in ALL {
+    for (path, _, types) in ALL {
+        let module = plain(path);
         let (functions, fields, methods) = read(module, types);
         let mut named: Vec<String> = functions.into_iter().map(|function| function.name).chain(fields).collect();
         named.sort();
         assert_eq!(json!(named), found[module], "{module}.d.luau and its module differ");
-        if *module == "documents" {
+        if module == "documents" {
             assert_eq!(json!(methods), found["handle"], "the handle of documents.d.luau and its methods differ");
         }
     }
@@ -91,7 +93,8 @@ fn the_types_name_what_there_is() {
 #[test]
 fn every_function_is_documented_with_an_example_that_runs() {
     let mut body = String::new();
-    for (module, _, types) in ALL {
+    for (path, _, types) in ALL {
+        let module = plain(path);
         for Documented { name, doc } in read(module, types).0 {
             assert!(!doc.trim().is_empty(), "{module}.{name} has no doc comment");
             let example = doc.split("```lua\n").nth(1).and_then(|rest| rest.split("```").next());

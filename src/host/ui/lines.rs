@@ -3,7 +3,7 @@
 //! A read of standard input cannot be taken back, so it happens on a thread of its own, and only when
 //! somebody asks for a line. When the asker goes away in between, the line waits for the next one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead};
 use std::sync::mpsc as blocking;
 use std::thread;
@@ -16,6 +16,8 @@ const LONGEST: usize = 1024 * 1024;
 /// A source of lines that is read on demand.
 pub(super) struct Lines {
     wanted: blocking::Sender<()>,
+    /// What the reading thread does, until it is started by the first asker.
+    reading: RefCell<Option<Box<dyn FnOnce() + Send>>>,
     /// Whether a line was asked for that has not come yet.
     asked: Cell<bool>,
     /// A fair lock: whoever asked first gets the next line.
@@ -23,27 +25,30 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread that reads; it ends with the source, or with this value.
+    /// Reads on a thread that ends with the source, or with this value.
     pub(super) fn new(source: impl BufRead + Send + 'static) -> Lines {
         let (wanted, wishes) = blocking::channel();
         let (send, lines) = mpsc::unbounded_channel();
         let mut source = source;
-        let started = thread::Builder::new().name("lines".to_owned()).spawn(move || {
+        let reading = move || {
             while wishes.recv().is_ok() {
                 let Ok(Some(line)) = read_line(&mut source) else { break };
                 if send.send(line).is_err() {
                     break;
                 }
             }
-        });
-        // Without a thread the sender is gone too, and every asker is told that there are no more lines.
-        drop(started);
-        Lines { wanted, asked: Cell::new(false), lines: Mutex::new(lines) }
+        };
+        let reading: Box<dyn FnOnce() + Send> = Box::new(reading);
+        Lines { wanted, reading: RefCell::new(Some(reading)), asked: Cell::new(false), lines: Mutex::new(lines) }
     }
 
     /// Returns the next line, or nothing at the end of the source. Dropping the future loses no line.
     pub(super) async fn next(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
+        if let Some(reading) = self.reading.take() {
+            // Without a thread its ends are gone too, and every asker is told that there are no more lines.
+            drop(thread::Builder::new().name("lines".to_owned()).spawn(reading));
+        }
         if !self.asked.replace(true) && self.wanted.send(()).is_err() {
             return None;
         }

@@ -34,7 +34,7 @@ struct EncodeOptions {
     pretty: bool,
 }
 
-fn encode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+pub(super) fn encode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "json.encode", values);
     let options: Option<EncodeOptions> = args.data(1, "options")?;
     let value = args.json(0, "value")?;

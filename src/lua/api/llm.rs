@@ -1,30 +1,104 @@
 //! `@nietz/llm`: model calls. One request is one effect; tools, validation and repair are steps in `llm.luau`.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::{Module, context, personas, schema, vm_error};
+use crate::lua::api::{Module, context, json, personas, schema, vm_error};
 use crate::lua::convert;
 use crate::lua::scheduler::Request;
 use crate::lua::vm::Vm;
-use crate::model::chat::{ChatRequest, Message, Tool};
+use crate::model::chat::{ChatRequest, Message, Said, Tool};
 use crate::model::collection::Format;
 use crate::model::effect::{Effect, Show};
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?.effect("call", call)?.pure("unknown", unknown)?.pure("decode", decode)?.build();
-    native.set_readonly(false);
-    let render = personas::module(vm)?.raw_get::<LuaValue>("render")?;
-    native.raw_set("render", render)?;
-    native.raw_set("check", schema::module(vm)?.raw_get::<LuaValue>("check")?)?;
-    native.raw_set("encode", super::json::module(vm)?.raw_get::<LuaValue>("encode")?)?;
+    let native = Module::new(vm)?
+        .effect("call", call)?
+        .pure("learn", learn)?
+        .pure("tidy", tidy)?
+        .pure("unknown", unknown)?
+        .pure("decode", decode)?
+        .pure("render", personas::render)?
+        .pure("check", schema::check)?
+        .pure("encode", json::encode)?
+        .build();
+    vm.lua.set_app_data(Learned::default());
     Ok(Module::new(vm)?.luau(include_str!("llm.luau"), native)?.pure("count", count)?.build())
+}
+
+/// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
+/// message of it becomes JSON, is searched for secrets and digested once.
+#[derive(Default)]
+struct Learned(RefCell<Vec<Rc<Said>>>);
+
+/// So many messages, and so much of their text in bytes, are kept from one call to the next.
+const KEPT: (usize, usize) = (20_000, 2 * convert::TEXT);
+/// The most messages of one call.
+const MOST: usize = 50_000;
+
+impl Learned {
+    fn holds_more_than(&self, messages: usize, text: usize) -> bool {
+        let all = self.0.borrow();
+        all.len() > messages || all.iter().map(|said| said.message.content.len()).sum::<usize>() > text
+    }
+}
+
+fn learned(lua: &Lua) -> Result<mlua::AppDataRef<'_, Learned>> {
+    lua.app_data_ref().ok_or_else(|| Failure::new(Code::Internal, "the machine has no messages"))
+}
+
+/// Takes one message in and returns its number; the second argument is where it stands in the list.
+fn learn(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "llm.chat", values);
+    let at = args.number(1)?;
+    let message: Message = args.data(0, &format!("messages[{at}]"))?;
+    let learned = learned(lua)?;
+    if learned.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
+        return Err(too_long());
+    }
+    let mut all = learned.0.borrow_mut();
+    all.push(Rc::new(Said::new(message)));
+    #[allow(clippy::cast_precision_loss)]
+    Ok(LuaValue::Number((all.len() - 1) as f64))
+}
+
+/// Forgets all messages if they have become many; tells whether it did.
+fn tidy(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
+    let learned = learned(lua)?;
+    let full = learned.holds_more_than(KEPT.0, KEPT.1);
+    if full {
+        learned.0.borrow_mut().clear();
+    }
+    Ok(LuaValue::Boolean(full))
+}
+
+fn too_long() -> Failure {
+    invalid(format!(
+        "llm.chat: messages has more than {MOST} items or more than {} MB of text",
+        convert::TEXT / 1024 / 1024
+    ))
+}
+
+/// Returns the messages with these numbers: whole numbers of 32 bits, least byte first.
+fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<Said>>> {
+    let LuaValue::Buffer(numbers) = numbers else { return Err(invalid("llm.chat: messages must be a list")) };
+    let numbers = numbers.to_vec();
+    let learned = learned(lua)?;
+    let all = learned.0.borrow();
+    let number = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize);
+    let said: Option<Vec<Rc<Said>>> = numbers.chunks(4).map(|bytes| all.get(number(bytes)?).cloned()).collect();
+    let said = said.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
+    if said.len() > MOST || said.iter().map(|said| said.message.content.len()).sum::<usize>() > convert::TEXT {
+        return Err(too_long());
+    }
+    Ok(said)
 }
 
 /// One request, as `llm.luau` puts it together.
@@ -33,7 +107,6 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 struct Call {
     model: Option<String>,
     system: Option<String>,
-    messages: Vec<Message>,
     schema: Option<Value>,
     #[serde(default)]
     tools: Vec<Tool>,
@@ -46,6 +119,7 @@ struct Call {
 }
 
 fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let conversation = conversation(lua, values.get(1).unwrap_or(&LuaValue::Nil))?;
     let mut value = Args::new(lua, "llm.chat", values).json(0, "options")?;
     if let Value::Object(members) = &mut value
         && members.get("tools").is_some_and(|tools| tools.as_object().is_some_and(serde_json::Map::is_empty))
@@ -53,7 +127,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         members.remove("tools");
     }
     let call: Call = data(value, "llm.chat")?;
-    if call.messages.is_empty() {
+    if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
     if call.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
@@ -62,7 +136,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     let request = ChatRequest {
         model: (context(lua)?.resolve)(call.model.as_deref())?,
         system: call.system,
-        messages: call.messages,
+        messages: Vec::new(),
         schema: call.schema,
         tools: call.tools,
         max_tokens: call.max_tokens,
@@ -70,7 +144,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         seed: None,
     };
     let show = Show { label: call.label, stream: call.stream };
-    Ok(Request::Effect(Box::new(Effect::Chat { request, show }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Chat { request, conversation, show }), convert::to_lua))
 }
 
 /// The fields of `llm.chat`'s options.

@@ -39,21 +39,24 @@ type Make = fn(&Rc<Vm>) -> mlua::Result<Table>;
 
 /// Every module: its name, its maker, its types.
 pub const ALL: &[(&str, Make, &str)] = &[
-    ("nietz", nietz::module, include_str!("nietz.d.luau")),
-    ("llm", llm::module, include_str!("llm.d.luau")),
-    ("ui", ui::module, include_str!("ui.d.luau")),
-    ("documents", documents::module, include_str!("documents.d.luau")),
-    ("personas", personas::module, include_str!("personas.d.luau")),
-    ("quotes", quotes::module, include_str!("quotes.d.luau")),
-    ("template", template::module, include_str!("template.d.luau")),
-    ("task", task::module, include_str!("task.d.luau")),
-    ("clock", clock::module, include_str!("clock.d.luau")),
-    ("random", random::module, include_str!("random.d.luau")),
-    ("schema", schema::module, include_str!("schema.d.luau")),
-    ("json", json::module, include_str!("json.d.luau")),
-    ("yaml", yaml::module, include_str!("yaml.d.luau")),
-    ("text", text::module, include_str!("text.d.luau")),
+    ("@nietz", nietz::module, include_str!("nietz.d.luau")),
+    ("@nietz/llm", llm::module, include_str!("llm.d.luau")),
+    ("@nietz/ui", ui::module, include_str!("ui.d.luau")),
+    ("@nietz/documents", documents::module, include_str!("documents.d.luau")),
+    ("@nietz/personas", personas::module, include_str!("personas.d.luau")),
+    ("@nietz/quotes", quotes::module, include_str!("quotes.d.luau")),
+    ("@nietz/template", template::module, include_str!("template.d.luau")),
+    ("@nietz/task", task::module, include_str!("task.d.luau")),
+    ("@nietz/clock", clock::module, include_str!("clock.d.luau")),
+    ("@nietz/random", random::module, include_str!("random.d.luau")),
+    ("@nietz/schema", schema::module, include_str!("schema.d.luau")),
+    ("@nietz/json", json::module, include_str!("json.d.luau")),
+    ("@nietz/yaml", yaml::module, include_str!("yaml.d.luau")),
+    ("@nietz/text", text::module, include_str!("text.d.luau")),
 ];
+
+/// The modules that put something in place of a stock function.
+pub const REPLACING: [&str; 3] = ["@nietz/clock", "@nietz/random", "@nietz/ui"];
 
 /// Returns the full name of a model: of an alias, of a name, or of what the run has by default.
 pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;

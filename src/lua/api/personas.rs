@@ -54,7 +54,7 @@ fn list(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     lua.create_sequence_from(items).map(LuaValue::Table).map_err(vm_error)
 }
 
-fn render(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+pub(super) fn render(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "personas.render", values);
     let persona = args.json(0, "persona")?;
     let (Some(body), Some(slug)) = (persona["body"].as_str(), persona["slug"].as_str()) else {

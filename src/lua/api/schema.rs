@@ -17,7 +17,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?.pure("check", check)?.build())
 }
 
-fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+pub(super) fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "schema.check", values);
     let definition = args.json(0, "definition")?;
     let mut value = args.json(1, "value")?;

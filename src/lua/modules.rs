@@ -29,9 +29,7 @@ struct Modules {
 /// Puts `require` and `print` into the machine's globals, and what modules of the host replace there.
 pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
     let modules = Rc::new(Modules { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
-    for name in api::REPLACING {
-        modules.host(vm, name)?;
-    }
+    api::replace_stock(vm)?;
     let weak = Rc::downgrade(vm);
     let finder = Rc::clone(&modules);
     let find = vm.lua.create_function(move |lua, (from, path): (String, LuaValue)| {

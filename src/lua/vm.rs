@@ -29,6 +29,7 @@ pub struct Bridge {
     pub load: Function,
     pub raise: Function,
     pub guard: Function,
+    pub lazy: Function,
 }
 
 /// What a request is when it is yielded; flows can neither make nor look into one.
@@ -130,7 +131,10 @@ fn build(limits: Limits) -> mlua::Result<Vm> {
     );
     convert::prepare(&lua)?;
     fault::prepare(&lua)?;
+    // Nothing that is made here is garbage.
+    lua.gc_stop();
     let bridge = Rc::new(harden(&lua)?);
+    lua.gc_restart();
     Ok(Vm { lua, bridge, watchdog, limits: std::cell::Cell::new(limits) })
 }
 
@@ -195,6 +199,7 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         load: bridge.raw_get("load")?,
         raise: bridge.raw_get("raise")?,
         guard: bridge.raw_get("guard")?,
+        lazy: bridge.raw_get("lazy")?,
     })
 }
 

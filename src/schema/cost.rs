@@ -18,9 +18,6 @@ const PATTERN_BYTES: usize = 10_000;
 /// How much of a schema may speak about one and the same value.
 const IN_PLACE: u64 = 5_000;
 
-/// Keywords whose schemas speak about the same value.
-const SAME: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
-
 /// Says what makes a schema too large or endless, if anything does.
 pub(super) fn refuse(schema: &Value) -> Option<String> {
     let mut count = Count::default();
@@ -92,13 +89,13 @@ struct InPlace<'s> {
 
 impl<'s> InPlace<'s> {
     fn cost(&mut self, schema: &'s Value) -> Option<u64> {
-        let Value::Object(_) = schema else { return Some(1) };
+        let Value::Object(members) = schema else { return Some(1) };
         if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
             return *known;
         }
         self.known.insert(std::ptr::from_ref(schema), None);
         let mut cost = 1_u64;
-        for part in same(self.root, schema) {
+        for part in members.iter().flat_map(|(keyword, rule)| in_place(self.root, keyword, rule)) {
             cost = cost.saturating_add(self.cost(part)?);
         }
         self.known.insert(std::ptr::from_ref(schema), Some(cost));
@@ -122,63 +119,49 @@ impl<'s> Walk<'s> {
         self.take(1)?;
         let Value::Object(part) = schema else { return Some(()) };
         // What was not evaluated is found out by doing the rest again.
-        let again = part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems");
-        for _ in 0..=usize::from(again) {
-            for other in same(self.root, schema) {
-                self.visit(other, value)?;
-            }
-        }
-        match value {
-            Value::String(text) => {
-                if let Some(pattern) = part.get("pattern").and_then(Value::as_str) {
-                    self.take(search(pattern, text))?;
+        let again = part.keys().any(|keyword| matches!(keyword.as_str(), "unevaluatedProperties" | "unevaluatedItems"));
+        for (keyword, rule) in part {
+            for other in in_place(self.root, keyword, rule) {
+                for _ in 0..=usize::from(again) {
+                    self.visit(other, value)?;
                 }
             }
-            Value::Array(items) => self.items(part, items)?,
-            Value::Object(members) => {
-                let own = part.get("properties").and_then(Value::as_object);
-                let patterns = part.get("patternProperties").and_then(Value::as_object);
-                self.take(own.map_or(0, serde_json::Map::len))?;
-                for (name, member) in members {
-                    if let Some(schema) = own.and_then(|own| own.get(name)) {
-                        self.visit(schema, member)?;
-                    }
-                    for (pattern, schema) in patterns.into_iter().flatten() {
-                        self.take(search(pattern, name))?;
-                        self.visit(schema, member)?;
-                    }
-                    for keyword in ["additionalProperties", "unevaluatedProperties"] {
-                        if let Some(schema) = part.get(keyword) {
+            match (keyword.as_str(), rule, value) {
+                ("enum", Value::Array(options), _) => self.take(options.len())?,
+                ("pattern", Value::String(pattern), Value::String(text)) => self.take(search(pattern, text))?,
+                ("properties", Value::Object(own), Value::Object(members)) => {
+                    self.take(own.len())?;
+                    for (name, member) in members {
+                        if let Some(schema) = own.get(name) {
                             self.visit(schema, member)?;
                         }
                     }
-                    if let Some(schema) = part.get("propertyNames") {
-                        self.visit(schema, &Value::String(name.clone()))?;
+                }
+                ("patternProperties", Value::Object(patterns), Value::Object(members)) => {
+                    for (name, member) in members {
+                        for (pattern, schema) in patterns {
+                            self.take(search(pattern, name))?;
+                            self.visit(schema, member)?;
+                        }
                     }
                 }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-        if let Some(Value::Array(options)) = part.get("enum") {
-            self.take(options.len())?;
-        }
-        Some(())
-    }
-
-    fn items(&mut self, part: &'s serde_json::Map<String, Value>, items: &[Value]) -> Option<()> {
-        let prefix = part.get("prefixItems").or_else(|| part.get("items")).and_then(Value::as_array);
-        for (index, item) in items.iter().enumerate() {
-            if let Some(schema) = prefix.and_then(|prefix| prefix.get(index)) {
-                self.visit(schema, item)?;
-            }
-            for keyword in ["items", "additionalItems", "unevaluatedItems", "contains"] {
-                if let Some(schema) = part.get(keyword).filter(|schema| !schema.is_array()) {
-                    self.visit(schema, item)?;
+                ("additionalProperties" | "unevaluatedProperties", schema, Value::Object(members)) => {
+                    members.values().try_for_each(|member| self.visit(schema, member))?;
                 }
+                ("propertyNames", schema, Value::Object(members)) => {
+                    members.keys().try_for_each(|name| self.visit(schema, &Value::String(name.clone())))?;
+                }
+                ("prefixItems" | "items", Value::Array(schemas), Value::Array(items)) => {
+                    schemas.iter().zip(items).try_for_each(|(schema, item)| self.visit(schema, item))?;
+                }
+                ("items" | "additionalItems" | "unevaluatedItems" | "contains", schema, Value::Array(items)) => {
+                    items.iter().try_for_each(|item| self.visit(schema, item))?;
+                }
+                ("uniqueItems", Value::Bool(true), Value::Array(items)) => {
+                    self.take(items.len().saturating_mul(items.len()) / 100)?;
+                }
+                _ => {}
             }
-        }
-        if part.get("uniqueItems") == Some(&Value::Bool(true)) {
-            self.take(items.len().saturating_mul(items.len()) / 100)?;
         }
         Some(())
     }
@@ -190,20 +173,18 @@ fn search(pattern: &str, text: &str) -> usize {
     1 + pattern.len() / 16 + text.len().saturating_mul(1 + repeats.saturating_mul(repeats)) / 64
 }
 
-/// Returns the schemas that speak about the same value as this one.
-fn same<'s>(root: &'s Value, schema: &'s Value) -> impl Iterator<Item = &'s Value> {
-    let references = ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().filter_map(move |keyword| {
-        let target = schema.get(keyword)?.as_str()?;
-        let target = target.strip_prefix('#')?;
-        root.pointer(target).or_else(|| anchor(root, target))
-    });
-    let parts = SAME.iter().filter_map(move |keyword| schema.get(*keyword)).flat_map(|part| match part {
-        Value::Array(parts) => parts.as_slice(),
-        part => std::slice::from_ref(part),
-    });
-    let dependent = ["dependentSchemas", "dependencies"].into_iter();
-    let dependent = dependent.filter_map(move |keyword| schema.get(keyword)?.as_object()).flat_map(|all| all.values());
-    references.chain(parts).chain(dependent)
+/// Returns the schemas by which a keyword speaks about the same value as the schema that it stands in.
+fn in_place<'s>(root: &'s Value, keyword: &str, rule: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
+    match (keyword, rule) {
+        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+            let target = target.strip_prefix('#');
+            Box::new(target.and_then(|target| root.pointer(target).or_else(|| anchor(root, target))).into_iter())
+        }
+        ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => Box::new(parts.iter()),
+        ("not" | "if" | "then" | "else", part) => Box::new(std::iter::once(part)),
+        ("dependentSchemas" | "dependencies", Value::Object(parts)) => Box::new(parts.values()),
+        _ => Box::new(std::iter::empty()),
+    }
 }
 
 /// Returns the schema that has this anchor.

@@ -13,54 +13,75 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Shapes a value by its schema.
 pub fn shape(value: &mut Value, schema: &Value) {
-    *value = shaped(value, schema);
+    walk(value, &[schema], schema, super::tree::DEPTH);
 }
 
-/// Returns the shaped form of a value.
-pub fn shaped(value: &Value, schema: &Value) -> Value {
-    walk(value, &[schema], schema, super::tree::DEPTH)
-}
-
-fn walk(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
+fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
     match value {
-        Value::Number(number) => Value::Number(whole(number)),
+        Value::Number(number) => whole(number),
         // A value this deep is refused by validation, whatever its shape.
-        Value::Array(_) | Value::Object(_) if depth == 0 => value.clone(),
-        Value::Array(items) => {
-            let parts = subschema::parts(root, schemas, value);
-            let items = items.iter().enumerate();
-            items.map(|(index, item)| walk(item, &subschema::item(&parts, index), root, depth - 1)).collect()
-        }
+        Value::Array(_) | Value::Object(_) if depth == 0 => {}
         Value::Object(members) if members.is_empty() => {
-            let allowed = subschema::types_of(root, schemas);
-            if allowed & (ARRAY | OBJECT) == ARRAY { Value::Array(Vec::new()) } else { value.clone() }
-        }
-        Value::Object(members) => {
-            let parts = subschema::parts(root, schemas, value);
-            let mut ordered = Map::with_capacity(members.len());
-            let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
-            for (name, member) in known.filter_map(|name| members.get_key_value(name)).chain(members) {
-                // The second time that a member comes by, it stands in its place already.
-                if ordered.len() < members.len() && !ordered.contains_key(name) {
-                    let member = match member {
-                        Value::Null | Value::Bool(_) | Value::String(_) => member.clone(),
-                        member => walk(member, &subschema::member(&parts, name), root, depth - 1),
-                    };
-                    ordered.insert(name.clone(), member);
-                }
+            if subschema::types_of(root, schemas) & (ARRAY | OBJECT) == ARRAY {
+                *value = Value::Array(Vec::new());
             }
-            Value::Object(ordered)
         }
-        other => other.clone(),
+        Value::Array(_) | Value::Object(_) => {
+            let parts = subschema::parts(root, schemas, value);
+            match value {
+                Value::Array(items) => {
+                    for (index, item) in items.iter_mut().enumerate().filter(|(_, item)| has_shape(item)) {
+                        walk(item, &subschema::item(&parts, index), root, depth - 1);
+                    }
+                }
+                Value::Object(members) => {
+                    for (name, member) in members.iter_mut().filter(|(_, member)| has_shape(member)) {
+                        walk(member, &subschema::member(&parts, name), root, depth - 1);
+                    }
+                    order(members, &parts);
+                }
+                _ => {}
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
-/// Returns an integer for a float that is one.
-fn whole(number: &Number) -> Number {
-    match number.as_f64().filter(|_| number.is_f64()) {
+fn has_shape(value: &Value) -> bool {
+    matches!(value, Value::Number(_) | Value::Array(_) | Value::Object(_))
+}
+
+/// Brings the members that the schema knows into its order, the others behind them as they are.
+fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
+    let known = || parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
+    let mut names = members.keys();
+    if known().filter(|name| members.contains_key(*name)).all(|name| names.next() == Some(name)) {
+        return;
+    }
+    let mut ordered = Map::with_capacity(members.len());
+    for name in known() {
+        // The second time that a name comes by, it stands in its place already.
+        if !ordered.contains_key(name)
+            && let Some(member) = members.get_mut(name)
+        {
+            ordered.insert(name.clone(), member.take());
+        }
+    }
+    for (name, member) in std::mem::take(members) {
+        if !ordered.contains_key(&name) {
+            ordered.insert(name, member);
+        }
+    }
+    *members = ordered;
+}
+
+/// Makes a float that is an integer one.
+fn whole(number: &mut Number) {
+    if let Some(float) = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT)
+    {
         #[expect(clippy::cast_possible_truncation, reason = "a whole number of at most 2^53")]
-        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => (float as i64).into(),
-        _ => number.clone(),
+        let integer = float as i64;
+        *number = integer.into();
     }
 }
 

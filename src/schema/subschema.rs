@@ -30,6 +30,10 @@ pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -
 fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, found: &mut Vec<Part<'s>>) {
     let (Value::Object(part), true) = (schema, steps > 0 && found.len() < 256) else { return };
     found.push(part);
+    // Most parts refer to no other.
+    if !part.keys().any(|keyword| matches!(keyword.as_str(), "$ref" | "allOf" | "anyOf" | "oneOf")) {
+        return;
+    }
     if let Some(target) = target(root, part) {
         gather(root, target, value, steps - 1, found);
     }

@@ -140,16 +140,34 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// The ASCII characters that mean nothing to YAML inside of a text.
+const PLAIN: [bool; 256] = {
+    let signs = b" _-./()+,;!?'%=";
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        plain[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut sign = 0;
+    while sign < signs.len() {
+        plain[signs[sign] as usize] = true;
+        sign += 1;
+    }
+    plain
+};
+
 /// Tells whether a text may stand as it is: it starts with a letter, has no sign that means something to
 /// YAML, and is no word that some YAML takes for a boolean, a null or a number.
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 11] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"];
     text.starts_with(char::is_alphabetic)
         && !text.ends_with(' ')
-        && text.chars().all(|c| match c {
-            ' ' | '_' | '-' | '.' | '/' | '(' | ')' | '+' | ',' | ';' | '!' | '?' | '\'' | '%' | '=' => true,
-            c => c.is_ascii_alphanumeric() || (c.is_alphanumeric() && is_visible(c)),
-        })
+        && (text.bytes().all(|byte| PLAIN[usize::from(byte)])
+            || text.chars().all(|c| match u8::try_from(c) {
+                Ok(byte) if byte.is_ascii() => PLAIN[usize::from(byte)],
+                _ => c.is_alphanumeric() && is_visible(c),
+            }))
         && !(text.len() <= 5 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)))
 }
 

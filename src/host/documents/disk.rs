@@ -39,7 +39,9 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::io(path, "open", &error)),
     };
-    let mut bytes = Vec::new();
+    let length = file.metadata().map_or(0, |found| found.len().min(MAX_BYTES));
+    // Room for one more byte, so that the read which finds the end needs no more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     // One byte more than allowed tells too large from just large enough, even while the file grows.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| Failure::io(path, "read", &error))?;
     match u64::try_from(bytes.len()) {

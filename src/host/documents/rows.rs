@@ -113,7 +113,8 @@ impl Store {
 
     /// Returns the line of a row, which is the same for the same row each time.
     fn line(&self, collection: &Collection, key: &Key, row: &Value, file: &str) -> Result<String> {
-        let row = shape::shaped(row, &collection.schema);
+        let mut row = row.clone();
+        shape::shape(&mut row, &collection.schema);
         let mut faults = self.faults_to_save(collection, key, &row)?;
         if !row.is_object() && faults.is_empty() {
             faults.push(Fault::new("", "type", "must be an object"));

@@ -50,7 +50,8 @@ impl Store {
             return Err(Failure::new(Code::RequestInvalid, message));
         }
         let (path, relative) = self.locate(collection, key)?;
-        let value = shape::shaped(value, &collection.schema);
+        let mut value = value.clone();
+        shape::shape(&mut value, &collection.schema);
         let faults = self.faults_to_save(collection, key, &value)?;
         if !faults.is_empty() {
             return Err(invalid(&relative, &faults));

@@ -55,8 +55,12 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/text", text::module, include_str!("text.d.luau")),
 ];
 
-/// The modules that put something in place of a stock function.
-pub const REPLACING: [&str; 3] = ["@nietz/clock", "@nietz/random", "@nietz/ui"];
+/// Puts what is recorded in place of the stock functions for time, chance and output.
+pub fn replace_stock(vm: &Rc<Vm>) -> mlua::Result<()> {
+    clock::replace(vm)?;
+    random::replace(vm)?;
+    ui::replace(vm)
+}
 
 /// Returns the full name of a model: of an alias, of a name, or of what the run has by default.
 pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
@@ -168,6 +172,16 @@ fn effect(vm: &Vm, describe: Describe) -> mlua::Result<Function> {
         answer(lua, described)
     })?;
     vm.bridge.effect.call(native)
+}
+
+/// Returns a function of a module that is made when the function is first called.
+fn lazy(vm: &Rc<Vm>, make: Make, name: &str) -> mlua::Result<Function> {
+    let weak = Rc::downgrade(vm);
+    let make = vm.lua.create_function(move |_, ()| {
+        let vm = weak.upgrade().ok_or_else(|| mlua::Error::runtime("the machine is gone"))?;
+        make(&vm)
+    })?;
+    vm.bridge.lazy.call((make, name))
 }
 
 fn one(value: LuaValue) -> MultiValue {

@@ -6,21 +6,30 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::Module;
+use crate::lua::api::{Module, lazy};
 use crate::lua::scheduler::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let all = all(vm)?;
+    all.set_readonly(false);
+    all.raw_set("stock", LuaValue::Nil)?;
+    all.set_readonly(true);
+    Ok(all)
+}
+
+/// The module, and the stock function that stands on it.
+fn all(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = Module::new(vm)?.effect("number", number)?.effect("uuid", uuid)?.build();
-    let random = Module::new(vm)?.luau(include_str!("random.luau"), native)?.build();
+    Ok(Module::new(vm)?.luau(include_str!("random.luau"), native)?.build())
+}
+
+/// Puts recorded chance behind `math.random`.
+pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
     let math: Table = vm.lua.globals().raw_get("math")?;
-    math.raw_set("random", random.raw_get::<LuaValue>("stock")?)?;
-    math.raw_set("randomseed", LuaValue::Nil)?;
-    random.set_readonly(false);
-    random.raw_set("stock", LuaValue::Nil)?;
-    random.set_readonly(true);
-    Ok(random)
+    math.raw_set("random", lazy(vm, all, "stock")?)?;
+    math.raw_set("randomseed", LuaValue::Nil)
 }
 
 fn number(_: &Lua, _: MultiValue) -> Result<Request> {

@@ -16,8 +16,6 @@ use crate::model::effect::Effect;
 use crate::model::question::{Choice, Question, QuestionKind};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let print = Module::new(vm)?.effect("print", print)?.build();
-    vm.lua.globals().raw_set("print", print.raw_get::<LuaValue>("print")?)?;
     Ok(Module::new(vm)?
         .effect("say", say)?
         .effect("ask", ask)?
@@ -26,6 +24,11 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("status", status)?
         .effect("progress", progress)?
         .build())
+}
+
+/// Puts saying behind `print`.
+pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
+    vm.lua.globals().raw_set("print", super::effect(vm, print)?)
 }
 
 #[derive(Default, Deserialize)]

@@ -139,9 +139,9 @@ impl World {
             Effect::Save { collection, key, value, expect, migrated } => {
                 let collection = self.collection(&collection)?;
                 let saved = match migrated {
-                    Some(_) => store.save_migrated(&collection, &key, &value, &expect)?,
-                    None if again => store.save_again(&collection, &key, &value, &expect)?,
-                    None => store.save(&collection, &key, &value, &expect)?,
+                    Some(_) => store.save_migrated(&collection, &key, value, &expect)?,
+                    None if again => store.save_again(&collection, &key, value, &expect)?,
+                    None => store.save(&collection, &key, value, &expect)?,
                 };
                 Ok(plain(&saved))
             }

@@ -157,7 +157,7 @@ pub fn saves(count: usize) -> Row {
     let mut one = |round: usize| {
         let document = session(round);
         let start = Instant::now();
-        let saved = store.save(&collection, &key, &document, &expect).expect("it is valid");
+        let saved = store.save(&collection, &key, document, &expect).expect("it is valid");
         expect = Expect::Digest(saved.digest);
         Cost { wall: start.elapsed(), memory: 0.0 }
     };

@@ -67,7 +67,7 @@ mod tests {
             let collection = collection(path);
             let value = json!({"slug": "a"});
             let loaded = store.load(&collection, &slug("a")).map(|_| ());
-            let saved = store.save(&collection, &slug("a"), &value, &Expect::Anything).map(|_| ());
+            let saved = store.save(&collection, &slug("a"), value.clone(), &Expect::Anything).map(|_| ());
             (loaded.map_err(|failure| failure.code), saved.map_err(|failure| failure.code))
         };
         for path in ["out/{slug}.yaml", "out/new/{slug}.yaml", "real/{slug}.yaml"] {
@@ -76,7 +76,7 @@ mod tests {
         assert!(matches!(refused("dangling/{slug}.yaml"), (Err(_), Err(_))));
         assert_eq!(std::fs::read_to_string(outside.path().join("a.yaml")).unwrap(), "slug: a\n");
         let inside = collection("in/up/new/{slug}.yaml");
-        store.save(&inside, &slug("a"), &json!({"slug": "a"}), &Expect::Absent).unwrap();
+        store.save(&inside, &slug("a"), json!({"slug": "a"}), &Expect::Absent).unwrap();
         assert!(root.join("real/new/a.yaml").is_file());
     }
 

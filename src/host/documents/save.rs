@@ -14,19 +14,19 @@ use crate::schema::{Fault, shape, source, text};
 
 impl Store {
     /// Saves a document, if it is valid and if what stands at its path is what is expected.
-    pub fn save(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect) -> Result<Saved> {
+    pub fn save(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
         self.write(collection, key, value, expect, Time::First)
     }
 
     /// Saves a document once more, after a crash that left it unknown whether it was saved: where it was,
     /// nothing is done.
-    pub fn save_again(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect) -> Result<Saved> {
+    pub fn save_again(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
         self.write(collection, key, value, expect, Time::Again)
     }
 
     /// Saves a document that was migrated. Until the new file is safely written, the old one is kept
     /// beside it as `<file>.v<version>.bak`.
-    pub fn save_migrated(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect) -> Result<Saved> {
+    pub fn save_migrated(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
         self.write(collection, key, value, expect, Time::Migrated)
     }
 
@@ -44,13 +44,19 @@ impl Store {
         disk::remove(&path)
     }
 
-    fn write(&self, collection: &Collection, key: &Key, value: &Value, expect: &Expect, time: Time) -> Result<Saved> {
+    fn write(
+        &self,
+        collection: &Collection,
+        key: &Key,
+        mut value: Value,
+        expect: &Expect,
+        time: Time,
+    ) -> Result<Saved> {
         if collection.format == Format::Jsonl {
             let message = format!("the collection {} holds rows; they are appended, not saved", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message));
         }
         let (path, relative) = self.locate(collection, key)?;
-        let mut value = value.clone();
         shape::shape(&mut value, &collection.schema);
         let faults = self.faults_to_save(collection, key, &value)?;
         if !faults.is_empty() {

@@ -24,7 +24,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn what_is_saved_is_shaped_validated_and_loaded_again() {
     let (folder, store) = store();
     let value = json!({"extra": 1, "tags": {}, "score": 10.0, "slug": "a", "format_version": "1.2"});
-    let saved = store.save(&versioned(), &slug("a"), &value, &Expect::Absent).unwrap();
+    let saved = store.save(&versioned(), &slug("a"), value.clone(), &Expect::Absent).unwrap();
     let text = fs::read_to_string(folder.path().join("data/a.yaml")).unwrap();
     assert_eq!(text, "format_version: \"1.2\"\nslug: a\nscore: 10\ntags: []\nextra: 1\n");
     let loaded = store.load(&versioned(), &slug("a")).unwrap().unwrap();
@@ -41,7 +41,7 @@ fn nothing_invalid_is_stored() {
         (json!({"format_version": "1.0", "slug": "a"}), "/format_version"),
         (json!({"slug": "a"}), "/format_version"),
     ] {
-        let failure = store.save(&versioned(), &slug("a"), &value, &Expect::Anything).unwrap_err();
+        let failure = store.save(&versioned(), &slug("a"), value.clone(), &Expect::Anything).unwrap_err();
         assert_eq!(failure.code, Code::DocumentInvalid);
         assert!(failure.details[0].starts_with(&format!("data/a.yaml: {pointer}: ")), "{failure:?}");
     }
@@ -52,20 +52,20 @@ fn nothing_invalid_is_stored() {
 fn a_file_that_somebody_else_changed_is_not_overwritten() {
     let (folder, store) = store();
     let (notes, key, path) = (versioned(), slug("a"), folder.path().join("data/a.yaml"));
-    let first = store.save(&notes, &key, &current(), &Expect::Absent).unwrap();
+    let first = store.save(&notes, &key, current(), &Expect::Absent).unwrap();
     let next = json!({"format_version": "1.2", "slug": "a", "score": 1});
     let other = "format_version: '1.2'\nslug: a\nscore: 7\n";
     fs::write(&path, other).unwrap();
     for expect in [Expect::Absent, Expect::Digest(first.digest.clone())] {
-        let failure = store.save(&notes, &key, &next, &expect).unwrap_err();
+        let failure = store.save(&notes, &key, next.clone(), &expect).unwrap_err();
         assert!(failure.code == Code::DocumentChanged && failure.hint.unwrap().contains("another name"));
         assert_eq!(store.delete(&notes, &key, &expect).unwrap_err().code, Code::DocumentChanged);
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
     }
     fs::remove_file(&path).unwrap();
-    let failure = store.save(&notes, &key, &next, &Expect::Digest(first.digest)).unwrap_err();
+    let failure = store.save(&notes, &key, next.clone(), &Expect::Digest(first.digest)).unwrap_err();
     assert!(failure.message.contains("was removed"));
-    store.save(&notes, &key, &next, &Expect::Anything).unwrap();
+    store.save(&notes, &key, next.clone(), &Expect::Anything).unwrap();
     assert!(store.delete(&notes, &key, &Expect::Anything).unwrap());
     assert!(!store.delete(&notes, &key, &Expect::Anything).unwrap());
     assert_eq!(names(&folder.path().join("data")), [""; 0]);
@@ -74,9 +74,9 @@ fn a_file_that_somebody_else_changed_is_not_overwritten() {
 #[test]
 fn a_save_that_was_done_already_is_fine() {
     let (_folder, store) = store();
-    let first = store.save(&versioned(), &slug("a"), &current(), &Expect::Absent).unwrap();
+    let first = store.save(&versioned(), &slug("a"), current(), &Expect::Absent).unwrap();
     for expect in [Expect::Absent, Expect::Digest("other".to_owned()), Expect::Anything] {
-        assert_eq!(store.save_again(&versioned(), &slug("a"), &current(), &expect).unwrap(), first);
+        assert_eq!(store.save_again(&versioned(), &slug("a"), current(), &expect).unwrap(), first);
     }
 }
 
@@ -89,13 +89,13 @@ fn a_newer_document_is_never_written_over_and_a_broken_one_may_be() {
     fs::write(&path, newer).unwrap();
     let expect = Expect::Digest(disk::digest(newer.as_bytes()));
     for expect in [expect, Expect::Anything] {
-        let failure = store.save(&versioned(), &slug("a"), &current(), &expect).unwrap_err();
+        let failure = store.save(&versioned(), &slug("a"), current(), &expect).unwrap_err();
         assert_eq!(failure.code, Code::DocumentVersion);
         assert_eq!(fs::read_to_string(&path).unwrap(), newer);
     }
     fs::write(&path, "slug: [").unwrap();
-    assert!(store.save(&versioned(), &slug("a"), &current(), &Expect::Absent).is_err());
-    assert!(store.save(&versioned(), &slug("a"), &current(), &Expect::Anything).is_ok());
+    assert!(store.save(&versioned(), &slug("a"), current(), &Expect::Absent).is_err());
+    assert!(store.save(&versioned(), &slug("a"), current(), &Expect::Anything).is_ok());
 }
 
 #[test]
@@ -106,15 +106,15 @@ fn a_migration_keeps_the_old_file_until_the_new_one_is_safe() {
     fs::write(data.join("a.yaml"), OLD).unwrap();
     let loaded = store.load(&versioned(), &slug("a")).unwrap().unwrap();
     let expect = Expect::Digest(loaded.digest);
-    assert!(store.save_migrated(&versioned(), &slug("a"), &json!({"slug": 3}), &expect).is_err());
+    assert!(store.save_migrated(&versioned(), &slug("a"), json!({"slug": 3}), &expect).is_err());
     assert_eq!(fs::read_to_string(data.join("a.yaml")).unwrap(), OLD);
 
-    store.save_migrated(&versioned(), &slug("a"), &current(), &expect).unwrap();
+    store.save_migrated(&versioned(), &slug("a"), current(), &expect).unwrap();
     assert_eq!(names(&data), ["a.yaml"]);
 
     // A run that was killed between the two steps left its backup: the repeated save removes it.
     fs::write(data.join("a.yaml.v1.0.bak"), OLD).unwrap();
-    store.save_migrated(&versioned(), &slug("a"), &current(), &expect).unwrap();
+    store.save_migrated(&versioned(), &slug("a"), current(), &expect).unwrap();
     assert_eq!(names(&data), ["a.yaml"]);
 }
 
@@ -125,10 +125,10 @@ fn the_mode_of_a_file_is_kept_and_a_new_one_has_the_usual() {
     let (folder, store) = store();
     let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
     fs::write(folder.path().join("usual"), "").unwrap();
-    store.save(&collection("{slug}.yaml"), &slug("a"), &json!({"slug": "a"}), &Expect::Absent).unwrap();
+    store.save(&collection("{slug}.yaml"), &slug("a"), json!({"slug": "a"}), &Expect::Absent).unwrap();
     assert_eq!(mode("a.yaml"), mode("usual"));
     fs::set_permissions(folder.path().join("a.yaml"), fs::Permissions::from_mode(0o640)).unwrap();
-    store.save(&collection("{slug}.yaml"), &slug("a"), &json!({"slug": "a", "score": 1}), &Expect::Anything).unwrap();
+    store.save(&collection("{slug}.yaml"), &slug("a"), json!({"slug": "a", "score": 1}), &Expect::Anything).unwrap();
     assert_eq!(mode("a.yaml"), 0o640);
 }
 
@@ -151,7 +151,7 @@ fn count_up(store: &Store, times: usize) {
             let loaded = store.load(&notes, &key).unwrap().unwrap();
             let mut value = loaded.value;
             value["score"] = json!(value["score"].as_u64().unwrap() + 1);
-            match store.save(&notes, &key, &value, &Expect::Digest(loaded.digest)) {
+            match store.save(&notes, &key, value.clone(), &Expect::Digest(loaded.digest)) {
                 Ok(_) => break,
                 Err(failure) => assert_eq!(failure.code, Code::DocumentChanged),
             }
@@ -173,7 +173,7 @@ fn another_process_counts_up() {
 fn threads_and_processes_never_lose_an_update() {
     let (folder, store) = store();
     let value = json!({"slug": "a", "score": 0});
-    store.save(&collection("{slug}.yaml"), &slug("a"), &value, &Expect::Absent).unwrap();
+    store.save(&collection("{slug}.yaml"), &slug("a"), value.clone(), &Expect::Absent).unwrap();
     let mut processes: Vec<_> = (0..2)
         .map(|_| {
             std::process::Command::new(std::env::current_exe().unwrap())

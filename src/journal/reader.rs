@@ -81,7 +81,7 @@ fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
     }
     let parsed: Parsed = serde_json::from_str(text).map_err(|_| Why::Changed("it is not a line of a journal"))?;
     let body = line.len().checked_sub(SUM).map(|end| &line[..end]).ok_or(Why::Changed("it is too short"))?;
-    if Digest::parse(&parsed.sum) != Some(Digest::of(body)) {
+    if Digest::parse(parsed.sum) != Some(Digest::of(body)) {
         return Err(Why::Changed("its text does not match its digest"));
     }
     if parsed.seq != seq || parsed.v != VERSION {

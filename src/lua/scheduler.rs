@@ -266,6 +266,10 @@ impl<'a> Scheduler<'a> {
             }
         };
         let mut over = vec![first];
+        if !self.live.is_empty() {
+            // What came in meanwhile shares the sync.
+            tokio::task::yield_now().await;
+        }
         while let Some(Some(more)) = self.live.next().now_or_never() {
             over.push(more);
         }

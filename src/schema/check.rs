@@ -63,6 +63,8 @@ pub enum Formats {
 pub struct Schema {
     validator: Validator,
     source: Value,
+    /// The most steps for each part of a value, if the schema is plain.
+    steps: Option<u64>,
 }
 
 impl Schema {
@@ -88,7 +90,7 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(schema);
         match built {
-            Ok(validator) => Ok(Schema { validator, source: schema.clone() }),
+            Ok(validator) => Ok(Schema { validator, source: schema.clone(), steps: cost::plain(schema) }),
             Err(error) => {
                 let pointer = error.instance_path().as_str();
                 let place = if pointer.is_empty() { "at its top" } else { pointer };
@@ -104,12 +106,12 @@ impl Schema {
 
     /// Tells whether checking the value would take too long; it counts as invalid then.
     pub fn is_too_much(&self, value: &Value) -> bool {
-        cost::is_too_much(&self.source, value)
+        !self.steps.is_some_and(|steps| cost::is_small(value, steps)) && cost::is_too_much(&self.source, value)
     }
 
     /// Tells whether the value is valid, without saying why not.
     pub fn is_valid(&self, value: &Value) -> bool {
-        !tree::is_too_deep(value) && !cost::is_too_much(&self.source, value) && self.validator.is_valid(value)
+        !tree::is_too_deep(value) && !self.is_too_much(value) && self.validator.is_valid(value)
     }
 
     /// Returns all faults of a value; none means that it is valid.
@@ -118,7 +120,7 @@ impl Schema {
             let message = format!("lists and objects stand more than {} deep in one another", tree::DEPTH);
             return vec![Fault::new("", "depth", message)];
         }
-        if cost::is_too_much(&self.source, value) {
+        if self.is_too_much(value) {
             return vec![Fault::new("", "cost", "is too large to be checked by its schema")];
         }
         let mut faults = Vec::new();

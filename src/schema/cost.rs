@@ -36,6 +36,48 @@ pub(super) fn refuse(schema: &Value) -> Option<String> {
     })
 }
 
+/// Returns how many steps a schema takes for each part of a value at most, if it is plain: if each part is
+/// looked at once.
+pub(super) fn plain(schema: &Value) -> Option<u64> {
+    let members = match schema {
+        Value::Bool(_) => return Some(1),
+        Value::Object(members) => members,
+        _ => return None,
+    };
+    members.iter().try_fold(1, |most, (keyword, rule)| {
+        let (own, below) = match (keyword.as_str(), rule) {
+            ("properties", Value::Object(all)) => {
+                (all.len(), all.values().try_fold(1, |most, part| Some(most.max(plain(part)?)))?)
+            }
+            ("items", rule @ (Value::Object(_) | Value::Bool(_))) => (0, plain(rule)?),
+            ("enum", Value::Array(options)) => (options.len(), 1),
+            ("additionalProperties", Value::Bool(_)) => (0, 1),
+            (
+                "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "type" | "const"
+                | "format" | "required" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "minLength"
+                | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "multipleOf",
+                _,
+            ) => (0, 1),
+            _ => return None,
+        };
+        Some(most.max(below).max(1 + u64::try_from(own).ok()?))
+    })
+}
+
+/// Tells whether a value is so small that a schema with so many steps for each part is checked soon enough.
+pub(super) fn is_small(value: &Value, each: u64) -> bool {
+    // Beside its own steps, a part takes one to be looked at, and one more for `additionalProperties`.
+    fn count(value: &Value, left: &mut u64) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| count(item, left)),
+            Value::Object(members) => members.values().try_for_each(|member| count(member, left)),
+            _ => Some(()),
+        }
+    }
+    count(value, &mut (STEPS / (4 * each))).is_some()
+}
+
 /// Tells whether checking this value would take too long.
 pub(super) fn is_too_much(schema: &Value, value: &Value) -> bool {
     let mut walk = Walk { root: schema, left: STEPS };
@@ -210,6 +252,24 @@ mod tests {
         let tree = json!({ "properties": { "children": { "type": "array", "items": { "$ref": "#" } } } });
         assert_eq!(refuse(&tree), None);
         assert!(!is_too_much(&tree, &json!({ "children": [{ "children": [] }, {}] })));
+    }
+
+    #[test]
+    fn a_plain_schema_spares_the_walk_and_only_where_that_agrees_with_it() {
+        let plain_one = json!({ "type": "object", "properties": {
+            "rows": { "type": "array", "items": { "enum": [1, 2, 3] } },
+        }});
+        assert_eq!(plain(&plain_one), Some(4));
+        for not in [json!({ "pattern": "a" }), json!({ "items": { "$ref": "#" } }), json!({ "future": 1 })] {
+            assert_eq!(plain(&not), None, "{not}");
+        }
+        for length in [10, 1000, 9000, 100_000] {
+            let value = json!({ "rows": vec![1; length] });
+            if is_small(&value, 4) {
+                assert!(!is_too_much(&plain_one, &value), "{length}");
+            }
+        }
+        assert!(is_small(&json!({ "rows": vec![1; 9000] }), 4) && !is_small(&json!({ "rows": vec![1; 10_000] }), 4));
     }
 
     #[test]

@@ -26,6 +26,8 @@ fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
                 *value = Value::Array(Vec::new());
             }
         }
+        // Most lists are lists of texts.
+        Value::Array(items) if !items.iter().any(has_shape) => {}
         Value::Array(_) | Value::Object(_) => {
             let parts = subschema::parts(root, schemas, value);
             match value {

@@ -14,7 +14,7 @@ use crate::model::digest::Digest;
 /// The shortest string, in bytes, that is written as a text of its own.
 pub const LONG: usize = 256;
 /// The shortest list that later lists can refer to.
-const LIST: usize = 4;
+pub const LIST: usize = 4;
 
 /// The digests of all beginnings of a list: of its first item, of its first two, and so on.
 #[derive(Default)]

@@ -164,13 +164,23 @@ function app.think(self: App, thought: Thought): any
 	return error(result, 0)
 end
 
---- Returns a model's text as one clean line, at most `limit` letters.
+--- Returns a model's text as one clean line. Where it is `limit` letters long or longer, the limit of its schema
+--- may have cut it in the middle: it ends with its last whole sentence, or else with its last whole word and `…`.
 function app.line(value: any, limit: number?): string
 	if type(value) ~= "string" then
 		return ""
 	end
-	local plain = string.gsub(value, "%s+", " ")
-	return text.truncate(text.trim(plain), limit or 300)
+	local plain = text.trim((string.gsub(value, "%s+", " ")))
+	local most = limit or 300
+	if (utf8.len(plain) or #plain) < most or string.find(plain, "[%.%?!]$") ~= nil and utf8.len(plain) == most then
+		return plain
+	end
+	local kept = text.truncate(plain .. " ", most)
+	local sentence = string.match(kept, "^(.*[%.%?!]) ")
+	if sentence ~= nil and #sentence * 2 > #kept then
+		return sentence
+	end
+	return (string.match(kept, "^(.*%S) %S*$") or string.gsub(kept, "…$", "")) .. "…"
 end
 
 return app

@@ -63,7 +63,7 @@ function brief.draft(self: app.App): any
 		table.remove(answers, 1)
 	end
 	local heart = core(self, answers)
-	local problem = app.line(heart.problem, 700)
+	local problem = app.line(heart.problem, 600)
 	local list = stories.of(self, problem)
 	local next_steps = if self.switches.plan then stories.steps(self, list) else {}
 	if #state.risks == 0 then
@@ -76,7 +76,13 @@ function brief.draft(self: app.App): any
 	if self.switches.security and not examined and examine.touches_security(self) then
 		examine.security(self)
 	end
-	local value = { problem = problem, users = heart.users, stories = list, steps = next_steps }
+	local users: { string } = {}
+	for _, user in heart.users do
+		if not words.repeats(user, users) then
+			table.insert(users, app.line(user, 100))
+		end
+	end
+	local value = { problem = problem, users = users, stories = list, steps = next_steps }
 	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`;
 	(self :: any).drafted = { stamp = new_stamp, value = value }
 	return value

@@ -73,7 +73,7 @@ function clarify.run(self: app.App): app.Signal?
 	if self.switches.hmw then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
-			table.insert(lines, `- {app.line(way, 140)}`)
+			table.insert(lines, `- {app.line(way, 120)}`)
 		end
 		ui.say(table.concat(lines, "\n"))
 	end

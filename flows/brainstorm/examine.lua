@@ -56,10 +56,10 @@ function examine.risks(self: app.App): { any }
 	local found: { any } = {}
 	for _, risk in if value then value.risks else {} do
 		table.insert(found, {
-			risk = app.line(risk.risk, 200),
+			risk = app.line(risk.risk, 160),
 			probability = risk.probability,
 			impact = risk.impact,
-			mitigation = app.line(risk.mitigation, 200),
+			mitigation = app.line(risk.mitigation, 160),
 			iteration = self.doc.session.iteration,
 		})
 	end
@@ -105,7 +105,7 @@ function examine.security(self: app.App): app.Signal?
 	})
 	local lines: { string } = { self.t("security.title"), "" }
 	for _, item in if value then value.threats else {} do
-		local threat, defence = app.line(item.threat), app.line(item.defence)
+		local threat, defence = app.line(item.threat, 160), app.line(item.defence, 160)
 		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
 		session.note(self.doc, "notes", `{threat} → {defence}`, "security")
 	end
@@ -144,7 +144,7 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		verdict = verdict,
 		question = question :: string,
 		duration = duration :: string,
-		why = if value then app.line(value.why) else "—",
+		why = if value then app.line(value.why, 240) else "—",
 	})
 	ui.say(line)
 	session.note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")

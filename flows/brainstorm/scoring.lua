@@ -118,7 +118,7 @@ local function collect(self: app.App, value: any, pieces: { Piece }): ({ string 
 	local ideas: { string } = {}
 	for _, idea in value.ideas do
 		local piece = piece_text(pieces, idea.from)
-		local line = app.line(idea.idea, 200)
+		local line = app.line(idea.idea, 140)
 		if not rests_on(line, piece) then
 			line = piece
 		end
@@ -134,7 +134,7 @@ local function collect(self: app.App, value: any, pieces: { Piece }): ({ string 
 	end
 	local decided: { string } = {}
 	for _, decision in value.decided do
-		local line = app.line(decision.decision, 200)
+		local line = app.line(decision.decision, 140)
 		if rests_on(line, piece_text(pieces, decision.from)) and not words.repeats(line, settled) then
 			table.insert(settled, line)
 			table.insert(decided, line)

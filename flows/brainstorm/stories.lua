@@ -117,7 +117,7 @@ function stories.of(self: app.App, problem: string): { any }
 	local found: { any } = {}
 	local seen: { string } = {}
 	for _, story in value.stories do
-		local line = app.line(story.story, 240)
+		local line = app.line(story.story, 220)
 		if not words.repeats(line, seen) then
 			table.insert(seen, line)
 			table.insert(found, {
@@ -167,7 +167,7 @@ function stories.steps(self: app.App, list: { any }): { any }
 	local material = stories.material(self)
 	local found: { any } = {}
 	for _, step in if value then value.steps else {} do
-		local line = app.line(step.step, 200)
+		local line = app.line(step.step, 180)
 		table.insert(found, { step = line, iteration = stories.trace(line, step.iteration, material) })
 	end
 	return found

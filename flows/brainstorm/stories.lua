@@ -167,7 +167,8 @@ function stories.steps(self: app.App, list: { any }): { any }
 	local material = stories.material(self)
 	local found: { any } = {}
 	for _, step in if value then value.steps else {} do
-		local line = app.line(step.step, 180)
+		-- Small models write the number of the iteration behind the step, too.
+		local line = string.gsub(app.line(step.step, 180), `%s+{step.iteration}$`, "")
 		table.insert(found, { step = line, iteration = stories.trace(line, step.iteration, material) })
 	end
 	return found

@@ -71,6 +71,7 @@ fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
             Progress::From(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
             Progress::Bytes { done, total } => Event::Progress { label: "local model".to_owned(), done, total },
             Progress::Checking => Event::Status { text: "checking the local model's SHA-256".to_owned() },
+            Progress::Ready => Event::Status { text: String::new() },
         });
     };
     client.with_local(Box::new(EveryLocal::new(settings, tell)), catalogue::default().name.clone())

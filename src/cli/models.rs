@@ -131,7 +131,7 @@ mod local {
                 let _ = write!(err, "\r{:>5} of {} MB ({} %)", done / MB, total / MB, done * 100 / total.max(1));
                 return;
             }
-            Progress::Bytes { .. } => return,
+            Progress::Bytes { .. } | Progress::Ready => return,
         };
         // A closed standard error is no reason to stop a fetch.
         let _ = writeln!(err, "{}{text}", if moving { "\n" } else { "" });

@@ -31,6 +31,8 @@ pub enum Progress {
     },
     /// All bytes are here; their checksum is being computed.
     Checking,
+    /// The file is here and whole.
+    Ready,
 }
 
 /// Held while a file is being fetched. Work on a blocking thread holds it too, so that a fetch which
@@ -86,6 +88,7 @@ pub async fn pull(model: &'static Model, dir: &Path, report: &mut dyn FnMut(Prog
     if size(&path) == Some(model.bytes) {
         report(Progress::Checking);
         if checksum(&path, &lock).await? == model.sha256 {
+            report(Progress::Ready);
             return Ok(path);
         }
         std::fs::remove_file(&path).map_err(|error| Failure::io(&path, "remove", &error))?;
@@ -103,6 +106,7 @@ pub async fn pull(model: &'static Model, dir: &Path, report: &mut dyn FnMut(Prog
                 .map_err(|error| Failure::io(&path, "write", &error))?;
             // The name must last too; where folders cannot be synced, the next pull finds out.
             let _ = File::open(dir).and_then(|dir| dir.sync_all());
+            report(Progress::Ready);
             return Ok(path);
         }
         std::fs::remove_file(&part).map_err(|error| Failure::io(&part, "remove", &error))?;

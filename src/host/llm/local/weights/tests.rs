@@ -67,11 +67,11 @@ async fn a_connection_that_breaks_again_and_again_is_resumed_to_the_end() {
     assert_eq!(find(model, dir.path()), Some(path));
     assert!(!part(&dir.path().join("toy.gguf")).exists());
     assert!(seen.contains(&Progress::Bytes { done: 800_000, total: 800_000 }));
-    assert_eq!(seen.last(), Some(&Progress::Checking));
+    assert_eq!(seen.last(), Some(&Progress::Ready));
     // The second pull fetches nothing, and a file that rotted is fetched anew.
     seen.clear();
     pull(model, dir.path(), &mut |progress| seen.push(progress)).await.expect("it is here");
-    assert_eq!(seen, [Progress::Checking]);
+    assert_eq!(seen, [Progress::Checking, Progress::Ready]);
     let mut rotten = content.clone();
     rotten[7] ^= 1;
     std::fs::write(dir.path().join("toy.gguf"), rotten).expect("writable");

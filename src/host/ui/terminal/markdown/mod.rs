@@ -100,7 +100,8 @@ impl Renderer {
             Tag::CodeBlock(kind) => {
                 self.flush();
                 if let CodeBlockKind::Fenced(language) = kind
-                    && !language.is_empty()
+                    // `text` says that it is nothing in particular.
+                    && !matches!(&*language, "" | "text")
                 {
                     self.separate();
                     self.emit(&[Line::new(&format!("  {language}"), Style::DIM)]);

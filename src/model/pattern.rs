@@ -37,7 +37,7 @@ impl<'c> Pattern<'c> {
             if matches!(segment, "" | "." | "..") {
                 return Err(refuse("is not a plain path below the workspace".to_owned()));
             }
-            if is_reserved(segment) {
+            if is_reserved(segment) && !(segments.is_empty() && is_for_flows(&collection.path)) {
                 return Err(refuse("leads to files of the repository or of nietz itself".to_owned()));
             }
             if segment.contains(['\\', ':', '\0']) || segment.contains(char::is_control) {
@@ -181,6 +181,13 @@ fn is_reserved(segment: &str) -> bool {
     segment.starts_with(".git") || matches!(segment.as_str(), ".hg" | ".svn" | ".jj" | ".nietz" | "nietz.yaml")
 }
 
+/// Below `.nietz`, flows may keep what is no document of the project: in a folder of a fixed name that is not `runs`.
+fn is_for_flows(path: &str) -> bool {
+    let mut names = path.split('/');
+    let own = (names.next(), names.next(), names.next());
+    matches!(own, (Some(".nietz"), Some(folder), Some(_)) if !folder.eq_ignore_ascii_case("runs") && !folder.contains('{'))
+}
+
 fn is_key_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
@@ -221,6 +228,7 @@ mod tests {
             ("{slug}@{day}.json", &[("slug", "a-b"), ("day", "2026-01-09")], "a-b@2026-01-09.json"),
             ("{slug}/{slug}.json", &[("slug", "a")], "a/a.json"),
             ("fixed.yaml", &[], "fixed.yaml"),
+            (".nietz/votes/{slug}.jsonl", &[("slug", "a")], ".nietz/votes/a.jsonl"),
         ] {
             let collection = collection(path);
             let pattern = Pattern::of(&collection).unwrap();
@@ -270,6 +278,10 @@ mod tests {
             ".git/config",
             "x/.GIT/{a}",
             ".nietz/runs/{a}",
+            ".nietz/Runs/{a}",
+            ".nietz/{a}/b",
+            ".nietz/{a}",
+            "a/.nietz/b/{a}",
         ] {
             assert_eq!(filled(path, &[("a", "x"), ("b", "y")]).unwrap_err().code, Code::FlowInvalid, "{path}");
         }

@@ -86,7 +86,7 @@ impl Pipe {
     }
 
     fn say(&self, from: Option<&str>, markdown: &str) {
-        let mut text = safe(markdown.trim_end());
+        let mut text = safe(data(markdown.trim_end()));
         text.push('\n');
         if let Some(from) = from.filter(|from| !from.is_empty()) {
             let gap = if self.fresh.get() { "" } else { "\n" };
@@ -216,6 +216,12 @@ fn put(question: &Question) -> String {
     out
 }
 
+/// Returns what is in a message that is one block of code and nothing else: in a pipe, that is data.
+fn data(markdown: &str) -> &str {
+    let inside = markdown.strip_prefix("```\n").and_then(|rest| rest.strip_suffix("\n```"));
+    inside.filter(|inside| !inside.contains("```")).unwrap_or(markdown)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -234,6 +240,18 @@ mod tests {
         let (out, err) = (Captured::default(), Captured::default());
         let streams = Streams { input: Box::new(Cursor::new(input)), out: out.stream(), err: err.stream() };
         (Pipe::new("r1", Questions::Echoed, streams), out, err)
+    }
+
+    #[test]
+    fn a_block_of_code_alone_is_data() {
+        for (markdown, expected) in [
+            ("```\na,b\n1,2\n```", "a,b\n1,2"),
+            ("Text\n```\na\n```", "Text\n```\na\n```"),
+            ("```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
+            ("```lua\na\n```", "```lua\na\n```"),
+        ] {
+            assert_eq!(super::data(markdown), expected);
+        }
     }
 
     #[tokio::test]

@@ -86,6 +86,11 @@ codes! {
     BudgetUsedUp "budget-used-up" Budget,
     AnswerMissing "answer-missing" Waiting,
     AnswerInvalid "answer-invalid" Usage,
+    GitMissing "git-missing" Failed,
+    GitFailed "git-failed" Failed,
+    CommandFailed "command-failed" Failed,
+    CommandInDoubt "command-in-doubt" Failed,
+    SandboxMissing "sandbox-missing" Refused,
     TimedOut "timed-out" Failed,
     Interrupted "interrupted" Interrupted,
 }

@@ -154,6 +154,13 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     let name = file.display().to_string();
     let mut located = store.check_text(&declared.collection, &text, &name)?;
     let broken = located.iter().any(|fault| fault.severity == Severity::Error);
+    if !broken && declared.collection.format == Format::Jsonl {
+        let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
+        if let Some(key) = store.match_path(&declared.collection, &full) {
+            let all = flow.context().collections.borrow();
+            located.extend(store.check_references(&declared.collection, &all, &key, &text, &name)?);
+        }
+    }
     if !broken && declared.collection.format != Format::Jsonl {
         let document = source::parse(&text, declared.collection.format, &name)?;
         let document = migrated(flow, store, collection, document)?;

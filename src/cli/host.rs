@@ -50,6 +50,11 @@ impl Host {
         self.folder("XDG_DATA_HOME", ".local/share").join("packs")
     }
 
+    /// Returns where worktrees of runs are.
+    pub(super) fn worktrees(&self) -> PathBuf {
+        self.folder("XDG_CACHE_HOME", ".cache").join("worktrees")
+    }
+
     #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
         self.folder("XDG_CACHE_HOME", ".cache").join("models")

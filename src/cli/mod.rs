@@ -27,6 +27,7 @@ use clap::{Parser, Subcommand};
 
 use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
+use crate::host::exec::helper;
 
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
@@ -57,6 +58,12 @@ enum Verb {
 
 /// Parses the arguments, runs the verb and returns the exit code.
 pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> ExitCode {
+    // Before everything else: these are started for each command, and take nothing from the user's settings.
+    match arguments.get(1).and_then(|verb| verb.to_str()) {
+        Some(helper::VERB) => return helper::run(&arguments[2..]),
+        Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
+        _ => {}
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {

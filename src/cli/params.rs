@@ -41,7 +41,7 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
 }
 
 /// Options that every run has.
-const RESERVED: &[&str] = &["json", "answers", "model", "seed", "lang", "workspace", "help"];
+const RESERVED: &[&str] = &["json", "answers", "model", "seed", "lang", "workspace", "help", "allow-net", "no-sandbox"];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let mut help = clean(&param.help);

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::host::Host;
-use crate::cli::session::{FrontArgs, Session};
+use crate::cli::session::{FrontArgs, GrantArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::pack::resolve::Located;
 
@@ -17,6 +17,8 @@ pub(super) struct ResumeArgs {
     whole: bool,
     #[command(flatten)]
     front: FrontArgs,
+    #[command(flatten)]
+    grants: GrantArgs,
 }
 
 pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
@@ -24,10 +26,11 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
     let (past, tail) = locked.past(args.whole)?;
-    let Some(open) = past.first.as_deref().cloned() else {
+    let Some(mut open) = past.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
     };
+    open.grants = args.grants.added_to(open.grants);
     let session = Session::load(host, Located::from_source(&open.source)?)?;
     session.go_on(host, locked, (past, tail), open, &args.front)
 }

@@ -6,8 +6,9 @@ use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::host::Host;
 use crate::cli::params;
-use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::cli::session::{Begin, FrontArgs, GrantArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::model::command::Grants;
 use crate::model::text::clean;
 use crate::pack::resolve;
 
@@ -59,6 +60,8 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let session = Session::load(host, located)?;
     let manifest = &session.flow.manifest;
     let command = command(&format!("nietz run {wanted}"), "").about(clean(&manifest.summary));
+    let runs_commands = !manifest.permissions.exec.is_empty();
+    let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
     let command = params::add(command, manifest)?;
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
@@ -68,6 +71,11 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         }
     };
     let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
+    let grants = match runs_commands {
+        true => GrantArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?,
+        false => GrantArgs::default(),
+    }
+    .added_to(Grants::default());
     let (name, params) = match matches.subcommand() {
         Some((name, matches)) => (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, matches)?),
         None => (None, params::values(&manifest.main, &matches)?),
@@ -79,6 +87,7 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         lang: of_host.lang.unwrap_or_else(|| host.lang()),
         seed: of_host.seed,
         id: host.variable("NIETZ_RUN").map(str::to_owned),
+        grants,
     };
     session.begin(host, begin, &of_host.front)
 }

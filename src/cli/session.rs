@@ -16,6 +16,8 @@ use crate::engine::run::Locked;
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
+use crate::host::exec::Commands;
+use crate::host::git::Repository;
 use crate::host::llm::Client;
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
@@ -26,6 +28,7 @@ use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
 use crate::lua::limits::Limits;
 use crate::lua::scheduler::Interrupts;
+use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
 use crate::pack::persona::Personas;
@@ -40,6 +43,23 @@ pub(super) struct FrontArgs {
     /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
     #[arg(long, value_name = "FILE", global = true)]
     pub answers: Option<PathBuf>,
+}
+
+/// What the user grants to commands that a flow runs.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct GrantArgs {
+    /// Let commands of the flow use the network
+    #[arg(long, global = true)]
+    allow_net: bool,
+    /// Run commands of the flow without a sandbox: they can touch all that you can
+    #[arg(long, global = true)]
+    no_sandbox: bool,
+}
+
+impl GrantArgs {
+    pub(super) fn added_to(self, before: Grants) -> Grants {
+        Grants { net: self.allow_net || before.net, no_sandbox: self.no_sandbox || before.no_sandbox }
+    }
 }
 
 /// A flow with what its run needs.
@@ -103,6 +123,7 @@ impl Session {
             aliases: client.aliases().clone(),
             lang: begin.lang,
             seed,
+            grants: begin.grants,
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
@@ -192,10 +213,17 @@ impl Session {
             store: Store::new(&host.workspace)?,
             front: Rc::clone(&shown),
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
+            repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
+            commands: commands(host, &open)?,
             now: host.clock()?,
         };
         let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), writer, past, open.seed, resume));
-        gate.permit(self.flow.manifest.permissions);
+        let mut permissions = self.flow.manifest.permissions.clone();
+        permissions.exec = command::grants(&permissions.exec, &open.params);
+        if !permissions.exec.is_empty() {
+            shown.show(&Event::Notice { text: may_run(&permissions.exec, open.grants) });
+        }
+        gate.permit(permissions);
         let start = Start {
             params: open.params.clone(),
             run: open.run.clone(),
@@ -218,6 +246,31 @@ impl Session {
         std::mem::forget(self.flow);
         exit
     }
+}
+
+/// Returns what runs the commands of a run.
+fn commands(host: &Host, open: &Open) -> Result<Commands> {
+    let helper = std::env::current_exe()
+        .map_err(|error| Failure::new(Code::Internal, format!("this program cannot find itself: {error}")))?;
+    let outputs = format!(".nietz/runs/{}/output", open.run);
+    Ok(Commands {
+        helper,
+        environment: host.environment.clone(),
+        grants: open.grants,
+        outputs: host.workspace.join(&outputs),
+        outputs_shown: outputs,
+        redactor: host.redactor(),
+    })
+}
+
+fn may_run(exec: &[String], grants: Grants) -> String {
+    let names: Vec<String> = exec.iter().map(|grant| format!("`{grant}`")).collect();
+    let how = match (grants.no_sandbox, grants.net) {
+        (true, _) => "without a sandbox: they can touch all that you can",
+        (false, true) => "in a sandbox, with the network",
+        (false, false) => "in a sandbox, without the network",
+    };
+    format!("this flow may run {}; {how}", names.join(", "))
 }
 
 /// Writes and shows how a run ended, and returns its exit status.
@@ -260,6 +313,7 @@ pub(super) struct Begin {
     pub lang: String,
     pub seed: Option<u64>,
     pub id: Option<String>,
+    pub grants: Grants,
 }
 
 /// A run's journal, read and open for writing.

@@ -12,16 +12,19 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::past::{Before, Past};
-use crate::engine::world::World;
+use crate::engine::world::{Pulse, World};
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::{Key, Keys};
 use crate::journal::texts::Chain;
 use crate::journal::v1::{Done, End, Intent, Outcome, Record, Resume};
 use crate::journal::writer::Writer;
 use crate::model::chat::{Said, Usage};
+use crate::model::command::Run;
 use crate::model::effect::{Effect, Permissions, Settles};
 use crate::model::event::Event;
+use crate::model::git::{Git, TreeOp};
 use crate::model::redact::Redactor;
+use crate::model::text::excerpt;
 
 /// What the gate says to an effect.
 pub enum Admitted {
@@ -37,6 +40,7 @@ pub enum Admitted {
 pub struct Live {
     pub key: Key,
     pub future: LocalBoxFuture<'static, Result<Value>>,
+    pub pulse: Pulse,
 }
 
 /// The gate of one run.
@@ -145,7 +149,7 @@ impl Gate {
         began: Option<Option<Value>>,
     ) -> Result<Admitted> {
         state.go_live(&self.world)?;
-        if let Err(refused) = permitted(&effect, state.permissions) {
+        if let Err(refused) = permitted(&effect, &state.permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }
         let at = self.world.clock();
@@ -193,14 +197,16 @@ impl Gate {
             let request = state.fold(asked, &effect)?;
             let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
             state.writer.append(&Record::Intent(intent))?;
-            if effect.settles() == Settles::Look || matches!(effect, Effect::Save { .. }) {
+            if effect.needs_intent() {
                 state.writer.sync()?;
             }
         }
         if let Effect::Chat { .. } = effect {
             state.chats.insert(key);
         }
-        Ok(Admitted::Live(Live { key, future: self.world.perform(effect, key, again) }))
+        let pulse = Pulse::new();
+        let future = self.world.perform(effect, key, again, pulse.clone());
+        Ok(Admitted::Live(Live { key, future, pulse }))
     }
 
     /// Takes the secrets out of an effect. What is performed and what is recorded are the same.
@@ -239,8 +245,32 @@ impl Gate {
                 }
             }
             Effect::Status { text } | Effect::Progress { label: text, .. } => redact_text(redactor, text),
-            // Nothing free in them: names of collections, and keys that are parts of file names.
-            Effect::Clock
+            Effect::Query { sql, bind, .. } => {
+                redact_text(redactor, sql);
+                bind.iter_mut().for_each(|value| redactor.value(value));
+            }
+            Effect::Git(Git::Merge { message, .. }) => redact_text(redactor, message),
+            Effect::Tree { op, .. } => match op {
+                TreeOp::Write { text, .. } => redact_text(redactor, text),
+                TreeOp::Replace { old, new, .. } => {
+                    redact_text(redactor, old);
+                    redact_text(redactor, new);
+                }
+                TreeOp::Commit { message, .. } => redact_text(redactor, message),
+                TreeOp::Grep { pattern, .. } => redact_text(redactor, pattern),
+                TreeOp::Read { .. }
+                | TreeOp::List { .. }
+                | TreeOp::Find { .. }
+                | TreeOp::Restore { .. }
+                | TreeOp::Remove { .. } => {}
+            },
+            Effect::Exec(command) => match &mut command.run {
+                Run::Program(words) => words.iter_mut().for_each(|word| redact_text(redactor, word)),
+                Run::Shell(text) => redact_text(redactor, text),
+            },
+            // Nothing free in them: names of collections and branches, and keys that are parts of file names.
+            Effect::Git(_)
+            | Effect::Clock
             | Effect::Random
             | Effect::Load { .. }
             | Effect::List { .. }
@@ -383,8 +413,22 @@ fn redact_text(redactor: &Redactor, text: &mut String) {
     }
 }
 
-fn permitted(effect: &Effect, permissions: Permissions) -> Result<()> {
+fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
     match effect {
+        Effect::Git(_) | Effect::Tree { .. } | Effect::Exec(_) if !permissions.git => Err(Failure::new(
+            Code::PermissionRefused,
+            "this flow works with git, but its manifest does not declare that it may",
+        )
+        .hint("add `permissions = { git = true }` to its nietz.flow{…}")),
+        Effect::Exec(command) if !command.run.is_granted(&permissions.exec) => {
+            let shown = excerpt(&command.run.shown());
+            let allowed = match permissions.exec.as_slice() {
+                [] => "none is".to_owned(),
+                some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
+            };
+            Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
+                .hint(format!("allowed: {allowed}")))
+        }
         Effect::Chat { .. } if !permissions.llm => Err(Failure::new(
             Code::PermissionRefused,
             "this flow calls a model, but its manifest does not declare that it may",
@@ -403,6 +447,10 @@ fn permitted(effect: &Effect, permissions: Permissions) -> Result<()> {
         | Effect::List { .. }
         | Effect::Append { .. }
         | Effect::Rows { .. }
-        | Effect::Delete { .. } => Ok(()),
+        | Effect::Delete { .. }
+        | Effect::Query { .. }
+        | Effect::Git(_)
+        | Effect::Tree { .. }
+        | Effect::Exec(_) => Ok(()),
     }
 }

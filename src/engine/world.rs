@@ -1,22 +1,50 @@
 //! The adapters of one run, and which of them performs which effect. Only the gate calls this.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
+use crate::host::exec::Commands;
+use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
 use crate::model::chat::{ChatRequest, Usage};
 use crate::model::collection::Collection;
+use crate::model::command::Command;
 use crate::model::digest::Digest;
 use crate::model::effect::{Effect, Show};
 use crate::model::event::Event;
+
+/// When something last happened in a live effect: a piece of a reply, a line of a command.
+#[derive(Clone, Debug)]
+pub struct Pulse(Rc<Cell<Instant>>);
+
+impl Pulse {
+    pub fn new() -> Pulse {
+        Pulse(Rc::new(Cell::new(Instant::now())))
+    }
+
+    fn beat(&self) {
+        self.0.set(Instant::now());
+    }
+
+    pub fn last(&self) -> Instant {
+        self.0.get()
+    }
+}
+
+impl Default for Pulse {
+    fn default() -> Pulse {
+        Pulse::new()
+    }
+}
 
 /// Everything outside of the process, as one run sees it.
 pub struct World {
@@ -24,6 +52,8 @@ pub struct World {
     pub store: Store,
     pub front: Rc<dyn FrontEnd>,
     pub collections: RefCell<BTreeMap<String, Collection>>,
+    pub repository: Repository,
+    pub commands: Commands,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -71,7 +101,9 @@ impl World {
             Effect::Append { collection, key, .. } => {
                 Ok(json!({ "at": self.store.rows_end(&self.collection(collection)?, key)? }))
             }
-            _ => Ok(Value::Null),
+            Effect::Git(git) => self.repository.prepare(git),
+            Effect::Tree { tree, op } => self.repository.prepare_in(tree, op),
+            _ => Ok(json!({})),
         }
     }
 
@@ -84,17 +116,26 @@ impl World {
                 let done = self.store.append_settled(&collection, key, row, at).ok()?;
                 done.then(|| self.store.path(&collection, key).map(|path| json!({ "path": path })))
             }
+            Effect::Git(git) => self.repository.look(git, prepared),
+            Effect::Tree { tree, op } => self.repository.look_in(tree, op, prepared),
+            Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
             _ => None,
         }
     }
 
     /// Performs an effect that takes its time; `again` if a crash left it unknown whether it happened.
-    pub fn perform(self: &Rc<World>, effect: Effect, key: Key, again: bool) -> LocalBoxFuture<'static, Result<Value>> {
+    pub fn perform(
+        self: &Rc<World>,
+        effect: Effect,
+        key: Key,
+        again: bool,
+        pulse: Pulse,
+    ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
             Effect::Chat { mut request, conversation, show } => {
                 request.messages = conversation.iter().map(|said| said.message.clone()).collect();
-                async move { world.chat(request, show, key).await }.boxed_local()
+                async move { world.chat(request, show, key, &pulse).await }.boxed_local()
             }
             Effect::Ask(question) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });
@@ -103,11 +144,26 @@ impl World {
                 Ok(answer)
             }
             .boxed_local(),
+            Effect::Git(git) => {
+                let (repository, now) = (self.repository.clone(), self.clock() / 1000);
+                aside(move || repository.perform(&git, again, now)).boxed_local()
+            }
+            Effect::Tree { tree, op } => {
+                let (repository, now) = (self.repository.clone(), self.clock() / 1000);
+                aside(move || repository.perform_in(&tree, &op, again, now)).boxed_local()
+            }
+            Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
             other => async move { world.document(other, again) }.boxed_local(),
         }
     }
 
-    async fn chat(&self, request: ChatRequest, show: Show, key: Key) -> Result<Value> {
+    async fn command(&self, command: &Command, key: Key, pulse: &Pulse) -> Result<Value> {
+        let folder = self.repository.folder(&command.tree)?;
+        let ran = self.commands.run(command, &folder, &key.to_string(), &|| pulse.beat()).await?;
+        Ok(plain(&ran))
+    }
+
+    async fn chat(&self, request: ChatRequest, show: Show, key: Key, pulse: &Pulse) -> Result<Value> {
         let call = key.to_string();
         self.front.show(&Event::CallStarted {
             call: call.clone(),
@@ -117,7 +173,11 @@ impl World {
         });
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
-                CallEvent::Delta(text) => Event::CallDelta { call: call.clone(), text: text.to_owned() },
+                CallEvent::Alive => return pulse.beat(),
+                CallEvent::Delta(text) => {
+                    pulse.beat();
+                    Event::CallDelta { call: call.clone(), text: text.to_owned() }
+                }
                 CallEvent::Retry { attempt, reason, wait_ms } => {
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
                 }
@@ -150,6 +210,11 @@ impl World {
                 Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))
             }
             Effect::Rows { collection, key } => Ok(plain(&store.rows(&self.collection(&collection)?, &key)?)),
+            Effect::Query { sql, bind, collections, key } => {
+                let collections: Vec<Collection> =
+                    collections.iter().map(|name| self.collection(name)).collect::<Result<_>>()?;
+                Ok(plain(&store.query(&collections, &key, &sql, &bind)?))
+            }
             Effect::Delete { collection, key, expect } => {
                 store.delete(&self.collection(&collection)?, &key, &expect)?;
                 Ok(Value::Null)
@@ -170,6 +235,20 @@ impl World {
             }
         })
     }
+}
+
+/// Does what waits for other processes and for the disk beside everything else. What was begun is always finished:
+/// the next request to the same worktree waits for it.
+async fn aside(work: impl FnOnce() -> Result<Value> + Send + 'static) -> Result<Value> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Failure::new(Code::Internal, format!("an operation ended early: {error}"))))
+}
+
+fn in_doubt(command: &Command) -> Failure {
+    let shown = crate::model::text::excerpt(&command.run.shown());
+    let message =
+        format!("the run was ended while `{shown}` ran in `{}`, and how far it came is not known", command.tree);
+    Failure::new(Code::CommandInDoubt, message).hint("look into the worktree, then decide")
 }
 
 fn plain(value: &impl Serialize) -> Value {

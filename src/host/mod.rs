@@ -1,6 +1,8 @@
 //! The world behind traits. Nothing here knows Lua or the journal.
 
 pub mod documents;
+pub mod exec;
+pub mod git;
 pub mod llm;
 pub mod ui;
 
@@ -16,6 +18,8 @@ use crate::model::question::Question;
 pub enum CallEvent<'a> {
     /// A piece of the reply's text.
     Delta(&'a str),
+    /// The reply goes on with something else: a tool call, a thought.
+    Alive,
     /// The call is tried again: text that came before does not count.
     Retry { attempt: u32, reason: &'a str, wait_ms: u64 },
 }

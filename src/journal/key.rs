@@ -25,14 +25,14 @@ pub struct Keys {
 
 impl Keys {
     /// Returns the key of the next effect with this kind, scope and request. `list` is a part of the request
-    /// that is not in the value, `things` are what the effect builds on and what it changes.
+    /// that is not in the value, `on` and `changed` are the things that the effect builds on and changes.
     pub fn next(
         &mut self,
         kind: &str,
         scope: &str,
         request: &Value,
         list: Option<Digest>,
-        things: &(Option<String>, Vec<String>),
+        (on, changed): &(Vec<String>, Vec<String>),
     ) -> Key {
         self.buffer.clear();
         canonical::write(request, &mut self.buffer);
@@ -44,7 +44,7 @@ impl Keys {
         if let Some(list) = list {
             hasher.update(&list.bytes());
         }
-        if let Some(before) = things.0.as_ref().and_then(|thing| self.chains.get(thing)) {
+        for before in on.iter().filter_map(|thing| self.chains.get(thing)) {
             hasher.update(&before.bytes());
         }
         let content = Key::so_far(&hasher);
@@ -53,7 +53,7 @@ impl Keys {
         hasher.update(b"#");
         hasher.update(&occurrence.to_le_bytes());
         let key = Key::so_far(&hasher);
-        for thing in &things.1 {
+        for thing in changed {
             self.chains.insert(thing.clone(), key);
         }
         key
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const NOTHING: (Option<String>, Vec<String>) = (None, Vec::new());
+    const NOTHING: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
 
     #[test]
     fn the_same_request_is_told_apart_by_scope_and_occurrence_not_by_order() {
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn reading_a_thing_after_it_was_changed_is_another_effect() {
-        let reads = (Some("x".to_owned()), vec![]);
-        let changes = (Some("x".to_owned()), vec!["x".to_owned()]);
+        let reads = (vec!["x".to_owned()], vec![]);
+        let changes = (vec!["x".to_owned()], vec!["x".to_owned()]);
         let before = Keys::default().next("load", "/", &json!({}), None, &reads);
         let mut keys = Keys::default();
         keys.next("save", "/", &json!({}), None, &changes);
         assert_ne!(keys.next("load", "/", &json!({}), None, &reads), before);
         let mut others = Keys::default();
-        others.next("save", "/", &json!({}), None, &(Some("y".to_owned()), vec!["y".to_owned()]));
+        others.next("save", "/", &json!({}), None, &(vec!["y".to_owned()], vec!["y".to_owned()]));
         assert_eq!(others.next("load", "/", &json!({}), None, &reads), before);
     }
 }

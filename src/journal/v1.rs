@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::error::Failure;
 use crate::model::chat::Usage;
+use crate::model::command::Grants;
 use crate::model::effect::Sources;
 use crate::model::event::EndStatus;
 
@@ -72,6 +73,8 @@ pub struct Open {
     pub aliases: std::collections::BTreeMap<String, String>,
     pub lang: String,
     pub seed: u64,
+    #[serde(default, skip_serializing_if = "Grants::is_none")]
+    pub grants: Grants,
     pub files: Sources,
     pub host: String,
     /// ISO 8601, UTC.

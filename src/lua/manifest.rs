@@ -11,7 +11,7 @@ use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
 use crate::model::collection::{Collection, Format, Version};
 use crate::model::effect::Permissions;
-use crate::model::param::Param;
+use crate::model::param::{Param, ParamKind};
 
 /// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
 const NAME: usize = 64;
@@ -87,6 +87,10 @@ impl Manifest {
             .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
         }
         let permissions: Permissions = part(lua, table, "permissions")?.unwrap_or_default();
+        let main = read_command(lua, table, "nietz.flow")?;
+        for grant in &permissions.exec {
+            check_grant(grant, &main)?;
+        }
         let mut collections = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
             for pair in declared.pairs::<String, Table>() {
@@ -108,16 +112,29 @@ impl Manifest {
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        Ok(Manifest {
-            name,
-            summary: summary(table, "nietz.flow")?,
-            permissions,
-            limits,
-            collections,
-            main: read_command(lua, table, "nietz.flow")?,
-            commands,
-        })
+        Ok(Manifest { name, summary: summary(table, "nietz.flow")?, permissions, limits, collections, main, commands })
     }
+}
+
+/// A command that is allowed is named, or is what the user gives in a param of the flow itself.
+fn check_grant(grant: &str, main: &Command) -> Result<()> {
+    let Some(name) = crate::model::command::hole(grant) else {
+        return match grant.trim() {
+            "" => Err(invalid("nietz.flow: permissions.exec has an empty command".to_owned())),
+            _ => Ok(()),
+        };
+    };
+    if main.params.get(name).is_some_and(|param| param.kind == ParamKind::String) {
+        return Ok(());
+    }
+    let failure = invalid(format!(
+        "nietz.flow: permissions.exec names `{{{}}}`, and there is no such param with texts",
+        crate::model::text::excerpt(name)
+    ));
+    Err(match nearest(name, main.params.keys().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
+        None => failure.hint("declare it: params = { NAME = { type = \"string\", many = true } }"),
+    })
 }
 
 fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {

@@ -7,13 +7,16 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use mlua::{Function, MultiValue, Table, Thread, Value as LuaValue};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::engine::gate::{Admitted, Gate, Live};
+use crate::engine::world::Pulse;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::Key;
 use crate::lua::fault;
@@ -26,8 +29,17 @@ pub enum Request {
     Effect(Box<Effect>, Finish),
     /// Branches by name; with `settle`, failures are results too.
     All { branches: Vec<(String, Function)>, settle: bool },
-    /// A named scope, with a time limit in seconds or without.
-    Scope { name: String, run: Function, limit: Option<f64> },
+    /// A named scope, with a limit or without.
+    Scope { name: String, run: Function, limit: Option<Limited> },
+}
+
+/// How long the effects of a scope may take, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub enum Limited {
+    /// All of them together.
+    Whole(f64),
+    /// Each, from the last sign of life in it on.
+    Silence(f64),
 }
 
 /// Makes the Lua value of an outcome.
@@ -76,12 +88,18 @@ enum Answer {
 struct Waiting {
     id: Id,
     cancel: Option<tokio::sync::oneshot::Sender<Failure>>,
+    pulse: Pulse,
 }
 
-/// A time limit of a scope: live effects in it are over when it is.
+/// A limit of a scope: live effects in it are over when it is.
 struct Limit {
     scope: String,
-    until: tokio::time::Instant,
+    kind: LimitKind,
+}
+
+enum LimitKind {
+    Until(Instant),
+    Silence(Duration),
 }
 
 /// A parent that waits for its branches.
@@ -235,9 +253,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn start(&mut self, id: Id, Live { key, future }: Live) {
+    fn start(&mut self, id: Id, Live { key, future, pulse }: Live) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, Waiting { id, cancel: Some(cancel) });
+        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse });
         self.live.push(
             async move {
                 tokio::select! {
@@ -255,12 +273,12 @@ impl<'a> Scheduler<'a> {
     async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<bool> {
         // Effects that are over at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
-        let limit = self.limits.iter().map(|limit| limit.until).min();
+        let limit = self.limits.iter().filter_map(|limit| self.ends(limit)).min();
         let first = tokio::select! {
             biased;
             () = interrupts.next() => return Ok(self.interrupt()),
             Some(over) = self.live.next() => over,
-            () = tokio::time::sleep_until(limit.unwrap_or_else(tokio::time::Instant::now)), if limit.is_some() => {
+            () = tokio::time::sleep_until(limit.unwrap_or_else(Instant::now)), if limit.is_some() => {
                 self.time_out();
                 return Ok(false);
             }
@@ -301,13 +319,38 @@ impl<'a> Scheduler<'a> {
         again
     }
 
-    /// Gives `timed-out` to all that waits in a scope whose time is over.
+    /// Returns when a limit is over, as things stand. A scope in which nothing waits is not silent.
+    fn ends(&self, limit: &Limit) -> Option<Instant> {
+        match limit.kind {
+            LimitKind::Until(until) => Some(until),
+            LimitKind::Silence(silence) => {
+                let inside = self.waiting.values().filter(|waiting| self.waits_in(waiting, &limit.scope));
+                inside.filter(|waiting| waiting.cancel.is_some()).map(|waiting| waiting.pulse.last() + silence).min()
+            }
+        }
+    }
+
+    fn waits_in(&self, waiting: &Waiting, scope: &str) -> bool {
+        self.tasks.get(&waiting.id).is_some_and(|task| is_inside(&task.scope, scope))
+    }
+
+    /// Gives `timed-out` to all that waits in a scope whose limit is over.
     fn time_out(&mut self) {
-        let now = tokio::time::Instant::now();
-        let over: Vec<String> =
-            self.limits.iter().filter(|limit| limit.until <= now).map(|limit| limit.scope.clone()).collect();
-        for scope in over {
-            self.cancel(&scope, &Failure::new(Code::TimedOut, "the time limit of this branch is over"));
+        let now = Instant::now();
+        let over: Vec<(String, String)> = self
+            .limits
+            .iter()
+            .filter(|limit| self.ends(limit).is_some_and(|until| until <= now))
+            .map(|limit| {
+                let why = match limit.kind {
+                    LimitKind::Until(_) => "the time limit of this branch is over".to_owned(),
+                    LimitKind::Silence(silence) => format!("nothing happened for {} s", silence.as_secs_f64()),
+                };
+                (limit.scope.clone(), why)
+            })
+            .collect();
+        for (scope, why) in over {
+            self.cancel(&scope, &Failure::new(Code::TimedOut, why));
         }
     }
 
@@ -354,13 +397,16 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    fn scope(&mut self, id: Id, name: &str, run: Function, limit: Option<f64>) -> Result<()> {
+    fn scope(&mut self, id: Id, name: &str, run: Function, limit: Option<Limited>) -> Result<()> {
         let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         let scope = self.gate.scope(&parent, name);
         self.spawn(run, scope.clone(), Role::Scoped { of: id }, LuaValue::Nil)?;
-        if let Some(seconds) = limit {
-            let until = tokio::time::Instant::now() + std::time::Duration::from_secs_f64(seconds);
-            self.limits.push(Limit { scope, until });
+        if let Some(limit) = limit {
+            let kind = match limit {
+                Limited::Whole(seconds) => LimitKind::Until(Instant::now() + Duration::from_secs_f64(seconds)),
+                Limited::Silence(seconds) => LimitKind::Silence(Duration::from_secs_f64(seconds)),
+            };
+            self.limits.push(Limit { scope, kind });
         }
         Ok(())
     }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::model::chat::{ChatRequest, Said};
 use crate::model::collection::Key;
+use crate::model::command::Command;
 use crate::model::document::Expect;
+use crate::model::git::{Git, TreeOp};
 use crate::model::question::Question;
 
 /// Everything that a flow can ask the world for. Each kind has its own rule for the time after a crash:
@@ -69,6 +71,20 @@ pub enum Effect {
         key: Key,
         expect: Expect,
     },
+    /// A question in SQL to collections of rows.
+    Query {
+        sql: String,
+        bind: Vec<Value>,
+        collections: Vec<String>,
+        key: Key,
+    },
+    Git(Git),
+    /// Something in one worktree.
+    Tree {
+        tree: String,
+        op: TreeOp,
+    },
+    Exec(Command),
 }
 
 /// How a model call is shown while it goes on.
@@ -109,6 +125,10 @@ impl Effect {
             Effect::Append { .. } => "append",
             Effect::Rows { .. } => "rows",
             Effect::Delete { .. } => "delete",
+            Effect::Query { .. } => "query",
+            Effect::Git(_) => "git",
+            Effect::Tree { .. } => "tree",
+            Effect::Exec(_) => "exec",
         }
     }
 
@@ -116,7 +136,8 @@ impl Effect {
     ///
     /// Saves and deletes are `Again`: they are made by content, so that doing one twice changes nothing. That a
     /// save is the second is told by its intent, which is synced before it: without one, a file that is just
-    /// so is somebody else's.
+    /// so is somebody else's. Likewise a worktree whose intent is there is made anew. A command is looked for, too:
+    /// one that is not repeatable is then said to be in doubt, because nobody can know.
     pub fn settles(&self) -> Settles {
         match self {
             Effect::Status { .. } | Effect::Progress { .. } => Settles::Transient,
@@ -127,38 +148,88 @@ impl Effect {
             | Effect::Save { .. }
             | Effect::List { .. }
             | Effect::Rows { .. }
-            | Effect::Delete { .. } => Settles::Again,
-            Effect::Append { .. } => Settles::Look,
+            | Effect::Delete { .. }
+            | Effect::Query { .. } => Settles::Again,
+            Effect::Append { .. } | Effect::Exec(_) => Settles::Look,
+            Effect::Git(git) => match git {
+                Git::Branch { .. } | Git::Merge { .. } => Settles::Look,
+                Git::Head
+                | Git::Commit { .. }
+                | Git::Diff { .. }
+                | Git::Changed { .. }
+                | Git::Files { .. }
+                | Git::Worktree { .. } => Settles::Again,
+            },
+            Effect::Tree { op, .. } => match op {
+                TreeOp::Replace { .. } | TreeOp::Commit { .. } => Settles::Look,
+                TreeOp::Read { .. }
+                | TreeOp::Write { .. }
+                | TreeOp::List { .. }
+                | TreeOp::Find { .. }
+                | TreeOp::Grep { .. }
+                | TreeOp::Restore { .. }
+                | TreeOp::Remove { .. } => Settles::Again,
+            },
         }
+    }
+
+    /// Tells whether the intent has to be on the disk before the effect begins, because what a second try does
+    /// depends on whether there was a first.
+    pub fn needs_intent(&self) -> bool {
+        self.settles() == Settles::Look || matches!(self, Effect::Save { .. } | Effect::Git(Git::Worktree { .. }))
     }
 
     /// Returns the stateful things whose last change this effect builds on, and those that it changes.
     ///
     /// A change of a document also changes the list of its collection. Documents of one collection are
-    /// things of their own, so that branches which write different ones stay apart.
-    pub fn things(&self) -> (Option<String>, Vec<String>) {
+    /// things of their own, so that branches which write different ones stay apart; so are worktrees, and the
+    /// branches of a repository.
+    pub fn things(&self) -> Things {
         let document = |collection: &str, key: &Key| {
             let key: Vec<String> = key.iter().map(|(hole, value)| format!("{hole}={value}")).collect();
             format!("{collection} {}", key.join(" "))
         };
+        let tree = |name: &str| format!("tree {name}");
+        let branch = |name: &str| format!("branch {name}");
         match self {
             Effect::Load { collection, key } | Effect::Rows { collection, key } => {
-                (Some(document(collection, key)), Vec::new())
+                (vec![document(collection, key)], Vec::new())
             }
-            Effect::List { collection } => (Some(collection.clone()), Vec::new()),
+            Effect::List { collection } => (vec![collection.clone()], Vec::new()),
+            // Whatever the holes of its path are, a collection is one thing here.
+            Effect::Query { collections, .. } => (collections.clone(), Vec::new()),
             Effect::Save { collection, key, .. }
             | Effect::Append { collection, key, .. }
             | Effect::Delete { collection, key, .. } => {
                 let document = document(collection, key);
-                (Some(document.clone()), vec![document, collection.clone()])
+                (vec![document.clone()], vec![document, collection.clone()])
             }
+            Effect::Git(git) => {
+                let (on, moved) = git.branches();
+                let mut changed: Vec<String> = moved.into_iter().map(branch).collect();
+                if let Git::Worktree { name, .. } = git {
+                    changed.push(tree(name));
+                }
+                (on.into_iter().map(branch).collect(), changed)
+            }
+            Effect::Tree { tree: name, op } => {
+                let mut changed = Vec::new();
+                if !op.only_reads() {
+                    changed.push(tree(name));
+                }
+                if let TreeOp::Commit { branch: moved, .. } = op {
+                    changed.push(branch(moved));
+                }
+                (vec![tree(name)], changed)
+            }
+            Effect::Exec(command) => (vec![tree(&command.tree)], vec![tree(&command.tree)]),
             Effect::Clock
             | Effect::Random
             | Effect::Say { .. }
             | Effect::Status { .. }
             | Effect::Progress { .. }
             | Effect::Ask(_)
-            | Effect::Chat { .. } => (None, Vec::new()),
+            | Effect::Chat { .. } => (Vec::new(), Vec::new()),
         }
     }
 
@@ -199,16 +270,33 @@ impl Effect {
             Effect::Delete { collection, key, expect } => {
                 json!({ "collection": collection, "key": key, "expect": of(expect) })
             }
+            Effect::Query { sql, bind, collections, key } => {
+                json!({ "sql": sql, "bind": bind, "collections": collections, "key": key })
+            }
+            Effect::Git(git) => of(git),
+            Effect::Tree { tree, op } => {
+                let mut request = of(op);
+                request["tree"] = json!(tree);
+                request
+            }
+            Effect::Exec(command) => of(command),
         }
     }
 }
 
+/// What an effect builds on, and what it changes.
+pub type Things = (Vec<String>, Vec<String>);
+
 /// What a flow's manifest says it may touch. Unknown permissions are refused when it is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
     /// Model calls.
     pub llm: bool,
+    /// Branches of its own in the workspace's repository, and worktrees beside it.
+    pub git: bool,
+    /// Commands in those worktrees: names of programs, and `{param}` for what the user gives in a param.
+    pub exec: Vec<String>,
 }
 
 /// The digests of the source files that a run loaded, by their path in the pack.

@@ -3,10 +3,12 @@
 pub mod canonical;
 pub mod chat;
 pub mod collection;
+pub mod command;
 pub mod digest;
 pub mod document;
 pub mod effect;
 pub mod event;
+pub mod git;
 pub mod param;
 pub mod pattern;
 pub mod question;

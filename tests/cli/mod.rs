@@ -3,9 +3,12 @@
 mod answers;
 mod disk_faults;
 mod exits;
+mod git;
+mod idle;
 mod journal_file;
 mod kill_matrix;
 mod model_faults;
 mod order;
 mod output;
 mod redaction;
+mod sandbox;

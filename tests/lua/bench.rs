@@ -12,6 +12,8 @@ use nietz::engine::past::Past;
 use nietz::engine::world::World;
 use nietz::error::{Failure, Result};
 use nietz::host::documents::Store;
+use nietz::host::exec::Commands;
+use nietz::host::git::Repository;
 use nietz::host::{CallEvent, FrontEnd, Models};
 use nietz::journal::writer::{Tail, Writer};
 use nietz::lua::api::Context;
@@ -19,6 +21,7 @@ use nietz::lua::flow::{Done, Flow, Start};
 use nietz::lua::limits::Limits;
 use nietz::lua::scheduler::Interrupts;
 use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
+use nietz::model::command::Grants;
 use nietz::model::event::Event;
 use nietz::model::question::{Question, QuestionKind};
 use nietz::model::redact::Redactor;
@@ -30,12 +33,20 @@ use serde_json::{Value, json};
 /// A pack that is also the workspace of its flows.
 pub struct Bench {
     folder: tempfile::TempDir,
+    /// For what must not be inside of the workspace.
+    beside: tempfile::TempDir,
     runs: std::cell::Cell<u32>,
 }
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench { folder: tempfile::tempdir().expect("a temporary folder can be made"), runs: std::cell::Cell::new(0) }
+        let folder = || tempfile::tempdir().expect("a temporary folder can be made");
+        Bench { folder: folder(), beside: folder(), runs: std::cell::Cell::new(0) }
+    }
+
+    /// Makes the workspace a git repository and commits all that is in it.
+    pub fn commit_all(&self) {
+        crate::support::git::init(self.path());
     }
 
     pub fn path(&self) -> &Path {
@@ -84,12 +95,21 @@ impl Bench {
             store: Store::new(self.path())?,
             front: Rc::clone(front) as Rc<dyn FrontEnd>,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
+            repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
+            commands: Commands {
+                helper: env!("CARGO_BIN_EXE_nietz").into(),
+                environment: environment(),
+                grants: Grants::default(),
+                outputs: self.path().join(".nietz/output"),
+                outputs_shown: ".nietz/output".to_owned(),
+                redactor: Redactor::new(BTreeMap::new()),
+            },
             now: Box::new(|| 1_768_000_000_000),
         };
         let writer = Writer::open(&journal, Tail::default(), None)?;
         let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
         let gate = Rc::new(Gate::new(Rc::new(world), redactor, writer, Past::default(), 7, None));
-        gate.permit(flow.manifest.permissions);
+        gate.permit(flow.manifest.permissions.clone());
         let start = Start { params, run: "test".to_owned(), lang: "en".to_owned(), workspace: "workspace".to_owned() };
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
@@ -101,6 +121,10 @@ impl Bench {
             Done::Stopped => unreachable!("nobody interrupts"),
         }
     }
+}
+
+fn environment() -> BTreeMap<String, String> {
+    BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())])
 }
 
 /// A user who never presses Ctrl-C.

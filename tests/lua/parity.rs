@@ -56,12 +56,15 @@ fn run(body: &str) -> Value {
     bench.file(
         "flows/example.lua",
         format!(
-            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true }},\n\
-             collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }} }},\n\
+            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true, git = true, exec = {{ \"cat\" }} }},\n\
+             collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }},\n\
+             votes = {{ path = \"votes.jsonl\", schema = {{ type = \"object\", properties = {{ topic = {{ type = \"string\" }}, \
+             order = {{ type = \"integer\" }} }} }} }} }},\n\
              run = function(ctx)\n{body}\nend }}\n",
             requires()
         ),
     );
+    bench.commit_all();
     let (result, _) = bench.run("flows/example.lua", json!({}), Limits { seconds: 20.0, megabytes: 64 });
     result.unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"))
 }
@@ -71,12 +74,14 @@ fn the_types_name_what_there_is() {
     let found = run("local found = {}\n\
          local function names(t) local list = json.array {} for name in t do table.insert(list, name) end \
          table.sort(list) return list end\n\
-         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, personas = personas, \
+         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, git = git, personas = personas, \
          quotes = quotes, template = template, task = task, clock = clock, random = random, schema = schema, \
          json = json, yaml = yaml, text = text } do found[name] = names(module) end\n\
-         local handle = table.clone(getmetatable(documents.collection(\"notes\")).__index)\n\
-         handle.__index = nil\n\
-         found.handle = names(handle)\n\
+         local function methods(handle) local all = table.clone(getmetatable(handle).__index) all.__index = nil \
+         return names(all) end\n\
+         git.branch(\"nietz/handle\", git.head().commit)\n\
+         found.handles = { documents = methods(documents.collection(\"notes\")), \
+         git = methods(git.worktree { name = \"handle\", branch = \"nietz/handle\" }) }\n\
          return found");
     for (path, _, types) in ALL {
         let module = plain(path);
@@ -84,8 +89,12 @@ fn the_types_name_what_there_is() {
         let mut named: Vec<String> = functions.into_iter().map(|function| function.name).chain(fields).collect();
         named.sort();
         assert_eq!(json!(named), found[module], "{module}.d.luau and its module differ");
-        if module == "documents" {
-            assert_eq!(json!(methods), found["handle"], "the handle of documents.d.luau and its methods differ");
+        if !methods.is_empty() {
+            assert_eq!(
+                json!(methods),
+                found["handles"][module],
+                "the handle of {module}.d.luau and its methods differ"
+            );
         }
     }
 }

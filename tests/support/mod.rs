@@ -2,6 +2,7 @@
 //! a reader of journals that knows nothing of the crate's own.
 
 pub(crate) mod env;
+pub(crate) mod git;
 pub(crate) mod journal;
 pub(crate) mod model_server;
 pub(crate) mod process;

@@ -5,6 +5,7 @@
 //! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
 //! - `read` loads and judges, `version` tells old from new;
 //! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
+//! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
 //! - `disk` is the only room that touches files.
 //!
 //! It knows neither Lua nor the journal, and no kind of document in particular.
@@ -13,10 +14,12 @@ mod disk;
 mod list;
 mod lock;
 mod paths;
-
+mod query;
 mod read;
+mod references;
 mod rows;
 mod save;
+mod sql;
 mod tail;
 #[cfg(test)]
 mod testing;
@@ -27,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+pub use query::Answer;
 pub use rows::Appended;
 
 use crate::error::Result;

@@ -117,7 +117,10 @@ impl Client {
             let outcome = {
                 // Not held while waiting: a call that pauses leaves its place to others.
                 let _permit = lane.permits.acquire().await.expect("the semaphore is never closed");
-                http::attempt(client, copy, subject, request, &mut |text| report(CallEvent::Delta(text))).await
+                let mut heard = |text: &str| {
+                    report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
+                };
+                http::attempt(client, copy, subject, request, &mut heard).await
             };
             let fault = match outcome {
                 Ok(reply) => return Ok(reply),

@@ -16,7 +16,7 @@ pub(super) enum Step {
 
 /// Puts a reply together from the events of one wire.
 pub(super) trait Assemble {
-    /// Takes in the data of one event; new text is given on at once.
+    /// Takes in the data of one event; new text is given on at once, and an empty text for what goes on otherwise.
     fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault>;
 
     /// Takes in a reply that came in one piece, from a server that does not stream.

@@ -15,7 +15,7 @@ use crate::lua::convert;
 use crate::lua::manifest::Declared;
 use crate::lua::scheduler::{Request, nothing};
 use crate::lua::vm::Vm;
-use crate::model::collection::{Collection, Key};
+use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
 use crate::model::pattern::Pattern;
@@ -33,7 +33,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("rows", rows)?
         .effect("delete", delete)?
         .build();
-    Ok(Module::new(vm)?.luau(include_str!("documents.luau"), native)?.build())
+    Ok(Module::new(vm)?.luau(include_str!("documents.luau"), native)?.effect("query", query)?.build())
 }
 
 /// The functions that a manifest declared with its collections, for `documents.luau`.
@@ -70,6 +70,7 @@ fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
             table.raw_set("order", version.migrates.clone()).map_err(vm_error)?;
         }
         table.raw_set("rules", declared.rules.clone()).map_err(vm_error)?;
+        table.raw_set("rows", declared.collection.format == Format::Jsonl).map_err(vm_error)?;
     }
     table.raw_set("migrations", migrations).map_err(vm_error)?;
     Ok(LuaValue::Table(table))
@@ -200,4 +201,57 @@ fn delete(lua: &Lua, values: MultiValue) -> Result<Request> {
     let (collection, key) = target(lua, &args)?;
     let options: SaveOptions = args.data(2, "options")?;
     Ok(Request::Effect(Box::new(Effect::Delete { collection, key, expect: options.expect() }), nothing))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct QueryOptions {
+    key: Key,
+    bind: Value,
+    tables: Option<Vec<String>>,
+}
+
+fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "documents.query", values);
+    let sql = args.text(0)?;
+    let options: Option<QueryOptions> = match args.json(1, "options")? {
+        Value::Null => None,
+        _ => Some(args.data(1, "options")?),
+    };
+    let QueryOptions { key, bind, tables } = options.unwrap_or_default();
+    let bind = match bind {
+        Value::Array(values) => values,
+        Value::Null => Vec::new(),
+        Value::Object(members) if members.is_empty() => Vec::new(),
+        _ => return Err(invalid("documents.query: bind must be a list of values")),
+    };
+    let collections = match tables {
+        Some(names) => names,
+        None => askable(lua, &key)?,
+    };
+    for name in &collections {
+        let asked = collection(lua, name)?;
+        if asked.format != Format::Jsonl {
+            return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows")));
+        }
+        Pattern::of(&asked)?.fill(&key.clone().into_iter().filter(|(hole, _)| has_hole(&asked, hole)).collect())?;
+    }
+    Ok(Request::Effect(Box::new(Effect::Query { sql, bind, collections, key }), convert::to_lua))
+}
+
+/// Returns the collections of rows whose place the key says.
+fn askable(lua: &Lua, key: &Key) -> Result<Vec<String>> {
+    let context = context(lua)?;
+    let mut names = Vec::new();
+    for (name, collection) in context.collections.borrow().iter() {
+        let placed = Pattern::of(collection)?.holes().all(|hole| key.contains_key(hole));
+        if collection.format == Format::Jsonl && placed {
+            names.push(name.clone());
+        }
+    }
+    Ok(names)
+}
+
+fn has_hole(collection: &Collection, name: &str) -> bool {
+    Pattern::of(collection).is_ok_and(|pattern| pattern.holes().any(|hole| hole == name))
 }

@@ -30,7 +30,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("encode", json::encode)?
         .build();
     vm.lua.set_app_data(Learned::default());
-    Ok(Module::new(vm)?.luau(include_str!("llm.luau"), native)?.pure("count", count)?.build())
+    Ok(Module::new(vm)?.luau(include_str!("llm.luau"), native)?.pure("count", count)?.pure("model", model)?.build())
 }
 
 /// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
@@ -192,6 +192,12 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     }
     .map_err(vm_error)?;
     Ok(LuaValue::Table(table))
+}
+
+fn model(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let name = Args::new(lua, "llm.model", values).maybe_text(0)?;
+    let full = (context(lua)?.resolve)(name.as_deref())?;
+    lua.create_string(full).map(LuaValue::String).map_err(vm_error)
 }
 
 fn count(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

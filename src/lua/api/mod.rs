@@ -6,6 +6,7 @@
 mod args;
 mod clock;
 mod documents;
+mod git;
 mod json;
 mod llm;
 mod nietz;
@@ -43,6 +44,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/llm", llm::module, include_str!("llm.d.luau")),
     ("@nietz/ui", ui::module, include_str!("ui.d.luau")),
     ("@nietz/documents", documents::module, include_str!("documents.d.luau")),
+    ("@nietz/git", git::module, include_str!("git.d.luau")),
     ("@nietz/personas", personas::module, include_str!("personas.d.luau")),
     ("@nietz/quotes", quotes::module, include_str!("quotes.d.luau")),
     ("@nietz/template", template::module, include_str!("template.d.luau")),

@@ -7,7 +7,7 @@ use mlua::{Function, Lua, MultiValue, Table};
 use crate::error::Result;
 use crate::lua::api::Module;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::scheduler::Request;
+use crate::lua::scheduler::{Limited, Request};
 use crate::lua::vm::Vm;
 
 /// The most branches that one call may start.
@@ -19,6 +19,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("settle", settle)?
         .effect("scope", scope)?
         .effect("limit", limit)?
+        .effect("idle", idle)?
         .build())
 }
 
@@ -54,11 +55,22 @@ fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 fn limit(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "task.limit", values);
+    let limit = Limited::Whole(seconds(&args, "task.limit")?);
+    Ok(Request::Scope { name: "limit".to_owned(), run: args.function(1)?, limit: Some(limit) })
+}
+
+fn idle(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "task.idle", values);
+    let limit = Limited::Silence(seconds(&args, "task.idle")?);
+    Ok(Request::Scope { name: "idle".to_owned(), run: args.function(1)?, limit: Some(limit) })
+}
+
+fn seconds(args: &Args<'_>, function: &str) -> Result<f64> {
     let seconds = args.number(0)?;
-    if !(0.0..=1e9).contains(&seconds) {
-        return Err(invalid("task.limit: seconds must be a number from 0 up"));
+    match (0.0..=1e9).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(invalid(format!("{function}: seconds must be a number from 0 up"))),
     }
-    Ok(Request::Scope { name: "limit".to_owned(), run: args.function(1)?, limit: Some(seconds) })
 }
 
 /// Names become parts of scopes, which are paths.

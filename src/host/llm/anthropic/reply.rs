@@ -152,6 +152,9 @@ impl<'a> Reply<'a> {
 impl Assemble for Reply<'_> {
     fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault> {
         let event: Event = self.draft.parse(data)?;
+        if event.r#type != "ping" {
+            on_text("");
+        }
         match event.r#type.as_str() {
             "message_start" => event.message.into_iter().for_each(|message| self.start(message)),
             "content_block_start" => {

@@ -154,6 +154,7 @@ impl Assemble for Reply<'_> {
             return Ok(Step::Ended);
         }
         let chunk = self.draft.parse(data)?;
+        on_text("");
         self.take(chunk, on_text)?;
         Ok(self.draft.step())
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::model_server::{ModelServer, Response};
 use super::{BOTH, KEY, call, client, message, request};
+use crate::host::{CallEvent, Models};
 use crate::model::chat::{Finish, Role, Tool, ToolCall, Usage};
 
 #[tokio::test]
@@ -25,6 +26,26 @@ async fn a_reply_comes_whole_with_its_pieces_and_its_count_of_tokens() {
     );
     assert_eq!((anthropic.path.as_str(), anthropic.header("x-api-key")), ("/v1/messages", KEY));
     assert_eq!(server.connections(), 1, "the connection is used again");
+}
+
+#[tokio::test]
+async fn a_tool_call_is_a_sign_of_life_and_a_ping_is_none() {
+    let server = ModelServer::start(|request| match request.prompt().as_str() {
+        "tool" => Response::text("").tool_call("t", "look", r#"{"a": "some arguments that come in pieces"}"#),
+        _ => Response::stream("event: ping\ndata: {\"type\": \"ping\"}\n\n: comment\n\n"),
+    });
+    let client = client(&server);
+    let count = async |model: &str, prompt: &str| {
+        let mut alive = 0;
+        let request = request(model, prompt);
+        let mut report = |event: CallEvent<'_>| alive += usize::from(event == CallEvent::Alive);
+        let _ = client.chat(&request, &mut report).await;
+        alive
+    };
+    for model in BOTH {
+        assert!(count(model, "tool").await > 2, "{model}");
+    }
+    assert_eq!(count("anthropic/small", "ping").await, 0);
 }
 
 #[tokio::test]

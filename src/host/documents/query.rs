@@ -1,0 +1,269 @@
+//! Questions in SQL: rows become tables of a database in memory, which a query can read and do nothing else with.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::types::{Value as Cell, ValueRef};
+use rusqlite::{Connection, Error, params_from_iter};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Store, sql};
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, Key};
+use crate::model::pattern::Pattern;
+use crate::model::text::excerpt;
+
+/// How long a query may take, and how much it may answer with.
+const PATIENCE: Duration = Duration::from_secs(10);
+const MOST_ROWS: usize = 10_000;
+const MOST_TEXT: usize = 3 << 20;
+/// The longest text that a query can make, and the memory of all that it makes.
+const LONGEST: i32 = 16 << 20;
+const MEMORY: i64 = 256 << 20;
+
+/// What a query answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    pub columns: Vec<String>,
+    /// Numbers, texts and null.
+    pub rows: Vec<Vec<Value>>,
+    /// Whether there is more than is given.
+    pub cut: bool,
+}
+
+impl Store {
+    /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
+    /// of their paths.
+    pub fn query(&self, collections: &[Collection], key: &Key, query: &str, bind: &[Value]) -> Result<Answer> {
+        let database = self.database(collections, key)?;
+        let query = sql::readable(query)?;
+        let wrong = |error: &Error| wrong(error, collections);
+        let mut statement = database.prepare(&query).map_err(|error| wrong(&error))?;
+        let holes = statement.parameter_count();
+        if holes != bind.len() {
+            let message = format!("the query has {holes} placeholders, and {} values are bound", bind.len());
+            return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
+        }
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut answer = Answer { rows: Vec::new(), cut: false, columns };
+        let mut text = 0;
+        let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
+        while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
+            let mut cells = Vec::with_capacity(answer.columns.len());
+            for index in 0..answer.columns.len() {
+                let value = plain(row.get_ref(index).map_err(|error| wrong(&error))?);
+                text += value.as_str().map_or(8, str::len);
+                cells.push(value);
+            }
+            if answer.rows.len() == MOST_ROWS || text > MOST_TEXT {
+                answer.cut = true;
+                break;
+            }
+            answer.rows.push(cells);
+        }
+        drop(rows);
+        Ok(answer)
+    }
+
+    /// Returns a database with all rows, which can only be read from now on.
+    fn database(&self, collections: &[Collection], key: &Key) -> Result<Connection> {
+        let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
+        let mut database = Connection::open_in_memory().map_err(failed)?;
+        database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
+        for collection in collections {
+            let mut own = Key::new();
+            for hole in Pattern::of(collection)?.holes() {
+                own.extend(key.get(hole).map(|value| (hole.to_owned(), value.clone())));
+            }
+            let rows = self.rows(collection, &own)?;
+            fill(&mut database, collection, &rows).map_err(failed)?;
+        }
+        database.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(failed)?;
+        database.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(failed)?;
+        database
+            .authorizer(Some(|context: AuthContext<'_>| match context.action {
+                AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
+                AuthAction::Function { function_name } if function_name != "load_extension" => Authorization::Allow,
+                _ => Authorization::Deny,
+            }))
+            .map_err(failed)?;
+        let until = Instant::now() + PATIENCE;
+        database.progress_handler(10_000, Some(move || Instant::now() > until)).map_err(failed)?;
+        Ok(database)
+    }
+}
+
+/// Makes a table of a collection. Fields that the schema does not name are columns, too.
+fn fill(database: &mut Connection, collection: &Collection, rows: &[Value]) -> rusqlite::Result<()> {
+    let mut columns: Vec<(&str, &str)> = Vec::new();
+    for (name, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
+        columns.push((name, affinity(schema)));
+    }
+    for name in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
+        if !columns.iter().any(|(known, _)| known == name) {
+            columns.push((name, ""));
+        }
+    }
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let table = quoted(&collection.name);
+    let declared: Vec<String> = columns.iter().map(|(name, affinity)| format!("{} {affinity}", quoted(name))).collect();
+    database.execute_batch(&format!("CREATE TABLE {table} ({})", declared.join(", ")))?;
+    let holes = vec!["?"; columns.len()].join(", ");
+    let transaction = database.transaction()?;
+    {
+        let mut insert = transaction.prepare(&format!("INSERT INTO {table} VALUES ({holes})"))?;
+        for row in rows {
+            insert.execute(params_from_iter(columns.iter().map(|(name, _)| cell(&row[*name]))))?;
+        }
+    }
+    transaction.commit()
+}
+
+/// Returns the type that makes `id = '3'` and `id = 3` mean the same.
+fn affinity(schema: &Value) -> &'static str {
+    let of = |name: &str| match name {
+        "integer" | "boolean" => "INTEGER",
+        "number" => "REAL",
+        "string" => "TEXT",
+        _ => "",
+    };
+    match &schema["type"] {
+        Value::String(name) => of(name),
+        Value::Array(names) => {
+            names.iter().filter_map(Value::as_str).map(of).find(|found| !found.is_empty()).unwrap_or("")
+        }
+        _ => "",
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Returns a value as SQLite keeps it: lists and objects as their JSON, which its functions can read.
+fn cell(value: &Value) -> Cell {
+    match value {
+        Value::Null => Cell::Null,
+        Value::Bool(flag) => Cell::Integer(i64::from(*flag)),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Cell::Integer(number),
+            None => Cell::Real(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Cell::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => Cell::Text(value.to_string()),
+    }
+}
+
+fn plain(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::from(number),
+        ValueRef::Real(number) => serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number),
+        ValueRef::Text(text) => Value::from(String::from_utf8_lossy(text)),
+        ValueRef::Blob(bytes) => Value::from(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
+/// Says what is wrong with a query.
+fn wrong(error: &Error, collections: &[Collection]) -> Failure {
+    use rusqlite::ErrorCode;
+    let tables: Vec<&str> = collections.iter().map(|collection| collection.name.as_str()).collect();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => {
+            let message = format!("the query takes longer than {} seconds", PATIENCE.as_secs());
+            Failure::new(Code::TimedOut, message).hint("ask for less: a recursion needs an end")
+        }
+        Some(ErrorCode::AuthorizationForStatementDenied) => {
+            Failure::new(Code::PermissionRefused, "a query can only read").hint("begin it with SELECT or WITH")
+        }
+        _ => Failure::new(Code::RequestInvalid, format!("the query is wrong: {}", excerpt(&error.to_string())))
+            .hint(format!("tables: {}", tables.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{rows, store};
+    use super::*;
+
+    fn ask(query: &str, bind: &[Value]) -> Result<Answer> {
+        let (_folder, store) = store();
+        let mut calls = rows();
+        calls.name = "call".to_owned();
+        calls.path = "rows/{group}/call.jsonl".to_owned();
+        calls.schema = json!({"type": "object", "properties": {
+            "id": {"type": "integer"}, "order": {"type": ["integer", "null"]}, "name": {"type": "string"},
+            "input": {"type": "object"}, "done": {"type": "boolean"}, "late": {"type": "integer"},
+        }});
+        let mut others = calls.clone();
+        others.name = "other".to_owned();
+        others.path = "rows/other.jsonl".to_owned();
+        let key = Key::from([("group".to_owned(), "g".to_owned())]);
+        for row in [
+            json!({"id": 1, "order": 2, "name": "b", "input": {"path": "x"}, "done": true}),
+            json!({"id": 2, "order": 1, "name": "a", "input": {}, "done": false, "more": 1.5}),
+        ] {
+            store.append(&calls, &key, &row, None).unwrap();
+        }
+        store.query(&[calls, others], &key, query, bind)
+    }
+
+    #[test]
+    fn rows_are_asked_as_tables() {
+        let answer = ask("SELECT c.id, c.order, c.name FROM call c ORDER BY c.order", &[]).unwrap();
+        assert_eq!(answer.columns, ["id", "order", "name"]);
+        assert_eq!(json!(answer.rows), json!([[2, 1, "a"], [1, 2, "b"]]));
+        for (query, bind, expected) in [
+            ("SELECT more, late, done FROM call WHERE id = ?", vec![json!("2")], json!([[1.5, null, 0]])),
+            ("SELECT input ->> 'path' FROM call WHERE done", vec![], json!([["x"]])),
+            ("SELECT count(*) FROM other", vec![], json!([[0]])),
+            ("SELECT name FROM call WHERE name = ? OR id = ?", vec![json!("a"), json!(1)], json!([["b"], ["a"]])),
+        ] {
+            assert_eq!(json!(ask(query, &bind).unwrap().rows), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_query_can_do_nothing_but_read() {
+        for query in [
+            "ATTACH 'x.db' AS x",
+            "INSERT INTO call (id) VALUES (3)",
+            "DELETE FROM call",
+            "DROP TABLE call",
+            "CREATE TABLE x (a)",
+            "CREATE TEMP TABLE x (a)",
+            "PRAGMA journal_mode",
+            "VACUUM INTO 'x.db'",
+            "SELECT load_extension('x')",
+            "BEGIN",
+        ] {
+            let failure = ask(query, &[]).unwrap_err();
+            let refused = [Code::PermissionRefused, Code::RequestInvalid].contains(&failure.code);
+            assert!(refused, "{query}: {failure:?}");
+        }
+        assert!(!std::path::Path::new("x.db").exists());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_and_what_is_too_much_is_ended() {
+        for (query, code, part) in [
+            ("SELECT x FROM nowhere", Code::RequestInvalid, "nowhere"),
+            ("SELECT ? FROM call", Code::RequestInvalid, "1 placeholders, and 0"),
+            ("SELECT zeroblob(100000000)", Code::RequestInvalid, "too big"),
+            ("SELEC", Code::RequestInvalid, "syntax error"),
+        ] {
+            let failure = ask(query, &[]).unwrap_err();
+            assert!(failure.code == code && failure.message.contains(part), "{query}: {failure:?}");
+        }
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
+        let answer = ask(endless, &[]).unwrap();
+        assert!(answer.cut && answer.rows.len() == MOST_ROWS);
+    }
+}

@@ -1,0 +1,97 @@
+//! Rows that refer to each other: `"unique": true` in a collection's schema says that no two rows have the same value
+//! there, `"references": "NAME"` that the value is the `id` of a row of that collection, in the same place.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::Store;
+use crate::error::Result;
+use crate::model::collection::{Collection, Format, Key};
+use crate::schema::report::{self, Located, Severity};
+use crate::schema::{Fault, source};
+
+impl Store {
+    /// Returns what is wrong with the references of a file of rows that are valid by themselves. `key` says which file
+    /// it is, and so which other files it refers to.
+    pub fn check_references(
+        &self,
+        collection: &Collection,
+        all: &BTreeMap<String, Collection>,
+        key: &Key,
+        text: &str,
+        file: &str,
+    ) -> Result<Vec<Located>> {
+        let mut found = Vec::new();
+        for (column, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
+            let unique = schema["unique"] == Value::Bool(true);
+            let targets = match schema["references"].as_str().and_then(|name| all.get(name)) {
+                Some(target) => Some((&target.name, self.ids(target, key)?)),
+                None => None,
+            };
+            if !unique && targets.is_none() {
+                continue;
+            }
+            let mut seen: HashMap<String, usize> = HashMap::new();
+            for (index, line) in text.lines().enumerate() {
+                let Ok(row) = source::read(line, Format::Jsonl) else { continue };
+                let value = &row[column.as_str()];
+                if value.is_null() {
+                    continue;
+                }
+                let pointer = format!("/{column}");
+                let mut fault = |keyword: &str, message: String| {
+                    let fault = vec![Fault::new(pointer.as_str(), keyword, message)];
+                    for mut located in report::locate(fault, Severity::Error, line, Format::Jsonl, file) {
+                        located.line = index + 1;
+                        found.push(located);
+                    }
+                };
+                if let Some((name, ids)) = &targets
+                    && !ids.contains(&value.to_string())
+                {
+                    fault("references", format!("there is no row {value} in `{name}`"));
+                }
+                if unique && let Some(first) = seen.insert(value.to_string(), index + 1) {
+                    fault("unique", format!("{value} stands in line {first} already"));
+                }
+            }
+        }
+        found.sort_by_key(|located| (located.line, located.column));
+        Ok(found)
+    }
+
+    fn ids(&self, collection: &Collection, key: &Key) -> Result<HashSet<String>> {
+        Ok(self.rows(collection, key)?.iter().map(|row| row["id"].to_string()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{rows, slug, store};
+    use super::*;
+
+    #[test]
+    fn what_refers_to_nothing_and_what_is_there_twice_is_found() {
+        let (_folder, store) = store();
+        let table = |name: &str, properties: Value| {
+            let mut table = rows();
+            table.name = name.to_owned();
+            table.path = format!("{{slug}}/{name}.jsonl");
+            table.schema = json!({"type": "object", "properties": properties});
+            table
+        };
+        let goals = table("goal", json!({"id": {"type": "integer", "unique": true}}));
+        let tries = table("try", json!({"id": {"unique": true}, "goal_id": {"references": "goal"}}));
+        let all = [("goal".to_owned(), goals.clone()), ("try".to_owned(), tries.clone())].into();
+        store.append(&goals, &slug("a"), &json!({"id": 1}), None).unwrap();
+        let text = "{\"id\":1,\"goal_id\":1}\n{\"id\":2,\"goal_id\":null}\n{\"id\":2,\"goal_id\":7}\n";
+        let found = store.check_references(&tries, &all, &slug("a"), text, "a/try.jsonl").unwrap();
+        let lines: Vec<String> = found.iter().map(|located| format!("{} {}", located.line, located.message)).collect();
+        assert_eq!(lines, ["3 2 stands in line 2 already", "3 there is no row 7 in `goal`"]);
+        let elsewhere = store.check_references(&tries, &all, &slug("b"), text, "b/try.jsonl").unwrap();
+        assert_eq!(elsewhere.len(), 3);
+    }
+}

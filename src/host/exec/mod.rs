@@ -1,0 +1,226 @@
+//! Commands in worktrees, which run what a model has written: each in a sandbox of its own, with limits.
+//!
+//! - [`Commands::run`] starts this same program again as a helper, collects what the command writes, and ends it
+//!   when its time is over;
+//! - `policy` says what a command may touch, and `environment` what it is told;
+//! - `helper` is that other process: it outlives nothing that it started, and nothing that it started outlives it;
+//! - `confine` is where the helper's child gives up its rights, just before it becomes the command.
+
+mod confine;
+mod environment;
+pub mod helper;
+mod output;
+mod policy;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStdin};
+use tokio::time::Instant;
+
+use crate::error::{Code, Failure, Result};
+use crate::model::command::{Command, Grants, Over, Ran, Run};
+use crate::model::redact::Redactor;
+use output::Output;
+use policy::Policy;
+
+/// The most bytes that a command may write; then it is ended.
+const MOST_OUTPUT: usize = 8 << 20;
+/// How many bytes of a command's output a flow gets; the rest is in a file.
+const SHOWN_OUTPUT: usize = 24 << 10;
+/// How long the helper may take to end everything, before it is ended itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs the commands of one run.
+pub struct Commands {
+    /// This program, which can be started as the helper.
+    pub helper: PathBuf,
+    pub environment: BTreeMap<String, String>,
+    pub grants: Grants,
+    /// The folder for outputs that are too long for a flow, and how it is called in outcomes.
+    pub outputs: PathBuf,
+    pub outputs_shown: String,
+    pub redactor: Redactor,
+}
+
+/// What the helper tells when it is over, in a file: the command has both outputs for itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Report {
+    /// The command ended, with this exit code.
+    Exit(i32),
+    /// It had more processes than it may.
+    Processes,
+    /// It could not be started.
+    NotStarted(String),
+    /// The sandbox could not be made.
+    NoSandbox(String),
+}
+
+impl Commands {
+    /// Runs a command in a folder. `alive` is called whenever it writes something.
+    pub async fn run(&self, command: &Command, folder: &Path, name: &str, alive: &dyn Fn()) -> Result<Ran> {
+        let private = tempfile::tempdir().map_err(|error| internal(&error))?;
+        let temporary = private.path().join("tmp");
+        std::fs::create_dir(&temporary).map_err(|error| Failure::io(&temporary, "create", &error))?;
+        let report = private.path().join("report");
+        let policy = Policy::new(self, folder, &temporary, &report);
+        let (reader, writer) = std::io::pipe().map_err(|error| internal(&error))?;
+        let mut helper = self.start(command, folder, &temporary, &policy, writer)?;
+        let mut source = pipe::Receiver::from_owned_fd(reader.into()).map_err(|error| internal(&error))?;
+        let mut output = Output::new(MOST_OUTPUT);
+        let ended = self.watch(command, &mut helper.child, &mut source, &mut output, alive).await;
+        drop(helper);
+        drain(&mut source, &mut output).await;
+        let (over, exit) = match (ended, read_report(&report)) {
+            (Some(over), _) => (over, 128 + 9),
+            (None, Some(Report::Exit(code))) => (Over::Exit, code),
+            (None, Some(Report::Processes)) => (Over::Processes, 128 + 9),
+            (None, Some(Report::NotStarted(why))) => return Err(not_started(&command.run, &why)),
+            (None, Some(Report::NoSandbox(why))) => return Err(no_sandbox(&why)),
+            (None, None) => {
+                return Err(Failure::new(Code::CommandFailed, "the helper that runs commands died")
+                    .hint("the machine may be out of memory; run it again"));
+            }
+        };
+        let (output, whole) = output.shown(SHOWN_OUTPUT, &self.redactor);
+        let file = whole.map(|text| self.keep(name, &text)).transpose()?;
+        Ok(Ran { over, exit, output, file })
+    }
+
+    fn start(
+        &self,
+        command: &Command,
+        folder: &Path,
+        temporary: &Path,
+        policy: &Policy,
+        writer: std::io::PipeWriter,
+    ) -> Result<Helper> {
+        let words: Vec<String> = match &command.run {
+            Run::Program(words) => words.clone(),
+            Run::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
+        };
+        let mut helper = tokio::process::Command::new(&self.helper);
+        helper.args([helper::VERB, &policy.text(), "--"]).args(words).current_dir(folder);
+        helper.env_clear().envs(environment::of(&self.environment, temporary, self.grants));
+        let both = writer.try_clone().map_err(|error| internal(&error))?;
+        helper.stdin(Stdio::piped()).stdout(both).stderr(writer).process_group(0);
+        let mut child = helper.spawn().map_err(|error| not_started(&command.run, &error.to_string()))?;
+        Ok(Helper { lifeline: child.stdin.take(), child })
+    }
+
+    /// Collects output until the command is over; tells why it has to be ended, if it has to be.
+    async fn watch(
+        &self,
+        command: &Command,
+        child: &mut Child,
+        source: &mut pipe::Receiver,
+        output: &mut Output,
+        alive: &dyn Fn(),
+    ) -> Option<Over> {
+        let until = Instant::now() + Duration::from_secs_f64(command.seconds);
+        let idle = command.idle.map(Duration::from_secs_f64);
+        let mut heard = Instant::now();
+        let mut buffer = vec![0; 64 << 10];
+        let mut open = true;
+        loop {
+            let silent = idle.map(|idle| heard + idle);
+            tokio::select! {
+                biased;
+                _ = child.wait() => return None,
+                read = source.read(&mut buffer), if open => match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => {
+                        heard = Instant::now();
+                        alive();
+                        if !output.push(&buffer[..count]) {
+                            return Some(Over::Output);
+                        }
+                    }
+                },
+                () = tokio::time::sleep_until(silent.unwrap_or(until)), if silent.is_some() => return Some(Over::Idle),
+                () = tokio::time::sleep_until(until) => return Some(Over::Timeout),
+            }
+        }
+    }
+
+    /// Writes a long output to its file, and returns how that is called.
+    fn keep(&self, name: &str, text: &str) -> Result<String> {
+        std::fs::create_dir_all(&self.outputs).map_err(|error| Failure::io(&self.outputs, "create", &error))?;
+        let file = format!("{name}.txt");
+        let path = self.outputs.join(&file);
+        std::fs::write(&path, text).map_err(|error| Failure::io(&path, "write", &error))?;
+        Ok(format!("{}/{file}", self.outputs_shown))
+    }
+}
+
+/// Reads what is still in the pipe. All writers are gone, but for one that got away: it is not waited for.
+async fn drain(source: &mut pipe::Receiver, output: &mut Output) {
+    let mut buffer = vec![0; 64 << 10];
+    let reading = async {
+        while let Ok(count) = source.read(&mut buffer).await {
+            if count == 0 || !output.push(&buffer[..count]) {
+                break;
+            }
+        }
+    };
+    // What comes later than this belongs to nobody.
+    let _ = tokio::time::timeout(Duration::from_secs(1), reading).await;
+}
+
+/// The helper of one command. When this is dropped, also by one who gives up waiting, everything that the command
+/// started is over: whatever comes next in that worktree is alone in it.
+struct Helper {
+    child: Child,
+    /// The helper ends everything as soon as this end of the pipe is gone, so also when this process is killed. It is
+    /// not killed itself, or nobody would end the rest.
+    lifeline: Option<ChildStdin>,
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        drop(self.lifeline.take());
+        let until = std::time::Instant::now() + GRACE;
+        // It takes a few milliseconds; there is nothing to wait for once it is over.
+        while let Ok(None) = self.child.try_wait() {
+            if std::time::Instant::now() > until {
+                return self.end_group();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Helper {
+    fn end_group(&self) {
+        let id = self.child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            // A group that is gone already is what we want.
+            let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn read_report(path: &Path) -> Option<Report> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+fn internal(error: &std::io::Error) -> Failure {
+    Failure::new(Code::CommandFailed, format!("a command cannot be run here: {error}"))
+}
+
+fn not_started(run: &Run, why: &str) -> Failure {
+    let shown = crate::model::text::excerpt(&run.shown());
+    Failure::new(Code::CommandFailed, format!("`{shown}` cannot be started: {why}"))
+        .hint("is it installed, and in a folder of PATH that the sandbox shows?")
+}
+
+fn no_sandbox(why: &str) -> Failure {
+    Failure::new(Code::SandboxMissing, format!("commands cannot be kept in a sandbox here: {why}"))
+        .hint("they run what a model has written; if you accept that it can touch all that you can: --no-sandbox")
+}

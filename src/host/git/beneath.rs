@@ -1,0 +1,128 @@
+//! Opens files below a worktree, and nowhere else: the kernel refuses every way out, links and `..` included, also
+//! for one who exchanges folders for links in that very moment.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Code, Failure, Result};
+use crate::model::text::excerpt;
+
+/// A worktree's folder, held open.
+pub(super) struct Beneath(std::os::fd::OwnedFd);
+
+/// What a file is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Reading,
+    Listing,
+    /// It is made if it is not there; no part of its path may be a link.
+    Writing,
+}
+
+impl Beneath {
+    pub(super) fn open(folder: &Path) -> Result<Beneath> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
+        let opened = rustix::fs::openat(CWD, folder, flags, Mode::empty());
+        opened.map(Beneath).map_err(|error| Failure::io(folder, "open", &error.into()))
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn file(&self, path: &str, what: For) -> Result<File> {
+        use rustix::fs::ResolveFlags;
+        check(path)?;
+        let (flags, mode, links) = match what {
+            For::Reading => (OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty(), ResolveFlags::empty()),
+            For::Listing => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::empty()),
+            For::Writing => {
+                (OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK, Mode::from(0o666), ResolveFlags::NO_SYMLINKS)
+            }
+        };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+        for _ in 0..100 {
+            match rustix::fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
+                Ok(file) => return Ok(File::from(file)),
+                // Something was renamed meanwhile, so that the kernel could not be sure.
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(wrong(path, error)),
+            }
+        }
+        Err(wrong(path, Errno::AGAIN))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn file(&self, path: &str, _: For) -> Result<File> {
+        check(path)?;
+        Err(refused(path, "cannot be kept inside of its worktree on this system"))
+    }
+
+    /// Makes the folders above a file.
+    pub(super) fn make_folders(&self, path: &str) -> Result<()> {
+        check(path)?;
+        for (end, _) in path.match_indices('/') {
+            let folder = &path[..end];
+            let parent = folder.rfind('/').map_or(".", |at| &folder[..at]);
+            let name = &folder[folder.rfind('/').map_or(0, |at| at + 1)..];
+            let above = self.folder(parent)?;
+            match rustix::fs::mkdirat(&above, name, Mode::from(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(wrong(folder, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a file; one that is not there is fine.
+    pub(super) fn delete(&self, path: &str) -> Result<()> {
+        check(path)?;
+        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let above = match self.folder(parent) {
+            Ok(above) => above,
+            Err(failure) if failure.code == Code::RequestInvalid => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        match rustix::fs::unlinkat(&above, name, rustix::fs::AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(wrong(path, error)),
+        }
+    }
+
+    fn folder(&self, path: &str) -> Result<File> {
+        self.file(path, For::Listing)
+    }
+}
+
+/// Refuses what can be told from the path alone. The kernel refuses the rest.
+fn check(path: &str) -> Result<()> {
+    if path.is_empty() || path.len() > 4096 || path.contains('\0') {
+        return Err(refused(path, "is no path"));
+    }
+    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        return Err(refused(path, "leads out of the worktree"));
+    }
+    if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+        return Err(refused(path, "belongs to git"));
+    }
+    Ok(())
+}
+
+fn wrong(path: &str, error: Errno) -> Failure {
+    let shown = excerpt(path);
+    let invalid = |why: &str| Failure::new(Code::RequestInvalid, format!("`{shown}` {why}"));
+    match error {
+        Errno::XDEV => refused(path, "leads out of the worktree"),
+        Errno::LOOP => refused(path, "leads through a link"),
+        Errno::NOENT => invalid("does not exist").hint("`find` and `list` show what does"),
+        Errno::NOTDIR => invalid("has a file where it needs a folder"),
+        Errno::ISDIR => invalid("is a folder"),
+        Errno::NXIO => invalid("is no plain file"),
+        error => Failure::new(Code::DiskFailed, format!("cannot open {shown}: {error}")),
+    }
+}
+
+fn refused(path: &str, why: &str) -> Failure {
+    Failure::new(Code::PathRefused, format!("`{}` {why}", excerpt(path)))
+        .hint("paths are relative to the worktree, with `/`")
+}

@@ -1,0 +1,192 @@
+//! Branches: made, compared and merged without a worktree.
+
+use serde_json::{Value, json};
+
+use super::Repository;
+use super::call::{Call, failure, names};
+use super::search::{found, globs};
+use crate::error::{Code, Failure, Result};
+use crate::model::git::{Git, PREFIX};
+
+/// The longest patch that a flow gets; the commits hold the whole one.
+const MOST_PATCH: usize = 256 << 10;
+
+impl Repository {
+    /// Returns where the repository is, and the commit and branch that are checked out.
+    pub(super) fn head(&self) -> Result<Value> {
+        let own = || Ok::<_, Failure>(Call::new(&self.path).repository(&self.found()?.own));
+        let commit = own()?.args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).output()?;
+        if !commit.status.success() {
+            return Err(Failure::new(Code::GitMissing, "the repository has no commit to start from")
+                .hint("commit something first"));
+        }
+        let branch = own()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).output()?;
+        let line = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        let mut head = json!({ "top": self.workspace, "commit": line(&commit.stdout) });
+        if branch.status.success() {
+            head["branch"] = json!(line(&branch.stdout));
+        }
+        Ok(head)
+    }
+
+    /// Returns the commit of a branch, whoever's it is; nothing where there is no such branch.
+    pub(super) fn commit_of(&self, branch: &str) -> Result<Option<String>> {
+        check_name(branch)?;
+        let full = format!("refs/heads/{branch}^{{commit}}");
+        let output = self.call()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
+        Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned()))
+    }
+
+    pub(super) fn need_commit_of(&self, branch: &str) -> Result<String> {
+        self.commit_of(branch)?.ok_or_else(|| {
+            Failure::new(Code::GitFailed, format!("there is no branch `{}`", crate::model::text::excerpt(branch)))
+        })
+    }
+
+    pub(super) fn branch(&self, name: &str, commit: &str) -> Result<Value> {
+        check_own(name)?;
+        check_commit(commit)?;
+        let full = format!("refs/heads/{name}");
+        // The old value of zeros says that there must be none.
+        self.call()?.args(["update-ref", &full, commit, &"0".repeat(commit.len())]).bytes().map_err(|failure| {
+            match self.commit_of(name) {
+                Ok(Some(at)) => Failure::new(Code::GitFailed, format!("there is a branch `{name}` already, at {at}"))
+                    .hint("delete it, or have the flow use another name"),
+                _ => failure,
+            }
+        })?;
+        Ok(json!({ "name": name, "commit": commit }))
+    }
+
+    pub(super) fn diff(&self, from: &str, to: &str) -> Result<Value> {
+        check_commit(from)?;
+        check_commit(to)?;
+        let patch = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "-M", from, to];
+        let bytes = self.call()?.args(patch).bytes()?;
+        let cut = bytes.len() > MOST_PATCH;
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
+        Ok(json!({ "patch": text, "cut": cut }))
+    }
+
+    pub(super) fn changed(&self, from: &str, to: &str) -> Result<Value> {
+        check_commit(from)?;
+        check_commit(to)?;
+        Ok(json!(self.call()?.changed_paths(from, to)?))
+    }
+
+    pub(super) fn files(&self, commit: &str, glob: &str) -> Result<Value> {
+        check_commit(commit)?;
+        let matcher = globs(&[glob.to_owned()])?;
+        let bytes = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
+        Ok(found(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
+    }
+
+    /// Merges in memory; the branch is moved only when there is no conflict, and only from where it was.
+    pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Value> {
+        check_own(into)?;
+        let (theirs, ours) = (self.need_commit_of(from)?, self.need_commit_of(into)?);
+        let done = |commit: &str| json!({ "commit": commit, "from": theirs, "into": ours });
+        let contained = self.call()?.args(["merge-base", "--is-ancestor", &theirs, &ours]).output()?;
+        if contained.status.success() {
+            return Ok(done(&ours));
+        }
+        self.check_not_checked_out(into)?;
+        let merged = self.call()?.args(["merge-tree", "--write-tree", "-z", "--name-only", &ours, &theirs]).output()?;
+        let mut said = merged.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        match merged.status.code() {
+            Some(0) => {}
+            Some(1) => {
+                // The tree, the names, an empty one, then messages: how many paths, the paths, a kind, a text.
+                let paths: Vec<String> =
+                    said.by_ref().skip(1).take_while(|name| !name.is_empty()).map(|name| name.into_owned()).collect();
+                let messages: Vec<String> = said
+                    .map(|text| text.trim_end().to_owned())
+                    .filter(|text| text.starts_with("CONFLICT"))
+                    .filter(|text| text.contains(':'))
+                    .collect();
+                return Ok(json!({ "from": theirs, "into": ours, "conflicts": paths, "messages": messages }));
+            }
+            _ => return Err(failure("merge-tree", &merged)),
+        }
+        let tree = said.next().unwrap_or_default().into_owned();
+        let commit =
+            self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
+        self.call()?.args(["update-ref", &format!("refs/heads/{into}"), &commit, &ours]).bytes()?;
+        Ok(done(&commit))
+    }
+
+    pub(super) fn prepare_merge(&self, from: &str, into: &str) -> Result<Value> {
+        check_own(into)?;
+        Ok(json!({ "from": self.need_commit_of(from)?, "into": self.need_commit_of(into)? }))
+    }
+
+    /// It happened if the branch has moved to a merge of just those two commits.
+    pub(super) fn look_merge(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
+        let Git::Merge { into, .. } = git else { return None };
+        let now = self.commit_of(into).ok()??;
+        let line = self.call().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
+        let parents: Vec<&str> = line.split(' ').skip(1).collect();
+        let (ours, theirs) = (before["into"].as_str()?, before["from"].as_str()?);
+        (parents == [ours, theirs]).then(|| Ok(json!({ "commit": now, "from": theirs, "into": ours })))
+    }
+
+    /// A branch that is checked out somewhere would no longer fit to its worktree.
+    fn check_not_checked_out(&self, branch: &str) -> Result<()> {
+        let list = {
+            let _alone = self.alone()?;
+            self.call()?.args(["worktree", "list", "--porcelain", "-z"]).bytes()?
+        };
+        let full = format!("branch refs/heads/{branch}");
+        if names(&list).any(|line| line == full) {
+            let message = format!("the branch `{branch}` is checked out in a worktree, and cannot be moved");
+            return Err(Failure::new(Code::GitFailed, message).hint("remove that worktree: git worktree list"));
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    /// Returns the paths that differ between two commits.
+    pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
+        let bytes = self.args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to]).bytes()?;
+        Ok(names(&bytes).map(str::to_owned).collect())
+    }
+}
+
+/// Only branches of runs are made and moved.
+pub(super) fn check_own(branch: &str) -> Result<()> {
+    check_name(branch)?;
+    if branch.starts_with(PREFIX) {
+        return Ok(());
+    }
+    let message = format!("a flow may only make and move branches that begin with `{PREFIX}`, not `{branch}`");
+    Err(Failure::new(Code::PermissionRefused, message).hint("put that in front of the name"))
+}
+
+fn check_name(branch: &str) -> Result<()> {
+    let fine = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.ends_with(['.'])
+            && !part.ends_with(".lock")
+            && !part.contains("..")
+            && !part.contains("@{")
+            && !part.contains(['~', '^', ':', '?', '*', '[', '\\', ' '])
+            && !part.contains(char::is_control)
+    };
+    if branch.len() <= 200 && branch.split('/').all(fine) {
+        return Ok(());
+    }
+    let shown = crate::model::text::excerpt(branch);
+    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no name of a branch")))
+}
+
+pub(super) fn check_commit(commit: &str) -> Result<()> {
+    let fine = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if fine {
+        return Ok(());
+    }
+    let shown = crate::model::text::excerpt(commit);
+    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no commit: give all of its hexadecimal digits"))
+        .hint("git.commit_of(BRANCH) returns them"))
+}

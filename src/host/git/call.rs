@@ -1,0 +1,159 @@
+//! One call of git, in an environment of its own: no hook, no signing, no pager, no configuration of the user's,
+//! no question, and never another repository than the one that is named.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::error::{Code, Failure, Result};
+use crate::model::text::excerpt;
+
+/// Settings that the repository's own file might have otherwise.
+const SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.quotePath=false",
+    "core.attributesFile=/dev/null",
+    "commit.gpgSign=false",
+    "diff.ignoreSubmodules=all",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// Who makes the commits of runs.
+const NAME: &str = "nietz";
+const EMAIL: &str = "nietz@localhost";
+
+pub(super) struct Call {
+    command: Command,
+    what: String,
+    input: Option<Vec<u8>>,
+}
+
+impl Call {
+    pub(super) fn new(path: &str) -> Call {
+        let mut command = Command::new("git");
+        command.env_clear().env("PATH", path).current_dir("/");
+        for (name, value) in [
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_CEILING_DIRECTORIES", "/"),
+            ("GIT_AUTHOR_NAME", NAME),
+            ("GIT_AUTHOR_EMAIL", EMAIL),
+            ("GIT_COMMITTER_NAME", NAME),
+            ("GIT_COMMITTER_EMAIL", EMAIL),
+            ("LC_ALL", "C"),
+        ] {
+            command.env(name, value);
+        }
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        Call { command, what: String::new(), input: None }
+    }
+
+    /// Finds the repository from a folder, and from nowhere above it.
+    pub(super) fn discover(mut self, folder: &Path) -> Call {
+        self.command.current_dir(folder);
+        if let Some(above) = folder.parent() {
+            self.command.env("GIT_CEILING_DIRECTORIES", above);
+        }
+        // Whose folder it is, is the user's matter: they have named it.
+        self.command.arg("-c").arg(format!("safe.directory={}", folder.display()));
+        self
+    }
+
+    /// Works for this repository, wherever anything else would lead.
+    pub(super) fn repository(mut self, git_dir: &Path) -> Call {
+        self.command.env("GIT_DIR", git_dir);
+        self
+    }
+
+    pub(super) fn work_tree(mut self, folder: &Path) -> Call {
+        self.command.env("GIT_WORK_TREE", folder).current_dir(folder);
+        self
+    }
+
+    /// The time of a commit, in seconds since 1970.
+    pub(super) fn at(mut self, now: u64) -> Call {
+        let date = format!("{now} +0000");
+        self.command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        self
+    }
+
+    pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Call {
+        for arg in args {
+            if self.what.is_empty() {
+                arg.clone_into(&mut self.what);
+            }
+            self.command.arg(arg);
+        }
+        self
+    }
+
+    pub(super) fn path(mut self, path: &Path) -> Call {
+        self.command.arg(path);
+        self
+    }
+
+    pub(super) fn input(mut self, input: Vec<u8>) -> Call {
+        self.input = Some(input);
+        self
+    }
+
+    /// Runs it and returns how it ended, well or not.
+    pub(super) fn output(mut self) -> Result<Output> {
+        let failed = |error: std::io::Error| {
+            let code = match error.kind() {
+                std::io::ErrorKind::NotFound => Code::GitMissing,
+                _ => Code::GitFailed,
+            };
+            Failure::new(code, format!("git cannot be started: {error}"))
+        };
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        let mut child = self.command.spawn().map_err(failed)?;
+        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.input) {
+            // All that is given something reads it whole before it writes. One that does not says why itself.
+            let _ = pipe.write_all(&input);
+        }
+        child.wait_with_output().map_err(failed)
+    }
+
+    /// Runs it and returns what it wrote; failing is an error.
+    pub(super) fn bytes(self) -> Result<Vec<u8>> {
+        let what = self.what.clone();
+        let output = self.output()?;
+        if output.status.success() { Ok(output.stdout) } else { Err(failure(&what, &output)) }
+    }
+
+    pub(super) fn text(self) -> Result<String> {
+        self.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns its only line.
+    pub(super) fn line(self) -> Result<String> {
+        self.text().map(|text| text.trim_end().to_owned())
+    }
+}
+
+/// Says what git said.
+pub(super) fn failure(what: &str, output: &Output) -> Failure {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().trim_start_matches("fatal: ");
+    Failure::new(Code::GitFailed, format!("git {what}: {}", excerpt(said)))
+}
+
+/// Returns the names in a list that git separates by NUL; one that is not UTF-8 is no name that a flow can use.
+pub(super) fn names(bytes: &[u8]) -> impl Iterator<Item = &str> {
+    bytes.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok()).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,200 @@
+//! The workspace's repository, by git's own command line, and worktrees outside of it.
+//!
+//! - `call` runs one git command, with the user's hooks, signing and configuration kept out;
+//! - `branches` makes, compares and merges branches, all in memory;
+//! - `worktrees` makes and removes worktrees, commits and restores them; `files` and `search` read and write in them,
+//!   through `beneath`, which cannot leave them.
+//!
+//! The user's checkout, index and stashes are never touched, and no branch is moved but those that begin with
+//! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
+//! `.git` file least of all, is trusted to say where the repository is.
+
+mod beneath;
+mod branches;
+mod call;
+mod files;
+mod search;
+mod worktrees;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
+
+use crate::error::{Code, Failure, Result};
+use crate::model::git::{Git, TreeOp};
+use call::Call;
+
+/// The oldest git that merges in memory.
+const OLDEST: (u32, u32) = (2, 38);
+
+/// The repository of one run's workspace. It is looked at when it is first needed.
+#[derive(Clone)]
+pub struct Repository {
+    workspace: PathBuf,
+    /// Where this run's worktrees are: outside of the repository.
+    worktrees: PathBuf,
+    run: String,
+    path: String,
+    found: Arc<OnceLock<Found>>,
+    /// One thing at a time happens in a worktree.
+    busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
+}
+
+/// A repository that was looked at.
+#[derive(Clone, Debug)]
+struct Found {
+    /// The workspace's own git folder, and the one that all worktrees share.
+    own: PathBuf,
+    common: PathBuf,
+}
+
+impl Repository {
+    /// `worktrees` is a folder of the user's cache, for all runs.
+    pub fn new(workspace: &Path, worktrees: &Path, run: &str, environment: &BTreeMap<String, String>) -> Repository {
+        let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        Repository {
+            workspace: workspace.to_owned(),
+            worktrees: worktrees.join(&digest[..8]),
+            run: run.to_owned(),
+            path: environment.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            found: Arc::default(),
+            busy: Arc::default(),
+        }
+    }
+
+    /// Performs a request; `again` if it may have been begun before. `now` is the time for commits, in seconds.
+    pub fn perform(&self, git: &Git, again: bool, now: u64) -> Result<Value> {
+        match git {
+            Git::Head => self.head(),
+            Git::Commit { branch } => Ok(self.commit_of(branch)?.map_or(Value::Null, Value::from)),
+            Git::Branch { name, commit } => self.branch(name, commit),
+            Git::Diff { from, to } => self.diff(from, to),
+            Git::Changed { from, to } => self.changed(from, to),
+            Git::Files { commit, glob } => self.files(commit, glob),
+            Git::Merge { from, into, message } => self.merge(from, into, message, now),
+            Git::Worktree { name, branch } => self.worktree(name, branch, again),
+        }
+    }
+
+    /// Performs a request to a worktree; `again` and `now` as above.
+    pub fn perform_in(&self, tree: &str, op: &TreeOp, again: bool, now: u64) -> Result<Value> {
+        let lock = {
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(busy.entry(tree.to_owned()).or_default())
+        };
+        let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
+            return Ok(Value::Null);
+        }
+        let tree = self.tree(tree)?;
+        match op {
+            TreeOp::Read { path } => files::read(&tree, path),
+            TreeOp::Write { path, text } => files::write(&tree, path, text),
+            TreeOp::Replace { path, old, new } => files::replace(&tree, path, old, new),
+            TreeOp::List { path } => files::list(&tree, path),
+            TreeOp::Find { glob } => search::find(&tree, glob),
+            TreeOp::Grep { pattern, glob } => search::grep(&tree, pattern, glob.as_deref()),
+            TreeOp::Commit { branch, message } => tree.commit(branch, message, now),
+            TreeOp::Restore { protect } => tree.restore(protect.as_ref()),
+            TreeOp::Remove { discard } => tree.remove(*discard),
+        }
+    }
+
+    /// Returns the folder of a worktree, for commands that run in it.
+    pub fn folder(&self, tree: &str) -> Result<PathBuf> {
+        Ok(self.tree(tree)?.folder().to_owned())
+    }
+
+    /// Returns what has to be known to find out after a crash whether a request happened.
+    pub fn prepare(&self, git: &Git) -> Result<Value> {
+        match git {
+            Git::Merge { from, into, .. } => self.prepare_merge(from, into),
+            _ => Ok(serde_json::json!({})),
+        }
+    }
+
+    /// Returns the outcome of a request whose intent was written, if it happened.
+    pub fn look(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
+        match git {
+            Git::Merge { .. } => self.look_merge(git, before),
+            Git::Branch { name, commit } => {
+                let there = self.commit_of(name).ok()??;
+                (there == *commit).then(|| Ok(serde_json::json!({ "name": name, "commit": commit })))
+            }
+            _ => None,
+        }
+    }
+
+    pub fn prepare_in(&self, tree: &str, op: &TreeOp) -> Result<Value> {
+        match op {
+            TreeOp::Commit { .. } => self.tree(tree)?.prepare_commit(),
+            TreeOp::Replace { path, old, new } => files::prepare_replace(&self.tree(tree)?, path, old, new),
+            _ => Ok(serde_json::json!({})),
+        }
+    }
+
+    pub fn look_in(&self, tree: &str, op: &TreeOp, before: &Value) -> Option<Result<Value>> {
+        let tree = self.tree(tree).ok()?;
+        match op {
+            TreeOp::Commit { .. } => tree.look_commit(before),
+            TreeOp::Replace { path, .. } => files::look_replace(&tree, path, before),
+            _ => None,
+        }
+    }
+
+    /// Looks at the repository, once.
+    fn found(&self) -> Result<&Found> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let found = self.find()?;
+        Ok(self.found.get_or_init(|| found))
+    }
+
+    fn find(&self) -> Result<Found> {
+        let version = Call::new(&self.path).args(["version"]).text().map_err(|failure| match failure.code {
+            Code::GitFailed => failure,
+            _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
+                .because(failure.message)
+                .hint("install git 2.38 or newer"),
+        })?;
+        if parse_version(&version).is_none_or(|version| version < OLDEST) {
+            let message = format!("git 2.38 or newer is needed, found {}", version.trim());
+            return Err(Failure::new(Code::GitMissing, message).hint("install a newer git"));
+        }
+        let place = self.workspace.display();
+        let no_repository = || {
+            Failure::new(Code::GitMissing, format!("{place} is not the top folder of a git repository"))
+                .hint("name the top folder: nietz -C FOLDER run …")
+        };
+        let out = Call::new(&self.path)
+            .discover(&self.workspace)
+            .args(["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
+            .text()
+            .map_err(|failure| no_repository().because(failure.message))?;
+        let mut lines = out.lines().map(PathBuf::from);
+        let (Some(top), Some(own), Some(common)) = (lines.next(), lines.next(), lines.next()) else {
+            return Err(no_repository());
+        };
+        if top != self.workspace {
+            return Err(no_repository().because(format!("the top folder is {}", top.display())));
+        }
+        if self.worktrees.starts_with(&self.workspace) {
+            let message = format!("worktrees would be made in {}, inside of the repository", self.worktrees.display());
+            return Err(Failure::new(Code::GitMissing, message).hint("set NIETZ_HOME to a folder outside of it"));
+        }
+        Ok(Found { own, common })
+    }
+
+    /// A git command for the repository that all worktrees share.
+    fn call(&self) -> Result<Call> {
+        Ok(Call::new(&self.path).repository(&self.found()?.common))
+    }
+}
+
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().strip_prefix("git version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}

@@ -1,0 +1,142 @@
+//! `@nietz/git`: branches of a run's own, merges in memory, and worktrees beside the repository with files and
+//! commands in them. Each operation is one effect; the handle of a worktree is put together in `git.luau`.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::lua::api::Module;
+use crate::lua::api::args::{Args, invalid};
+use crate::lua::convert;
+use crate::lua::scheduler::{Finish, Request, nothing};
+use crate::lua::vm::Vm;
+use crate::model::command::{Command, Run};
+use crate::model::effect::Effect;
+use crate::model::git::{Git, TreeOp};
+
+/// How long a command may take when the flow does not say.
+const SECONDS: f64 = 300.0;
+/// The longest that a flow may let a command take.
+const MOST_SECONDS: f64 = 86_400.0;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let native = Module::new(vm)?
+        .effect("head", head)?
+        .effect("commit_of", commit_of)?
+        .effect("branch", branch)?
+        .effect("diff", diff)?
+        .effect("changed", changed)?
+        .effect("files", files)?
+        .effect("merge", merge)?
+        .effect("worktree", worktree)?
+        .effect("tree", tree)?
+        .effect("exec", exec)?
+        .build();
+    Ok(Module::new(vm)?.luau(include_str!("git.luau"), native)?.build())
+}
+
+fn git(git: Git, finish: Finish) -> Request {
+    Request::Effect(Box::new(Effect::Git(git)), finish)
+}
+
+fn head(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(git(Git::Head, convert::to_lua))
+}
+
+fn commit_of(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let branch = Args::new(lua, "git.commit_of", values).text(0)?;
+    Ok(git(Git::Commit { branch }, present))
+}
+
+/// Makes null nil: there is no such branch.
+fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
+}
+
+fn branch(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.branch", values);
+    Ok(git(Git::Branch { name: args.text(0)?, commit: args.text(1)? }, nothing))
+}
+
+fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.diff", values);
+    Ok(git(Git::Diff { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+}
+
+fn changed(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.changed", values);
+    Ok(git(Git::Changed { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+}
+
+fn files(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.files", values);
+    let (commit, glob) = (args.text(0)?, args.maybe_text(1)?.unwrap_or_else(|| "**".to_owned()));
+    Ok(git(Git::Files { commit, glob }, convert::to_lua))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MergeOptions {
+    from: String,
+    into: String,
+    message: String,
+}
+
+fn merge(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let MergeOptions { from, into, message } = Args::new(lua, "git.merge", values).data(0, "options")?;
+    Ok(git(Git::Merge { from, into, message }, convert::to_lua))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorktreeOptions {
+    name: String,
+    branch: String,
+}
+
+fn worktree(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let WorktreeOptions { name, branch } = Args::new(lua, "git.worktree", values).data(0, "options")?;
+    Ok(git(Git::Worktree { name, branch }, convert::to_lua))
+}
+
+/// An operation in a worktree, as `git.luau` puts it together.
+fn tree(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "worktree", values);
+    let (tree, op) = (args.text(0)?, args.data::<TreeOp>(1, "options")?);
+    Ok(Request::Effect(Box::new(Effect::Tree { tree, op }), present))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExecOptions {
+    program: Option<Vec<String>>,
+    shell: Option<String>,
+    seconds: Option<f64>,
+    idle: Option<f64>,
+    #[serde(default)]
+    repeatable: bool,
+}
+
+fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "worktree:exec", values);
+    let tree = args.text(0)?;
+    let options: ExecOptions = args.data(1, "options")?;
+    let run = match (options.program, options.shell) {
+        (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => Run::Program(words),
+        (None, Some(text)) if !text.trim().is_empty() => Run::Shell(text),
+        _ => {
+            return Err(invalid(
+                "worktree:exec: give either a program, { \"make\", \"test\" }, or a text for the shell",
+            ));
+        }
+    };
+    let seconds = options.seconds.unwrap_or(SECONDS);
+    if [Some(seconds), options.idle].into_iter().flatten().any(|limit| !(0.01..=MOST_SECONDS).contains(&limit)) {
+        return Err(invalid(format!("worktree:exec: seconds and idle go from 0.01 to {MOST_SECONDS}")));
+    }
+    let command = Command { tree, run, seconds, idle: options.idle, repeatable: options.repeatable };
+    Ok(Request::Effect(Box::new(Effect::Exec(command)), convert::to_lua))
+}

@@ -1,0 +1,110 @@
+//! What a flow can ask of the workspace's repository, and of the worktrees that it makes beside it.
+
+use serde::{Deserialize, Serialize};
+
+/// Branches that flows may make and move begin with this: no other is ever touched.
+pub const PREFIX: &str = "nietz/";
+
+/// A request to the repository itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Git {
+    /// Where the repository is, its current commit and its branch.
+    Head,
+    /// The commit that a branch stands at.
+    Commit { branch: String },
+    /// A new branch.
+    Branch { name: String, commit: String },
+    /// The difference between two commits, as a patch.
+    Diff { from: String, to: String },
+    /// The paths that differ between two commits.
+    Changed { from: String, to: String },
+    /// The files of a commit whose paths match a glob.
+    Files { commit: String, glob: String },
+    /// A merge of one branch into another, made in memory.
+    Merge { from: String, into: String, message: String },
+    /// A new worktree, on a branch.
+    Worktree { name: String, branch: String },
+}
+
+/// A request to one worktree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TreeOp {
+    Read {
+        path: String,
+    },
+    Write {
+        path: String,
+        text: String,
+    },
+    /// Puts a text in the place of another, which must stand there exactly once.
+    Replace {
+        path: String,
+        old: String,
+        new: String,
+    },
+    /// The entries of a folder.
+    List {
+        path: String,
+    },
+    /// The files whose paths match a glob.
+    Find {
+        glob: String,
+    },
+    /// The lines that match a regular expression.
+    Grep {
+        pattern: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        glob: Option<String>,
+    },
+    /// Commits everything that is not ignored to the worktree's branch.
+    Commit {
+        branch: String,
+        message: String,
+    },
+    /// Makes the worktree just as its commit is, but for protected files, which come from another commit.
+    Restore {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        protect: Option<Protect>,
+    },
+    /// Removes the worktree.
+    Remove {
+        discard: bool,
+    },
+}
+
+/// Files that are taken from a commit of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protect {
+    pub from: String,
+    pub globs: Vec<String>,
+}
+
+impl Git {
+    /// Returns the branches that this builds on, and the one that it moves.
+    pub fn branches(&self) -> (Vec<&str>, Option<&str>) {
+        match self {
+            Git::Head | Git::Diff { .. } | Git::Changed { .. } | Git::Files { .. } => (Vec::new(), None),
+            Git::Commit { branch } => (vec![branch], None),
+            Git::Branch { name, .. } => (vec![name], Some(name)),
+            Git::Merge { from, into, .. } => (vec![into, from], Some(into)),
+            Git::Worktree { branch, .. } => (vec![branch], None),
+        }
+    }
+}
+
+impl TreeOp {
+    /// Tells whether this leaves the worktree as it is.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            TreeOp::Read { .. } | TreeOp::List { .. } | TreeOp::Find { .. } | TreeOp::Grep { .. } => true,
+            TreeOp::Write { .. }
+            | TreeOp::Replace { .. }
+            | TreeOp::Commit { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => false,
+        }
+    }
+}

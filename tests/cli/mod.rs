@@ -12,3 +12,4 @@ mod order;
 mod output;
 mod redaction;
 mod sandbox;
+mod shots;

@@ -1,0 +1,123 @@
+--!strict
+--- Shots on goal: two models take turns at a goal in git worktrees, break it down where an attempt fails, and merge what
+--- validates. Every step is a row that can be asked about later. This is the entry; the rooms are in `shots-on-goal/`.
+
+local clock = require("@nietz/clock")
+local git = require("@nietz/git")
+local goal = require("./shots-on-goal/goal")
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local options = require("./shots-on-goal/options")
+local query = require("./shots-on-goal/query")
+local record = require("./shots-on-goal/record")
+local show = require("./shots-on-goal/show")
+local state = require("./shots-on-goal/state")
+local tables = require("./shots-on-goal/tables")
+local tools = require("./shots-on-goal/tools")
+local ui = require("@nietz/ui")
+
+local function begin(ctx: nietz.Context): (state.Session, state.Goal)
+	local params = ctx.params
+	local head = git.head()
+	local model_a = llm.model(params.model_a)
+	local model_b = llm.model(params.model_b or params.model_a)
+	local rows = record.new(ctx.run)
+	local id = record.add(rows, "session", {
+		initial_goal = params.goal,
+		model_a = model_a,
+		model_b = model_b,
+		flags = options.flags(params),
+		repo_path = head.top,
+		base_branch = head.branch or head.commit,
+	})
+	local self: state.Session = {
+		id = id,
+		name = ctx.run,
+		params = params,
+		models = { model_a, model_b },
+		record = rows,
+		tools = {},
+		start = head.commit,
+		protected = options.protected(params, head.commit),
+		root = nil,
+		goals = 0,
+		attempts = 0,
+		breakdowns = 0,
+		tokens = 0,
+		began = clock.unix(),
+		stopped = nil,
+	}
+	tools.record(self)
+	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
+	self.root = root
+	goal.open(self, root, `nietz/{ctx.run}`, head.commit, nil)
+	return self, root
+end
+
+local function run(ctx: nietz.Context): any
+	if ctx.params.list then
+		show.list()
+		return nil
+	end
+	options.check(ctx.params)
+	local self, root = begin(ctx)
+	local reached = goal.reach(self, root, 1, {}) ~= nil
+	local commit = git.commit_of(root.branch) :: string
+	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stopped or "not reached"
+	record.add(self.record, "session_end", {
+		session_id = self.id,
+		final_status = if reached then "success" else "failed",
+		status_detail = detail,
+		branch_id = root.branch_id,
+		commit_sha = commit,
+	})
+	show.session(self.name)
+	if commit ~= root.base then
+		ui.say(`Look at it: \`git log -p {root.base}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
+	end
+	return {
+		session = self.name,
+		status = if reached then "success" else "failed",
+		detail = detail,
+		branch = root.branch,
+		commit = commit,
+		attempts = self.record.count.attempt,
+		tokens = self.tokens,
+	}
+end
+
+return nietz.flow({
+	name = "shots-on-goal",
+	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
+	params = options.PARAMS,
+	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" } },
+	limits = { megabytes = 256, seconds = 10 },
+	collections = tables.collections,
+	commands = {
+		query = {
+			summary = "Asks the latest session in SQL",
+			params = query.PARAMS,
+			run = query.run,
+		},
+		list = {
+			summary = "Lists the sessions of this workspace",
+			run = function(): any
+				show.list()
+				return nil
+			end,
+		},
+		show = {
+			summary = "Shows a session: its goals, attempts and what they cost",
+			params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
+			run = function(ctx: nietz.Context): any
+				local session = record.find(ctx.params.session)
+				if session == nil then
+					nietz.fail("there is no such session", "nietz run shots-on-goal list")
+				end
+				show.session(session :: string)
+				return nil
+			end,
+		},
+	},
+	run = run,
+})

@@ -1,0 +1,323 @@
+--!strict
+--- One attempt of one model: a branch and a worktree of its own, tools, limits, and what came of it. Whatever happens,
+--- the work is committed on its branch and the end is recorded.
+
+local clock = require("@nietz/clock")
+local git = require("@nietz/git")
+local llm = require("@nietz/llm")
+local options = require("./options")
+local record = require("./record")
+local state = require("./state")
+local task = require("@nietz/task")
+local template = require("@nietz/template")
+local tools = require("./tools")
+local ui = require("@nietz/ui")
+local validate = require("./validate")
+
+local attempt = {}
+
+export type Outcome = {
+	id: number,
+	result_id: number,
+	model: string,
+	status: string,
+	detail: string,
+	branch: string,
+	branch_id: number,
+	commit: string,
+	--- What stands for the tree and its validation results, for noticing a stall.
+	fingerprint: string,
+	used: tools.Used,
+	--- The value of a breakdown.
+	value: any,
+}
+
+--- What an attempt is made of, from its beginning on.
+type Begun = {
+	id: number,
+	model: string,
+	branch: string,
+	branch_id: number,
+	start: string,
+	worktree_id: number,
+	tree: any,
+	label: string,
+	prompt: string,
+	offered: { [string]: any },
+	used: tools.Used,
+}
+
+local function lines_of(parents: { state.Goal }): { string }
+	local lines = {}
+	for _, goal in parents do
+		table.insert(lines, goal.text)
+	end
+	return lines
+end
+
+local function commands_of(goal: state.Goal): { string }
+	local commands = {}
+	for _, step in goal.steps do
+		table.insert(commands, step.command)
+	end
+	return commands
+end
+
+--- Returns in words which commands a model may run.
+function attempt.allowed_commands(params: { [string]: any }): string?
+	local known = {}
+	for _, program in params.run do
+		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
+	end
+	for _, whole in params.validate do
+		table.insert(known, `\`{whole}\``)
+	end
+	return if #known > 0 then table.concat(known, ", ") else nil
+end
+
+local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): Begun
+	self.attempts += 1
+	local number = self.attempts
+	local suffix = if kind == "breakdown" then "-breakdown" else ""
+	local branch = `{(self.root :: state.Goal).branch}-g{goal.id}-a{number}{suffix}`
+	local start = git.commit_of(goal.branch) :: string
+	git.branch(branch, start)
+	local branch_id = record.add(self.record, "branch", {
+		session_id = self.id,
+		name = branch,
+		parent_branch_id = goal.branch_id,
+		parent_commit_sha = start,
+		reason = "attempt",
+		created_by_goal_id = goal.id,
+	})
+	local tree = git.worktree({ name = `g{goal.id}-a{number}`, branch = branch })
+	local worktree_id = record.add(self.record, "worktree", {
+		branch_id = branch_id,
+		path = tree.path,
+		start_sha = start,
+		reason = if kind == "breakdown" then "breakdown" else "attempt",
+	})
+	local id = record.add(self.record, "attempt", {
+		goal_id = goal.id,
+		worktree_id = worktree_id,
+		start_commit_sha = start,
+		prompt = prompt,
+		model = model,
+		attempt_type = kind,
+	})
+	local used = { calls = 0, input = 0, output = 0, cached = 0 }
+	local label = `goal {goal.id}, attempt {id}`
+	return {
+		id = id,
+		model = model,
+		branch = branch,
+		branch_id = branch_id,
+		start = start,
+		worktree_id = worktree_id,
+		tree = tree,
+		label = label,
+		prompt = prompt,
+		offered = tools.of(self, id, tree, kind == "implementation", label, used),
+		used = used,
+	}
+end
+
+--- What goes wrong around an attempt, and says nothing about it.
+local NOT_THE_ATTEMPT_S = {
+	"interrupted",
+	"key-missing",
+	"key-refused",
+	"model-overloaded",
+	"model-unknown",
+	"model-unreachable",
+}
+
+--- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
+local function work(self: state.Session, begun: Begun, more: { [string]: any }): (string, string, any)
+	local params = self.params
+	local request = table.clone(more)
+	request.model = begun.model
+	request.prompt = begun.prompt
+	request.tools = begun.offered
+	-- The limit of calls ends it long before.
+	request.rounds = 1000
+	request.label = begun.label
+	local ok, reply = pcall(task.limit, params.attempt_seconds, function()
+		return task.idle(params.idle, function()
+			return llm.chat(request)
+		end)
+	end)
+	if ok then
+		begun.used.input, begun.used.output, begun.used.cached = reply.usage.input, reply.usage.output, reply.usage.cached
+		if reply.stopped == "tool_limit" then
+			return "tool_limit", `the limit of {params.max_tools} tool calls`, reply
+		elseif reply.stopped == "tokens" then
+			return "error", `the limit of {params.attempt_tokens} tokens`, reply
+		end
+		return "completed", reply.text, reply
+	end
+	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
+	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
+		-- The run ends here, and resuming goes on with this very call.
+		error(reply, 0)
+	end
+	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+end
+
+--- Records the end of an attempt; returns the row's id.
+local function finish(self: state.Session, begun: Begun, commit: string, status: string, detail: string): number
+	local patch = ""
+	if commit ~= begun.start then
+		local diff = git.diff(begun.start, commit)
+		patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.start} {commit}]\n` else "")
+	end
+	local id = record.add(self.record, "attempt_result", {
+		attempt_id = begun.id,
+		end_commit_sha = commit,
+		diff = patch,
+		status = status,
+		status_detail = detail,
+	})
+	record.add(self.record, "attempt_usage", {
+		attempt_id = begun.id,
+		input_tokens = begun.used.input,
+		output_tokens = begun.used.output,
+		cached_tokens = begun.used.cached,
+		tool_calls = begun.used.calls,
+	})
+	self.tokens += begun.used.input + begun.used.output
+	return id
+end
+
+local function clean_up(self: state.Session, begun: Begun)
+	begun.tree:remove({ discard = true })
+	record.add(self.record, "worktree_end", { worktree_id = begun.worktree_id })
+	ui.status("")
+end
+
+--- Tries to reach a goal by changing files.
+function attempt.implement(self: state.Session, goal: state.Goal, model: string, parents: { state.Goal }): Outcome
+	local commands = commands_of(goal)
+	local prompt = template.render("./prompts/implement.md", {
+		goal = goal.text,
+		parents = lines_of(parents),
+		steps = commands,
+		protected = self.protected,
+		history = goal.history,
+		commands = attempt.allowed_commands(self.params) or "",
+		max_tools = self.params.max_tools,
+	})
+	local begun = begin(self, goal, model, "implementation", prompt)
+	local status, detail = work(self, begun, {})
+	local committed = begun.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+	local checked: validate.Checked? = nil
+	local commit = committed.commit
+	if status == "completed" then
+		local done = validate.check(self, goal, begun.tree)
+		checked, commit = done, done.commit
+		status, detail = validate.judge(self, goal, #git.changed(goal.base, commit) > 0, done, detail)
+	end
+	local result_id = finish(self, begun, commit, status, detail)
+	if checked ~= nil then
+		validate.record(self, checked :: any, result_id)
+	end
+	clean_up(self, begun)
+	return {
+		id = begun.id,
+		result_id = result_id,
+		model = model,
+		status = status,
+		detail = detail,
+		branch = begun.branch,
+		branch_id = begun.branch_id,
+		commit = commit,
+		fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else ""),
+		used = begun.used,
+		value = nil,
+	}
+end
+
+local SUB_GOALS = {
+	type = "object",
+	required = { "sub_goals" },
+	properties = {
+		sub_goals = {
+			type = "array",
+			minItems = 3,
+			maxItems = 5,
+			items = {
+				type = "object",
+				required = { "goal", "validation" },
+				properties = {
+					goal = { type = "string", minLength = 10 },
+					validation = { type = "array", maxItems = 5, items = { type = "string", minLength = 1 } },
+				},
+			},
+		},
+	},
+}
+
+--- Has a model break a goal down, with tools that only read. The outcome's value is the list of sub-goals, or nil.
+function attempt.breakdown(self: state.Session, goal: state.Goal, model: string): Outcome
+	local prompt = template.render("./prompts/breakdown.md", {
+		goal = goal.text,
+		steps = commands_of(goal),
+		history = goal.history,
+		commands = attempt.allowed_commands(self.params) or "",
+		max_tools = self.params.max_tools,
+	})
+	local begun = begin(self, goal, model, "breakdown", prompt)
+	local needs_validation = attempt.allowed_commands(self.params) ~= nil
+	local status, detail, reply = work(self, begun, {
+		schema = SUB_GOALS,
+		check = function(value: any): string?
+			for index, sub in value.sub_goals do
+				if needs_validation and #sub.validation == 0 then
+					return `sub-goal {index} has no validation`
+				end
+				for _, command in sub.validation do
+					local _, why = options.allowed(self.params, command)
+					if why ~= nil then
+						return `sub-goal {index}: {why}`
+					end
+				end
+			end
+			return nil
+		end,
+	})
+	local value = if reply then reply.value else nil
+	if value ~= nil then
+		status, detail = "success", `{#value.sub_goals} sub-goals`
+	end
+	local result_id = finish(self, begun, begun.start, status, detail)
+	record.add(self.record, "breakdown_response", {
+		attempt_result_id = result_id,
+		response = if reply then reply.text else detail,
+	})
+	clean_up(self, begun)
+	return {
+		id = begun.id,
+		result_id = result_id,
+		model = model,
+		status = status,
+		detail = detail,
+		branch = begun.branch,
+		branch_id = begun.branch_id,
+		commit = begun.start,
+		fingerprint = "",
+		used = begun.used,
+		value = if value then value.sub_goals else nil,
+	}
+end
+
+--- Tells whether the session's limits leave room for one more attempt, and why not.
+function attempt.room(self: state.Session): string?
+	if self.tokens >= self.params.session_tokens then
+		return `the session's limit of {self.params.session_tokens} tokens`
+	elseif clock.unix() - self.began >= self.params.session_seconds then
+		return `the session's limit of {self.params.session_seconds} seconds`
+	end
+	return nil
+end
+
+return attempt

@@ -1,0 +1,270 @@
+--!strict
+--- Working on a goal: shots, merges, breakdowns by the other model, and sub-goals, until it is reached or nothing is
+--- left to try.
+
+local attempt = require("./attempt")
+local git = require("@nietz/git")
+local record = require("./record")
+local show = require("./show")
+local state = require("./state")
+local task = require("@nietz/task")
+local ui = require("@nietz/ui")
+local validate = require("./validate")
+
+local goal = {}
+
+--- Records a goal with its branch and its validation.
+function goal.new(self: state.Session, text: string, commands: { string }, parent: state.Goal?, order: number, by: number?): state.Goal
+	local id = record.add(self.record, "goal", {
+		session_id = self.id,
+		goal_text = text,
+		parent_goal_id = if parent then parent.id else nil,
+		order = order,
+		source = if parent then "breakdown" else "cli",
+		created_by_attempt_id = by,
+	})
+	local steps = {}
+	for index, command in commands do
+		local step = record.add(self.record, "validation_step", {
+			goal_id = id,
+			order = index,
+			command = command,
+			source = if parent then "breakdown" else "cli",
+		})
+		table.insert(steps, { id = step, command = command })
+	end
+	self.goals += 1
+	return {
+		id = id,
+		text = text,
+		depth = if parent then parent.depth + 1 else 1,
+		path = if parent then parent.path + 1 else 0,
+		branch = "",
+		branch_id = 0,
+		base = "",
+		steps = steps,
+		history = {},
+		seen = {},
+		children = {},
+		state = "open",
+	}
+end
+
+--- Gives a goal its branch, from its parent's or from the start.
+function goal.open(self: state.Session, target: state.Goal, name: string, from: string, parent: state.Goal?)
+	git.branch(name, from)
+	target.branch = name
+	target.base = from
+	target.branch_id = record.add(self.record, "branch", {
+		session_id = self.id,
+		name = name,
+		parent_branch_id = if parent then parent.branch_id else nil,
+		parent_commit_sha = from,
+		reason = "goal",
+		created_by_goal_id = target.id,
+	})
+end
+
+--- Merges a branch into a goal's; returns why it cannot be merged, if it cannot.
+local function merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): string?
+	local merged = git.merge({ from = from, into = into.branch, message = what })
+	local row = {
+		from_branch_id = from_id,
+		from_commit_sha = merged.from,
+		to_branch_id = into.branch_id,
+		to_commit_sha = merged.into,
+	} :: { [string]: any }
+	if merged.commit == nil then
+		row.paths, row.messages = merged.conflicts, merged.messages
+		record.add(self.record, "merge_conflict", row)
+		return "conflicts in " .. table.concat(merged.conflicts :: { string }, ", ")
+	end
+	row.result_commit_sha = merged.commit
+	record.add(self.record, "merge", row)
+	return nil
+end
+
+--- Returns the better of two outcomes: one that validates; else that which came to its end; else the first.
+local function better(a: attempt.Outcome, b: attempt.Outcome): boolean
+	local rank = { success = 3, completed = 2 } :: { [string]: number }
+	local of_a, of_b = rank[a.status] or 1, rank[b.status] or 1
+	return if of_a == of_b then a.id < b.id else of_a > of_b
+end
+
+--- Has a model try the goal, several times side by side if the user wants that; returns the outcomes, best first.
+local function shoot(self: state.Session, target: state.Goal, model: string, parents: { state.Goal }): { attempt.Outcome }
+	local outcomes: { attempt.Outcome } = {}
+	if self.params.shots == 1 then
+		outcomes = { attempt.implement(self, target, model, parents) }
+	else
+		local branches = {}
+		for index = 1, self.params.shots do
+			branches[`shot {string.format("%02d", index)}`] = function()
+				return attempt.implement(self, target, model, parents)
+			end
+		end
+		for _, outcome in task.all(branches) do
+			table.insert(outcomes, outcome)
+		end
+	end
+	table.sort(outcomes, better)
+	for _, outcome in outcomes do
+		table.insert(target.history, `Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)}`)
+		ui.say(show.attempt_line(target, outcome))
+	end
+	return outcomes
+end
+
+--- Validates what the merged sub-goals have made together; recorded for the attempt that brought the last of them.
+local function validate_merged(self: state.Session, target: state.Goal, result_id: number): boolean
+	if #target.steps == 0 then
+		return self.params.accept_unvalidated
+	end
+	self.attempts += 1
+	local name = `{(self.root :: state.Goal).branch}-g{target.id}-v{self.attempts}`
+	local commit = git.commit_of(target.branch) :: string
+	git.branch(name, commit)
+	local branch_id = record.add(self.record, "branch", {
+		session_id = self.id,
+		name = name,
+		parent_branch_id = target.branch_id,
+		parent_commit_sha = commit,
+		reason = "attempt",
+		created_by_goal_id = target.id,
+	})
+	local tree = git.worktree({ name = `g{target.id}-v{self.attempts}`, branch = name })
+	local worktree_id = record.add(self.record, "worktree", {
+		branch_id = branch_id,
+		path = tree.path,
+		start_sha = commit,
+		reason = "validation",
+	})
+	local checked = validate.check(self, target, tree)
+	validate.record(self, checked, result_id)
+	tree:remove({ discard = true })
+	record.add(self.record, "worktree_end", { worktree_id = worktree_id })
+	ui.status("")
+	if not checked.passed then
+		local last = checked.runs[#checked.runs]
+		table.insert(target.history, `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
+	end
+	return checked.passed
+end
+
+--- Works on the sub-goals in their order, up to the first that fails. Returns the result of the last attempt that
+--- brought one of them, and whether all were merged.
+local function work_on(self: state.Session, target: state.Goal, model: number, parents: { state.Goal }): (number?, boolean)
+	local last: number? = nil
+	local above = table.clone(parents)
+	table.insert(above, target)
+	for _, sub in target.children do
+		if sub.state ~= "open" then
+			continue
+		end
+		local from = git.commit_of(target.branch) :: string
+		goal.open(self, sub, `{(self.root :: state.Goal).branch}-g{sub.id}`, from, target)
+		local reached = goal.reach(self, sub, model, above)
+		if reached == nil then
+			table.insert(target.history, `Sub-goal "{sub.text}" failed: {sub.history[#sub.history] or "nothing was tried"}`)
+			return last, false
+		end
+		last = reached
+		local conflict = merge(self, sub.branch, sub.branch_id, target, `Merge sub-goal {sub.id}: {sub.text}`)
+		if conflict ~= nil then
+			sub.state = "failed"
+			table.insert(target.history, `Sub-goal "{sub.text}" was reached on {sub.branch}, and cannot be merged: {conflict}`)
+			return last, false
+		end
+	end
+	return last, true
+end
+
+--- Has a model break the goal down; returns whether there are sub-goals now.
+local function break_down(self: state.Session, target: state.Goal, model: string): boolean
+	self.breakdowns += 1
+	local outcome = attempt.breakdown(self, target, model)
+	ui.say(show.attempt_line(target, outcome))
+	target.path += 1
+	if outcome.value == nil then
+		table.insert(target.history, `The breakdown by {model} failed: {outcome.detail}`)
+		return false
+	end
+	for index, sub in outcome.value do
+		local child = goal.new(self, sub.goal, sub.validation, target, index, outcome.id)
+		child.path = target.path
+		table.insert(target.children, child)
+	end
+	return true
+end
+
+--- Tells why no breakdown is left for a goal, or nil when there is one.
+local function no_breakdown(self: state.Session, target: state.Goal): string?
+	local most = self.params.max_breakdowns
+	if self.breakdowns >= most then
+		return `all {most} breakdowns are used`
+	elseif target.path >= most then
+		return `{most} breakdowns led to this goal`
+	elseif target.depth >= self.params.max_depth then
+		return `sub-goals would be deeper than {self.params.max_depth}`
+	end
+	return attempt.room(self)
+end
+
+local function fail(self: state.Session, target: state.Goal, why: string): nil
+	target.state = "failed"
+	table.insert(target.history, why)
+	self.stopped = why
+	ui.say(`✗ goal {target.id}: {why}`)
+	return nil
+end
+
+--- Works on a goal until it is reached, and returns the result of the attempt that reached it, or nil. `first` is the
+--- number of the model that shoots; the other breaks down, and then they change places.
+function goal.reach(self: state.Session, target: state.Goal, first: number, parents: { state.Goal }): number?
+	local shooter = first
+	ui.say(`• goal {target.id}: {target.text}`)
+	while true do
+		local full = attempt.room(self)
+		if full ~= nil then
+			return fail(self, target, full)
+		end
+		local outcomes = shoot(self, target, self.models[shooter], parents)
+		local best = outcomes[1]
+		if best.status == "success" then
+			local conflict = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
+			if conflict == nil then
+				target.state = "success"
+				ui.say(`✓ goal {target.id}: {target.text}`)
+				return best.result_id
+			end
+			table.insert(target.history, `Attempt {best.id} validates on {best.branch}, and cannot be merged: {conflict}`)
+		end
+		for _, outcome in outcomes do
+			if target.seen[outcome.fingerprint] then
+				return fail(self, target, `stalled: attempt {outcome.id} left the same files with the same result as one before`)
+			end
+			target.seen[outcome.fingerprint] = true
+		end
+		local why = no_breakdown(self, target)
+		if why ~= nil then
+			return fail(self, target, why)
+		end
+		local other = 3 - shooter
+		if break_down(self, target, self.models[other]) then
+			local last, all = work_on(self, target, other, parents)
+			if all and last ~= nil and validate_merged(self, target, last) then
+				target.state = "success"
+				ui.say(`✓ goal {target.id}: {target.text}`)
+				return last
+			end
+			for _, sub in target.children do
+				if sub.state == "open" then
+					sub.state = "failed"
+				end
+			end
+		end
+		shooter = other
+	end
+end
+
+return goal

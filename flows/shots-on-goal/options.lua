@@ -1,0 +1,123 @@
+--!strict
+--- What the command line offers, and what it means.
+
+local git = require("@nietz/git")
+local nietz = require("@nietz")
+
+local options = {}
+
+options.PARAMS = {
+	goal = { type = "string", positional = true, help = "What to achieve" },
+	validate = { type = "string", many = true, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
+	run = { type = "string", many = true, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
+	protect = { type = "string", many = true, help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway" },
+	model_a = { type = "string", help = "The model that shoots first [default: the run's model]" },
+	model_b = { type = "string", help = "The model that breaks goals down first [default: model A]" },
+	shots = { type = "integer", default = 1, min = 1, max = 10, help = "Attempts at a goal side by side, of which the best is kept" },
+	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one attempt" },
+	max_breakdowns = { type = "integer", default = 5, min = 0, max = 50, help = "Breakdowns in all, and on the way to any goal" },
+	max_depth = { type = "integer", default = 5, min = 1, max = 10, help = "How deep sub-goals go" },
+	idle = { type = "number", default = 120, min = 1, max = 86400, help = "Seconds without a sign of life that end an attempt" },
+	attempt_seconds = { type = "number", default = 3600, min = 1, max = 86400, help = "Seconds that one attempt may take" },
+	session_seconds = { type = "number", default = 86400, min = 1, max = 864000, help = "Seconds after which no further attempt begins" },
+	attempt_tokens = { type = "integer", default = 2000000, min = 1, help = "Tokens that one attempt may use" },
+	session_tokens = { type = "integer", default = 20000000, min = 1, help = "Tokens after which no further attempt begins" },
+	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
+	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
+	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
+	list = { type = "boolean", help = "List the sessions of this workspace" },
+} :: { [string]: any }
+
+--- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.
+function options.flags(params: { [string]: any }): { [string]: any }
+	local flags = {}
+	for name, value in params do
+		if name ~= "goal" and name ~= "model_a" and name ~= "model_b" and name ~= "list" then
+			flags[name] = value
+		end
+	end
+	return flags
+end
+
+--- Returns the words of a command, quotes taken into account, or nil where only a shell could read it.
+function options.words(command: string): { string }?
+	local words: { string } = {}
+	local word: string?, quote: string? = nil, nil
+	for at = 1, #command do
+		local letter = string.sub(command, at, at)
+		if quote ~= nil then
+			if letter == quote then
+				quote = nil
+			else
+				word = (word or "") .. letter
+			end
+		elseif letter == "'" or letter == '"' then
+			quote, word = letter, word or ""
+		elseif letter == " " or letter == "\t" then
+			if word ~= nil then
+				table.insert(words, word)
+				word = nil
+			end
+		elseif string.find("|&;<>()$`\\*?[#~\n", letter, 1, true) ~= nil then
+			return nil
+		else
+			word = (word or "") .. letter
+		end
+	end
+	if quote ~= nil then
+		return nil
+	end
+	if word ~= nil then
+		table.insert(words, word)
+	end
+	return if #words > 0 then words else nil
+end
+
+--- Returns what to give to `exec` for a command that a model wants, or why it is not allowed.
+function options.allowed(params: { [string]: any }, command: string): (any, string?)
+	for _, name in { "validate", "run" } do
+		if table.find(params[name], command) ~= nil then
+			return { shell = command }, nil
+		end
+	end
+	local words = options.words(command)
+	if words ~= nil and table.find(params.run, words[1]) ~= nil then
+		return { program = words }, nil
+	end
+	local known = {}
+	for _, program in params.run do
+		table.insert(known, `\`{program}\` with any arguments`)
+	end
+	for _, whole in params.validate do
+		table.insert(known, `exactly \`{whole}\``)
+	end
+	local which = if #known > 0 then table.concat(known, ", ") else "none"
+	return nil, `the command \`{command}\` is not allowed, or needs a shell. Allowed: {which}`
+end
+
+--- Returns the globs of the files that validation takes from the start: those given, and each file there that the
+--- user's own commands name. (A model's commands name what it is to change.)
+function options.protected(params: { [string]: any }, start: string): { string }
+	local globs = table.clone(params.protect)
+	for _, command in params.validate do
+		for word in string.gmatch(command, "[^%s'\"=;|&<>()]+") do
+			-- A program's own path, a script or a folder of tests; never an option, and nothing outside.
+			local path = string.gsub(word, "^%./", "")
+			local inside = string.sub(path, 1, 1) ~= "/" and string.sub(path, 1, 1) ~= "-" and string.find(path, "..", 1, true) == nil
+			local like_path = string.find(path, "/", 1, true) or string.find(path, "%.%a+$")
+			local special = string.find(path, "[%*%?%[%]{}\\!]")
+			if inside and like_path and not special and not table.find(globs, path) and #git.files(start, path).paths > 0 then
+				table.insert(globs, path)
+			end
+		end
+	end
+	return globs
+end
+
+function options.check(params: { [string]: any })
+	if params.goal == nil or params.goal == "" then
+		nietz.fail("there is no goal", 'nietz run shots-on-goal "replace chrono by jiff" --validate "cargo test"')
+	end
+end
+
+return options

@@ -1,0 +1,186 @@
+--!strict
+--- How a session is shown: while it goes on, and afterwards from its record.
+
+local json = require("@nietz/json")
+local record = require("./record")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local show = {}
+
+local MARKS = { success = "✓", open = "•", failed = "✗" } :: { [string]: string }
+
+local function mark(status: string): string
+	return MARKS[status] or "✗"
+end
+
+local function first_line(value: string): string
+	return text.truncate(string.split(value, "\n")[1] or "", 120)
+end
+
+--- One line for an attempt that is over.
+function show.attempt_line(target: { id: number }, outcome: { id: number, model: string, status: string, detail: string, used: any }): string
+	local used = `{outcome.used.calls} tools, {outcome.used.input + outcome.used.output} tokens`
+	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(outcome.detail)}`
+end
+
+--- Returns the rows of all tables that a summary needs, and attempts with their results by goal.
+local function gather(session: string): any
+	local rows = {}
+	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "merge", "branch", "session_end" } do
+		rows[name] = record.rows(session, name)
+	end
+	local results, usage = {}, {}
+	for _, row in rows.attempt_result do
+		results[row.attempt_id] = row
+	end
+	for _, row in rows.attempt_usage do
+		usage[row.attempt_id] = row
+	end
+	return { rows = rows, results = results, usage = usage }
+end
+
+local function status_of(all: any, goal: any): string
+	local own = 0
+	for _, branch in all.rows.branch do
+		if branch.created_by_goal_id == goal.id and branch.reason == "goal" then
+			own = branch.id
+		end
+	end
+	local failed = false
+	for _, attempt in all.rows.attempt do
+		local result = all.results[attempt.id]
+		if attempt.goal_id == goal.id and attempt.attempt_type == "implementation" and result ~= nil then
+			if result.status == "success" then
+				for _, merge in all.rows.merge do
+					if merge.to_branch_id == own then
+						return "success"
+					end
+				end
+			end
+			failed = true
+		end
+	end
+	for _, merge in all.rows.merge do
+		if merge.from_branch_id == own and own ~= 0 then
+			return "success"
+		end
+	end
+	return if failed then "failed" else "open"
+end
+
+local function tree(all: any, parent: any, indent: string, lines: { string })
+	for _, goal in all.rows.goal do
+		if goal.parent_goal_id == parent then
+			local ended = all.rows.session_end[1]
+			local status = status_of(all, goal)
+			if goal.source == "cli" and ended ~= nil then
+				status = if ended.final_status == "success" then "success" else "failed"
+			end
+			table.insert(lines, `{indent}{MARKS[status]} goal {goal.id}: {first_line(goal.goal_text)}`)
+			for _, attempt in all.rows.attempt do
+				if attempt.goal_id == goal.id then
+					local result, usage = all.results[attempt.id], all.usage[attempt.id]
+					local how = if result then `{result.status} · {first_line(result.status_detail)}` else "under way"
+					local used = if usage then `, {usage.tool_calls} tools, {usage.input_tokens + usage.output_tokens} tokens` else ""
+					local sign = if result then mark(result.status) else "•"
+					table.insert(lines, `{indent}    {sign} {attempt.attempt_type} {attempt.id} ({attempt.model}{used}): {how}`)
+				end
+			end
+			tree(all, goal.id, indent .. "  ", lines)
+		end
+	end
+end
+
+--- Returns what the session cost and brought, as lines.
+local function economics(all: any): { string }
+	local lines, tokens, merged = {}, 0, 0
+	for _, usage in all.rows.attempt_usage do
+		tokens += usage.input_tokens + usage.output_tokens
+	end
+	for _, goal in all.rows.goal do
+		merged += if status_of(all, goal) == "success" then 1 else 0
+	end
+	table.insert(lines, `{tokens} tokens` .. (if merged > 0 then `, {math.round(tokens / merged)} for each of {merged} goals reached` else ", no goal reached"))
+	-- A model's first shot at a goal is alone; what comes after a breakdown comes after the other.
+	local seen, counts = {}, {} :: { [string]: { [string]: number } }
+	for _, attempt in all.rows.attempt do
+		local result = all.results[attempt.id]
+		if attempt.attempt_type == "implementation" and result ~= nil then
+			local count = counts[attempt.model] or { alone = 0, alone_of = 0, after = 0, after_of = 0 }
+			counts[attempt.model] = count
+			local kind = if seen[attempt.goal_id] and seen[attempt.goal_id] ~= attempt.model then "after" else "alone"
+			seen[attempt.goal_id] = seen[attempt.goal_id] or attempt.model
+			count[kind .. "_of"] += 1
+			count[kind] += if result.status == "success" then 1 else 0
+		end
+	end
+	local shots, within = {} :: { [number]: number }, {} :: { [number]: number }
+	local most, tried = 0, 0
+	for _, attempt in all.rows.attempt do
+		local result = all.results[attempt.id]
+		if attempt.attempt_type == "implementation" and result ~= nil then
+			local goal = attempt.goal_id
+			tried += if shots[goal] == nil then 1 else 0
+			shots[goal] = (shots[goal] or 0) + 1
+			most = math.max(most, shots[goal])
+			if result.status == "success" and within[goal] == nil then
+				within[goal] = shots[goal]
+			end
+		end
+	end
+	local passes = {}
+	for k = 1, math.min(most, 5) do
+		local passed = 0
+		for _, shot in within do
+			passed += if shot <= k then 1 else 0
+		end
+		table.insert(passes, `pass@{k} {passed} of {tried}`)
+	end
+	if #passes > 0 then
+		table.insert(lines, "goals whose shot validated: " .. table.concat(passes, ", "))
+	end
+	local models = {}
+	for model in counts do
+		table.insert(models, model)
+	end
+	table.sort(models)
+	for _, model in models do
+		local count = counts[model]
+		table.insert(lines, `{model}: {count.alone} of {count.alone_of} alone, {count.after} of {count.after_of} after the other`)
+	end
+	return lines
+end
+
+--- Says what a session is and has come to.
+function show.session(session: string)
+	local all = gather(session)
+	local row = all.rows.session[1]
+	local lines = { `session {session}, {row.timestamp}`, `models {row.model_a} and {row.model_b}, from {row.base_branch}`, "" }
+	tree(all, json.null, "", lines)
+	table.insert(lines, "")
+	for _, line in economics(all) do
+		table.insert(lines, line)
+	end
+	local ended = all.rows.session_end[1]
+	table.insert(lines, if ended then `{ended.final_status}: {ended.status_detail}` else `not ended: nietz resume {session}`)
+	ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+end
+
+--- Says which sessions there are.
+function show.list()
+	local sessions = record.sessions()
+	if #sessions == 0 then
+		ui.say("There is no session in this workspace yet.")
+		return
+	end
+	local lines = {}
+	for _, found in sessions do
+		local ended = record.rows(found.session, "session_end")[1]
+		local how = if ended then ended.final_status else "not ended"
+		table.insert(lines, `{if ended then mark(how) else "•"} {found.session}  {found.row.timestamp}  {how}: {first_line(found.row.initial_goal)}`)
+	end
+	ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+end
+
+return show

@@ -1,0 +1,55 @@
+--!strict
+--- The tables of a session: one collection of rows each, in a folder for the session. The first twelve are those of the
+--- specification; the others hold what it leaves out, so that no row is ever changed.
+
+local json = require("@nietz/json")
+
+local tables = {}
+
+--- In the order in which their rows refer to each other.
+tables.NAMES = {
+	"session",
+	"tool",
+	"goal",
+	"validation_step",
+	"branch",
+	"worktree",
+	"attempt",
+	"attempt_tool",
+	"attempt_result",
+	"tool_call",
+	"validation_run",
+	"merge",
+	"session_end",
+	"worktree_end",
+	"breakdown_response",
+	"merge_conflict",
+	"attempt_usage",
+}
+
+--- By table and column: the table whose ids stand in that column.
+tables.references = {} :: { [string]: { [string]: string } }
+
+--- By table: its columns.
+tables.columns = {} :: { [string]: { string } }
+
+--- The collections, for the manifest.
+tables.collections = {} :: { [string]: any }
+
+for _, name in tables.NAMES do
+	local schema = json.load(`./schema/{name}.schema.json`)
+	local references = {}
+	for column, definition in schema.properties do
+		if definition.references ~= nil then
+			references[column] = definition.references
+		end
+	end
+	tables.references[name] = references
+	tables.columns[name] = schema.required
+	tables.collections[name] = {
+		path = `.nietz/shots-on-goal/\{session}/{name}.jsonl`,
+		schema = `./shots-on-goal/schema/{name}.schema.json`,
+	}
+end
+
+return tables

@@ -1,0 +1,263 @@
+--!strict
+--- The tools that models have. Which of them an attempt may use is decided here, by its kind.
+
+local llm = require("@nietz/llm")
+local options = require("./options")
+local record = require("./record")
+local state = require("./state")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local tools = {}
+
+--- How much of a file or a search a model is given at once.
+local MOST = 60000
+
+local function bounded(value: string): string
+	if #value <= MOST then
+		return value
+	end
+	return string.sub(value, 1, MOST) .. `\n[cut here: {#value - MOST} bytes are left out; ask for a part of it]`
+end
+
+local function path_only(what: string): any
+	return { type = "object", required = { "path" }, properties = { path = { type = "string", description = what } } }
+end
+
+--- Returns the lines of a text from one on, with a note of what is left out.
+local function window(value: string, from: number?, count: number?): string
+	if from == nil and count == nil then
+		return bounded(value)
+	end
+	local lines = text.lines(value)
+	local first = math.max(1, from or 1)
+	local last = math.min(#lines, first + (count or #lines) - 1)
+	return bounded(table.concat(lines, "\n", first, math.max(first - 1, last)) .. `\n[lines {first} to {last} of {#lines}]`)
+end
+
+export type Tool = {
+	name: string,
+	description: string,
+	parameters: any,
+	writes: boolean,
+	run: (tree: any, arguments: any, self: state.Session) -> string,
+}
+
+tools.ALL = {
+	{
+		name = "read_file",
+		description = "Returns the text of a file; with from_line and lines, a part of it.",
+		parameters = {
+			type = "object",
+			required = { "path" },
+			properties = {
+				path = { type = "string", description = "Relative to the top of the repository" },
+				from_line = { type = "integer", minimum = 1 },
+				lines = { type = "integer", minimum = 1 },
+			},
+		},
+		writes = false,
+		run = function(tree, arguments)
+			return window(tree:read(arguments.path), arguments.from_line, arguments.lines)
+		end,
+	},
+	{
+		name = "read_files",
+		description = "Returns the texts of several files.",
+		parameters = {
+			type = "object",
+			required = { "paths" },
+			properties = { paths = { type = "array", items = { type = "string" }, minItems = 1, maxItems = 20 } },
+		},
+		writes = false,
+		run = function(tree, arguments)
+			local parts = {}
+			for _, path in arguments.paths do
+				local ok, content = pcall(tree.read, tree, path)
+				if not ok then
+					content = "error: " .. tostring(content.message or content)
+				end
+				table.insert(parts, `=== {path}\n{content}`)
+			end
+			return bounded(table.concat(parts, "\n"))
+		end,
+	},
+	{
+		name = "list_folder",
+		description = "Returns the entries of a folder; folders end with a slash.",
+		parameters = path_only("The folder; `.` is the top"),
+		writes = false,
+		run = function(tree, arguments)
+			local names = {}
+			for _, entry in tree:list(arguments.path).entries do
+				table.insert(names, entry.name .. (if entry.kind == "folder" then "/" else ""))
+			end
+			return if #names > 0 then table.concat(names, "\n") else "(empty)"
+		end,
+	},
+	{
+		name = "find_files",
+		description = "Returns the files whose paths match a glob, such as src/**/*.rs.",
+		parameters = { type = "object", required = { "glob" }, properties = { glob = { type = "string" } } },
+		writes = false,
+		run = function(tree, arguments)
+			local found = tree:find(arguments.glob)
+			local more = if found.cut then "\n[there are more]" else ""
+			return if #found.paths > 0 then bounded(table.concat(found.paths, "\n")) .. more else "(none)"
+		end,
+	},
+	{
+		name = "grep",
+		description = "Returns the lines that match a regular expression, as path:line: text.",
+		parameters = {
+			type = "object",
+			required = { "pattern" },
+			properties = {
+				pattern = { type = "string", description = "A regular expression without look-around" },
+				glob = { type = "string", description = "Only in files whose paths match" },
+			},
+		},
+		writes = false,
+		run = function(tree, arguments)
+			local found = tree:grep(arguments.pattern, arguments.glob)
+			local lines = {}
+			for _, line in found.lines do
+				table.insert(lines, `{line.path}:{line.line}: {line.text}`)
+			end
+			if found.cut then
+				table.insert(lines, "[there are more]")
+			end
+			return if #lines > 0 then bounded(table.concat(lines, "\n")) else "(none)"
+		end,
+	},
+	{
+		name = "write_file",
+		description = "Writes a whole file; folders above it are made.",
+		parameters = {
+			type = "object",
+			required = { "path", "text" },
+			properties = { path = { type = "string" }, text = { type = "string" } },
+		},
+		writes = true,
+		run = function(tree, arguments)
+			tree:write(arguments.path, arguments.text)
+			return "written"
+		end,
+	},
+	{
+		name = "write_files",
+		description = "Writes several whole files.",
+		parameters = {
+			type = "object",
+			required = { "files" },
+			properties = {
+				files = {
+					type = "array",
+					minItems = 1,
+					maxItems = 20,
+					items = {
+						type = "object",
+						required = { "path", "text" },
+						properties = { path = { type = "string" }, text = { type = "string" } },
+					},
+				},
+			},
+		},
+		writes = true,
+		run = function(tree, arguments)
+			for _, file in arguments.files do
+				tree:write(file.path, file.text)
+			end
+			return `{#arguments.files} files are written`
+		end,
+	},
+	{
+		name = "replace_in_file",
+		description = "Replaces a text in a file by another. The old text must be there exactly once, white space included.",
+		parameters = {
+			type = "object",
+			required = { "path", "old", "new" },
+			properties = { path = { type = "string" }, old = { type = "string", minLength = 1 }, new = { type = "string" } },
+		},
+		writes = true,
+		run = function(tree, arguments)
+			return `replaced in line {tree:replace(arguments.path, arguments.old, arguments.new)}`
+		end,
+	},
+	{
+		name = "run",
+		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
+		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
+		writes = true,
+		run = function(tree, arguments, self)
+			local command, why = options.allowed(self.params, arguments.command)
+			if command == nil then
+				return "error: " .. (why :: string)
+			end
+			command.seconds = self.params.command_seconds
+			-- The worktree is the attempt's own: building or testing in it twice does no harm.
+			command.repeatable = true
+			local ran = tree:exec(command)
+			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
+			return `{how}\n{ran.output}`
+		end,
+	},
+} :: { Tool }
+
+--- Records the session's tools.
+function tools.record(self: state.Session)
+	for _, tool in tools.ALL do
+		self.tools[tool.name] = record.add(self.record, "tool", {
+			session_id = self.id,
+			name = tool.name,
+			description = tool.description,
+		})
+	end
+end
+
+--- The limits of an attempt, and what it has used.
+export type Used = { calls: number, input: number, output: number, cached: number }
+
+--- Returns the tools for one attempt; each call is recorded, and `used` counts it.
+function tools.of(self: state.Session, attempt: number, tree: any, writing: boolean, label: string, used: Used): { [string]: any }
+	local offered = {}
+	for _, tool in tools.ALL do
+		if tool.writes and not writing then
+			continue
+		end
+		record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[tool.name] })
+		offered[tool.name] = {
+			description = tool.description,
+			parameters = tool.parameters,
+			run = function(arguments: any, so_far: any): string
+				used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
+				if used.calls >= self.params.max_tools then
+					llm.stop("tool_limit")
+				end
+				if used.input + used.output > self.params.attempt_tokens then
+					llm.stop("tokens")
+				end
+				used.calls += 1
+				local order = used.calls
+				ui.status(`{label}: {tool.name} ({order})`)
+				local ok, output = pcall(tool.run, tree, arguments, self)
+				local shown = if ok then output else "error: " .. tostring(if type(output) == "table" then output.message else output)
+				record.add(self.record, "tool_call", {
+					attempt_id = attempt,
+					order = order,
+					tool_id = self.tools[tool.name],
+					tool_name = tool.name,
+					input = arguments,
+					output = shown,
+				})
+				if not ok then
+					error(output, 0)
+				end
+				return output
+			end,
+		}
+	end
+	return offered
+end
+
+return tools

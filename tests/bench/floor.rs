@@ -11,6 +11,7 @@ pub fn main(words: &[String]) {
         ["calls", count, url] => calls(count.parse().expect("a number"), url),
         ["parse", path, _] => parse(path),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
+        ["git", rest @ ..] => crate::attempts::floor(rest),
         other => panic!("no floor {other:?}"),
     }
 }

@@ -7,6 +7,7 @@
 #[path = "../support/model_server.rs"]
 mod model_server;
 
+mod attempts;
 mod floor;
 mod measure;
 mod subject;
@@ -54,6 +55,11 @@ fn main() {
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
     rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
     rows.push(subject::saves(count * 40));
+    let attempts = attempts::Attempts::new();
+    let (ours, floors) = pairs(count, || attempts.ours(4, 1), || attempts.bare(4));
+    rows.push(Row::ratio("4 attempts on 5,000 files, beside bare git", &ours, &floors, 1.3));
+    let (ours, floors) = pairs(count, || attempts.ours(1, 4), || attempts.ours(4, 1));
+    rows.push(Row::ratio("4 attempts side by side, beside one by one", &ours, &floors, 1.0));
     print(&rows);
 }
 

@@ -2,13 +2,17 @@
 //! for one who exchanges folders for links in that very moment.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
+
+/// What a file is called while it is written. Writes to one worktree come one after the other.
+const TEMPORARY: &str = ".nietz-write";
 
 /// A worktree's folder, held open.
 pub(super) struct Beneath(std::os::fd::OwnedFd);
@@ -18,7 +22,7 @@ pub(super) struct Beneath(std::os::fd::OwnedFd);
 pub(super) enum For {
     Reading,
     Listing,
-    /// It is made if it is not there; no part of its path may be a link.
+    /// A folder in which something is written; no part of its path may be a link.
     Writing,
 }
 
@@ -36,9 +40,7 @@ impl Beneath {
         let (flags, mode, links) = match what {
             For::Reading => (OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty(), ResolveFlags::empty()),
             For::Listing => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::empty()),
-            For::Writing => {
-                (OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK, Mode::from(0o666), ResolveFlags::NO_SYMLINKS)
-            }
+            For::Writing => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS),
         };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
         for _ in 0..100 {
@@ -65,7 +67,7 @@ impl Beneath {
             let folder = &path[..end];
             let parent = folder.rfind('/').map_or(".", |at| &folder[..at]);
             let name = &folder[folder.rfind('/').map_or(0, |at| at + 1)..];
-            let above = self.folder(parent)?;
+            let above = self.file(parent, For::Writing)?;
             match rustix::fs::mkdirat(&above, name, Mode::from(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(wrong(folder, error)),
@@ -74,23 +76,52 @@ impl Beneath {
         Ok(())
     }
 
+    /// Puts a file in the place of what is there, whole or not at all: a crash leaves the old one or the new one.
+    pub(super) fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        check(path)?;
+        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let above = self.file(parent, For::Writing)?;
+        let mode = match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::RegularFile => Some(Mode::from_raw_mode(found.st_mode)),
+                FileType::Symlink => return Err(wrong(path, Errno::LOOP)),
+                FileType::Directory => return Err(wrong(path, Errno::ISDIR)),
+                _ => return Err(wrong(path, Errno::NXIO)),
+            },
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(wrong(path, error)),
+        };
+        // One that a crash has left is in nobody's way: the same write is made again.
+        match rustix::fs::unlinkat(&above, TEMPORARY, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(wrong(path, error)),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made =
+            rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666)).map_err(|error| wrong(path, error))?;
+        let mut file = File::from(made);
+        let failed =
+            |error: std::io::Error| Failure::new(Code::DiskFailed, format!("cannot write {}: {error}", excerpt(path)));
+        file.write_all(bytes).and_then(|()| file.sync_data()).map_err(failed)?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&file, mode).map_err(|error| wrong(path, error))?;
+        }
+        rustix::fs::renameat(&above, TEMPORARY, &above, name).map_err(|error| wrong(path, error))
+    }
+
     /// Deletes a file; one that is not there is fine.
     pub(super) fn delete(&self, path: &str) -> Result<()> {
         check(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let above = match self.folder(parent) {
+        let above = match self.file(parent, For::Writing) {
             Ok(above) => above,
             Err(failure) if failure.code == Code::RequestInvalid => return Ok(()),
             Err(failure) => return Err(failure),
         };
-        match rustix::fs::unlinkat(&above, name, rustix::fs::AtFlags::empty()) {
+        match rustix::fs::unlinkat(&above, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(wrong(path, error)),
         }
-    }
-
-    fn folder(&self, path: &str) -> Result<File> {
-        self.file(path, For::Listing)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files of a worktree: read, written, replaced, listed.
 
-use std::io::{Read, Write};
+use std::io::Read;
 
 use rustix::fs::{Dir, FileType};
 use serde_json::{Value, json};
@@ -48,13 +48,7 @@ pub(super) fn write(tree: &Tree<'_>, path: &str, text: &str) -> Result<Value> {
 
 fn put(beneath: &Beneath, path: &str, text: &str) -> Result<()> {
     beneath.make_folders(path)?;
-    let mut file = beneath.file(path, For::Writing)?;
-    let kind = file.metadata().map_err(|error| failed(path, &error))?;
-    if !kind.is_file() {
-        return Err(invalid(path, "is no plain file"));
-    }
-    let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).and_then(|()| file.sync_data());
-    written.map_err(|error| failed(path, &error))
+    beneath.put(path, text.as_bytes())
 }
 
 /// Returns the text with the one place replaced.

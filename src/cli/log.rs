@@ -113,7 +113,7 @@ fn short_key(entry: &Value) -> String {
 
 fn request(entry: &Value) -> String {
     let request = &entry["request"];
-    let said = [&request["markdown"], &request["prompt"], &request["row"], &request["collection"]];
+    let said = [&request["markdown"], &request["prompt"], &request["row"], &request["collection"], &request["sql"]];
     if let Some(messages) = request["messages"].as_array() {
         let last = messages.last().and_then(|message| message["content"].as_str()).unwrap_or_default();
         let of = request["model"].as_str().unwrap_or_default();
@@ -127,7 +127,11 @@ fn request(entry: &Value) -> String {
     shown
         .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         .map(|text| excerpt(&text))
-        .unwrap_or_default()
+        .unwrap_or_else(|| match request.as_object() {
+            // What git, a worktree or a command is asked for is short, and says itself best.
+            Some(members) if !members.is_empty() => excerpt(&request.to_string()),
+            _ => String::new(),
+        })
         + &key
 }
 

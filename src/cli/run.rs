@@ -59,10 +59,10 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
     let session = Session::load(host, located)?;
     let manifest = &session.flow.manifest;
-    let command = command(&format!("nietz run {wanted}"), "").about(clean(&manifest.summary));
+    let command = command(&format!("nietz run {wanted}"), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
     let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
-    let command = params::add(command, manifest)?;
+    let command = params::add(command.about(clean(&manifest.summary)), manifest)?;
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
         Err(error) => {

@@ -70,7 +70,7 @@ pub(super) fn of(ours: &BTreeMap<String, String>, temporary: &Path, grants: Gran
     for name in ["HOME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
         variables.insert(name.to_owned(), private.clone());
     }
-    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CI", "1"), ("GIT_CEILING_DIRECTORIES", "/")] {
+    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CI", "1")] {
         variables.insert(name.to_owned(), value.to_owned());
     }
     if !grants.net {

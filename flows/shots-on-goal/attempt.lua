@@ -28,6 +28,8 @@ export type Outcome = {
 	--- What stands for the tree and its validation results, for noticing a stall.
 	fingerprint: string,
 	used: tools.Used,
+	--- What it changed and what validation wrote, for the next one.
+	evidence: string,
 	--- The value of a breakdown.
 	value: any,
 }
@@ -195,6 +197,18 @@ local function clean_up(self: state.Session, begun: Begun)
 	ui.status("")
 end
 
+--- Returns which files an attempt has changed, and the end of what the command that failed wrote.
+local function evidence(start: string, commit: string, checked: validate.Checked?): string
+	local paths = git.changed(start, commit)
+	local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
+	local parts = { if #paths > 0 then `It changed {shown}.` else "It changed nothing." }
+	local last = if checked then checked.runs[#checked.runs] else nil
+	if last ~= nil and last.exit ~= 0 then
+		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
+	end
+	return table.concat(parts, " ")
+end
+
 --- Tries to reach a goal by changing files.
 function attempt.implement(self: state.Session, goal: state.Goal, model: string, parents: { state.Goal }): Outcome
 	local commands = commands_of(goal)
@@ -214,7 +228,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local commit = committed.commit
 	if status == "completed" then
 		local done = validate.check(self, goal, begun.tree)
-		checked, commit = done, done.commit
+		checked, commit = done, done.commit or commit
 		status, detail = validate.judge(self, goal, #git.changed(goal.base, commit) > 0, done, detail)
 	end
 	local result_id = finish(self, begun, commit, status, detail)
@@ -233,6 +247,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		commit = commit,
 		fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else ""),
 		used = begun.used,
+		evidence = evidence(begun.start, commit, checked),
 		value = nil,
 	}
 end
@@ -306,6 +321,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		commit = begun.start,
 		fingerprint = "",
 		used = begun.used,
+		evidence = "",
 		value = if value then value.sub_goals else nil,
 	}
 end

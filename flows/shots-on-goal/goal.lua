@@ -109,7 +109,7 @@ local function shoot(self: state.Session, target: state.Goal, model: string, par
 	end
 	table.sort(outcomes, better)
 	for _, outcome in outcomes do
-		table.insert(target.history, `Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)}`)
+		table.insert(target.history, `Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`)
 		ui.say(show.attempt_line(target, outcome))
 	end
 	return outcomes

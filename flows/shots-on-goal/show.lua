@@ -40,7 +40,12 @@ local function gather(session: string): any
 	return { rows = rows, results = results, usage = usage }
 end
 
+--- Returns what became of a goal: reached when something that reached it was merged, or when it was merged itself.
 local function status_of(all: any, goal: any): string
+	local ended = all.rows.session_end[1]
+	if goal.source == "cli" and ended ~= nil then
+		return if ended.final_status == "success" then "success" else "failed"
+	end
 	local own = 0
 	for _, branch in all.rows.branch do
 		if branch.created_by_goal_id == goal.id and branch.reason == "goal" then
@@ -72,12 +77,7 @@ end
 local function tree(all: any, parent: any, indent: string, lines: { string })
 	for _, goal in all.rows.goal do
 		if goal.parent_goal_id == parent then
-			local ended = all.rows.session_end[1]
-			local status = status_of(all, goal)
-			if goal.source == "cli" and ended ~= nil then
-				status = if ended.final_status == "success" then "success" else "failed"
-			end
-			table.insert(lines, `{indent}{MARKS[status]} goal {goal.id}: {first_line(goal.goal_text)}`)
+			table.insert(lines, `{indent}{MARKS[status_of(all, goal)]} goal {goal.id}: {first_line(goal.goal_text)}`)
 			for _, attempt in all.rows.attempt do
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]

@@ -16,15 +16,15 @@ export type Checked = {
 	--- Protected files that the work has changed.
 	touched: { string },
 	fingerprint: string,
-	--- The commit that was validated: the work, with protected files put back where it had changed them.
-	commit: string,
+	--- The commit that was validated, where it is not the worktree's own: with protected files put back.
+	commit: string?,
 }
 
 --- Runs a goal's commands in a worktree whose work is committed; the first that fails is the last.
 function validate.check(self: state.Session, goal: state.Goal, tree: any): Checked
 	local touched = tree:restore(if #self.protected > 0 then { from = self.start, globs = self.protected } else nil)
 	-- On its branch the attempt's own version stays in the history; what can be merged has the original files.
-	local commit = tree:commit("Protected files as they were").commit
+	local commit = if #touched > 0 then tree:commit("Protected files as they were").commit else nil
 	local checked: Checked = { runs = {}, passed = true, touched = touched, fingerprint = "", commit = commit }
 	for index, step in goal.steps do
 		ui.status(`goal {goal.id}: validating with {step.command} ({index} of {#goal.steps})`)

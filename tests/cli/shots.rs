@@ -168,10 +168,9 @@ fn a_failed_shot_is_broken_down_and_the_parts_are_merged() {
     assert_eq!(column(&env, "tool_call", "tool_name")[1], "list_folder");
     // The next one is told what was tried.
     let prompt = &column(&env, "attempt", "prompt")[1];
-    assert!(
-        prompt.as_str().unwrap().contains("Attempt 1 by openai/a: completed. `sh check.sh` exited with 1"),
-        "{prompt}"
-    );
+    for told in ["Attempt 1 by openai/a: completed. `sh check.sh` exited with 1", "It changed wrong.txt."] {
+        assert!(prompt.as_str().unwrap().contains(told), "{prompt}");
+    }
     // The last sub-goal's attempt brought the whole: the root's validation was run for it.
     let last = rows(&env, "validation_run").pop().unwrap();
     assert_eq!(
@@ -184,6 +183,7 @@ fn a_failed_shot_is_broken_down_and_the_parts_are_merged() {
     for line in [
         "✓ goal 1: say done in work.txt",
         "  ✓ goal 2: put alpha into a.txt",
+        "for each of 4 goals reached",
         "✗ implementation 1 (openai/a",
         "openai/a: 0 of 1 alone",
     ] {
@@ -506,6 +506,16 @@ fn killed_after_any_line_a_session_comes_to_the_same_rows_and_commits() {
 #[test]
 fn killed_here_and_there_a_long_session_comes_to_the_same_rows_and_commits() {
     killed_at(divided, &["--validate", CHECK, "--run", "grep"], 23);
+}
+
+#[test]
+fn its_help_says_what_it_is_and_what_may_be_granted() {
+    let server = ModelServer::start(good);
+    let help = env(&server).nietz(["run", "shots-on-goal", "--help"]).go().exits(0).stdout;
+    assert!(help.starts_with("Works on a goal in git worktrees with two models in turn"), "{help}");
+    for part in ["--no-sandbox", "--allow-net", "--validate", "query"] {
+        assert!(help.contains(part), "{part}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::measure::{Cost, cost};
+use crate::measure::{Cost, Row, cost, pairs};
 
 /// The files of the repository.
 const FILES: usize = 5000;
@@ -49,14 +49,23 @@ return require("@nietz").flow {
 }
 "#;
 
+/// Four attempts beside the bare commands, and four side by side beside four one by one.
+pub fn rows(count: usize) -> [Row; 2] {
+    let attempts = Attempts::new();
+    let (ours, floors) = pairs(count, || attempts.ours(4, 1), || attempts.bare(4));
+    let beside_git = Row::ratio("4 attempts on 5,000 files, beside bare git", &ours, &floors, 1.3);
+    let (ours, floors) = pairs(count, || attempts.ours(1, 4), || attempts.ours(4, 1));
+    [beside_git, Row::ratio("4 attempts side by side, beside one by one", &ours, &floors, 1.0)]
+}
+
 /// A repository with a flow in it.
-pub struct Attempts {
+struct Attempts {
     folder: tempfile::TempDir,
     next: std::cell::Cell<u32>,
 }
 
 impl Attempts {
-    pub fn new() -> Attempts {
+    fn new() -> Attempts {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let work = folder.path().join("work");
         for index in 0..FILES {
@@ -83,7 +92,7 @@ impl Attempts {
     }
 
     /// So many attempts, one after the other, in so many lanes side by side.
-    pub fn ours(&self, count: usize, lanes: usize) -> Cost {
+    fn ours(&self, count: usize, lanes: usize) -> Cost {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
         command.current_dir(self.work()).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.env("NIETZ_HOME", self.folder.path().join("home")).env("NIETZ_RUN", format!("b{}", self.number()));
@@ -92,7 +101,7 @@ impl Attempts {
     }
 
     /// The same with git alone, in a process of its own.
-    pub fn bare(&self, count: usize) -> Cost {
+    fn bare(&self, count: usize) -> Cost {
         let this = std::env::current_exe().expect("this program has a path");
         let words = ["floor", "git", &count.to_string(), &self.number().to_string()];
         cost(Command::new(this).args(words).arg(self.work()))

@@ -2,7 +2,8 @@
 //!
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
-//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs.
+//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
+//! `cargo bench -- attempts` only those with git.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -32,9 +33,17 @@ fn main() {
         return;
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
+    let mut rows = Vec::new();
+    if !arguments.iter().any(|word| word == "attempts") {
+        conversations(count, &mut rows);
+    }
+    rows.extend(attempts::rows(count));
+    print(&rows);
+}
+
+fn conversations(count: usize, rows: &mut Vec<Row>) {
     let server = Server::start();
     let subject = Subject::new(&server.url);
-    let mut rows = Vec::new();
     for calls in [40, 400] {
         let (ours, floors) = pairs(count, || subject.debate(calls), || subject.floor(&["calls", &calls.to_string()]));
         let aim = if calls == 40 { 1.5 } else { 1.3 };
@@ -55,12 +64,6 @@ fn main() {
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
     rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
     rows.push(subject::saves(count * 40));
-    let attempts = attempts::Attempts::new();
-    let (ours, floors) = pairs(count, || attempts.ours(4, 1), || attempts.bare(4));
-    rows.push(Row::ratio("4 attempts on 5,000 files, beside bare git", &ours, &floors, 1.3));
-    let (ours, floors) = pairs(count, || attempts.ours(1, 4), || attempts.ours(4, 1));
-    rows.push(Row::ratio("4 attempts side by side, beside one by one", &ours, &floors, 1.0));
-    print(&rows);
 }
 
 /// The model server, in a process of its own: what it keeps of its calls is nobody else's memory.

@@ -41,7 +41,20 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
 }
 
 /// Options that every run has.
-const RESERVED: &[&str] = &["json", "answers", "model", "seed", "lang", "workspace", "help"];
+const RESERVED: &[&str] = &[
+    "json",
+    "answers",
+    "model",
+    "seed",
+    "lang",
+    "workspace",
+    "help",
+    "max-calls",
+    "max-tokens",
+    "max-cost",
+    "max-time",
+    "plan",
+];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let mut help = clean(&param.help);

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
 use crate::cli::session::{FrontArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
@@ -17,6 +18,8 @@ pub(super) struct ResumeArgs {
     whole: bool,
     #[command(flatten)]
     front: FrontArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
 }
 
 pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
@@ -29,5 +32,5 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
             .hint("start a new run"));
     };
     let session = Session::load(host, Located::from_source(&open.source)?)?;
-    session.go_on(host, locked, (past, tail), open, &args.front)
+    session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
 }

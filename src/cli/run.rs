@@ -4,9 +4,10 @@ use std::ffi::OsString;
 
 use clap::{Arg, Args, Command, FromArgMatches};
 
+use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
-use crate::cli::params;
 use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::cli::{params, plan};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::clean;
 use crate::pack::resolve;
@@ -34,10 +35,26 @@ struct HostArgs {
     /// Seed of the run's chance, for a run that can be repeated
     #[arg(long, value_name = "N", global = true)]
     seed: Option<u64>,
+    /// Show what the flow may do, with which models and within which limits, and end
+    #[arg(long, global = true)]
+    plan: bool,
+    #[command(flatten)]
+    budget: BudgetArgs,
 }
 
 /// Options of every run that take a value: the flow's name does not follow them.
-const WITH_VALUE: &[&str] = &["--answers", "--model", "--lang", "--seed", "--workspace", "-C"];
+const WITH_VALUE: &[&str] = &[
+    "--answers",
+    "--model",
+    "--lang",
+    "--seed",
+    "--workspace",
+    "-C",
+    "--max-calls",
+    "--max-tokens",
+    "--max-cost",
+    "--max-time",
+];
 
 pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let mut rest: Vec<String> = Vec::new();
@@ -78,8 +95,12 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         model: of_host.model,
         lang: of_host.lang.unwrap_or_else(|| host.lang()),
         seed: of_host.seed,
+        budget: of_host.budget.budget()?,
         id: host.variable("NIETZ_RUN").map(str::to_owned),
     };
+    if of_host.plan {
+        return plan::show(&session, host, &begin, of_host.front.json);
+    }
     session.begin(host, begin, &of_host.front)
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
+use crate::engine::budget::Meter;
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
 use crate::engine::run::Locked;
@@ -26,6 +27,8 @@ use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
 use crate::lua::limits::Limits;
 use crate::lua::scheduler::Interrupts;
+use crate::model::budget::{Budget, Spent};
+use crate::model::chat::Usage;
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
 use crate::pack::persona::Personas;
@@ -75,6 +78,11 @@ impl Session {
         Ok(Session { flow: Flow::load(located, context, Limits::default())?, pinned })
     }
 
+    /// Returns what a run may use: the tightest of what the flow and the configuration say, unless it is given.
+    pub(super) fn budget(&self, host: &Host, given: Budget) -> Budget {
+        self.flow.manifest.budget.tightened(host.config.budget).replaced(given)
+    }
+
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
         let clock = host.clock()?;
@@ -93,6 +101,7 @@ impl Session {
         let locked = host.runs().create(&id)?;
         let mut params = begin.params;
         host.redactor().value(&mut params);
+        let budget = self.budget(host, begin.budget);
         let open = Open {
             run: id,
             flow: self.flow.manifest.name.clone(),
@@ -103,6 +112,7 @@ impl Session {
             aliases: client.aliases().clone(),
             lang: begin.lang,
             seed,
+            budget,
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
@@ -125,7 +135,7 @@ impl Session {
         host: &Host,
         locked: Locked,
         (past, tail): (Past, Tail),
-        open: Open,
+        (mut open, more): (Open, Budget),
         front: &FrontArgs,
     ) -> Result<Exit> {
         let clock = host.clock()?;
@@ -139,6 +149,7 @@ impl Session {
         };
         *self.pinned.borrow_mut() = Pinned { default, aliases: open.aliases.clone() };
         let now = self.flow.sources();
+        open.budget = open.budget.replaced(more);
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
@@ -194,7 +205,9 @@ impl Session {
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             now: host.clock()?,
         };
-        let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), writer, past, open.seed, resume));
+        let meter = Meter::new(open.budget);
+        let recorded = (writer, past, resume);
+        let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
         gate.permit(self.flow.manifest.permissions);
         let start = Start {
             params: open.params.clone(),
@@ -231,25 +244,34 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
             (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
         }
     };
-    let used = gate.used();
+    let spent = gate.spent();
+    let (usage, calls) = total(&spent);
     let closed = gate.close(End {
         status,
         result: result.clone(),
         failure: failure.clone(),
-        usage: used.usage,
-        calls: used.calls,
+        usage,
+        calls,
+        spent: spent.clone(),
         at: iso(now),
     });
     if status == EndStatus::Done && gate.only_replayed() {
         shown.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
     }
     let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
-    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage: used.usage, calls: used.calls });
+    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent });
     // A run whose end cannot be written is resumed from what is there; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => Err(failure),
         _ => Ok(exit),
     }
+}
+
+fn total(spent: &[Spent]) -> (Usage, u64) {
+    spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
+        usage += spent.usage;
+        (usage, calls + spent.calls)
+    })
 }
 
 /// What a new run begins with.
@@ -259,6 +281,8 @@ pub(super) struct Begin {
     pub model: Option<String>,
     pub lang: String,
     pub seed: Option<u64>,
+    /// What the command line says; the flow and the configuration say the rest.
+    pub budget: Budget,
     pub id: Option<String>,
 }
 

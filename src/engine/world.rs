@@ -123,7 +123,10 @@ impl World {
                 }
             });
         };
-        let reply = self.models.chat(&request, &mut report).await;
+        let mut reply = self.models.chat(&request, &mut report).await;
+        if let Ok(reply) = &mut reply {
+            reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
+        }
         let (usage, failure) = match &reply {
             Ok(reply) => (reply.usage, None),
             Err(failure) => (Usage::default(), Some(failure.clone())),

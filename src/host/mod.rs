@@ -7,6 +7,7 @@ pub mod ui;
 use futures_util::future::LocalBoxFuture;
 
 use crate::error::Result;
+use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::event::Event;
 use crate::model::question::Question;
@@ -22,6 +23,11 @@ pub enum CallEvent<'a> {
 
 /// Whatever answers model calls. Dropping the future cancels the call.
 pub trait Models {
+    /// Returns what a model costs, where that is known.
+    fn price(&self, _model: &str) -> Option<Price> {
+        None
+    }
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::Failure;
+use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::effect::Sources;
 use crate::model::event::EndStatus;
@@ -72,6 +73,8 @@ pub struct Open {
     pub aliases: std::collections::BTreeMap<String, String>,
     pub lang: String,
     pub seed: u64,
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     pub files: Sources,
     pub host: String,
     /// ISO 8601, UTC.
@@ -201,5 +204,8 @@ pub struct End {
     pub failure: Option<Failure>,
     pub usage: Usage,
     pub calls: u64,
+    /// By model and persona.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<Spent>,
     pub at: String,
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Failure;
+use crate::model::budget::Spent;
 use crate::model::chat::Usage;
 use crate::model::question::Question;
 
@@ -53,6 +54,8 @@ pub enum Event {
         failure: Option<Failure>,
         usage: Usage,
         calls: u64,
+        /// By model and persona.
+        spent: Vec<Spent>,
     },
 }
 

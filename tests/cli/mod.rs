@@ -1,6 +1,7 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod budget;
 mod disk_faults;
 mod exits;
 mod journal_file;

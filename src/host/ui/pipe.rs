@@ -164,10 +164,10 @@ impl FrontEnd for Pipe {
                 }
             }
             Event::Notice { text } => self.err.put(&format!("{}\n", safe(text))),
-            Event::RunEnded { status, failure, usage, calls, .. } => {
-                let (status, usage, calls) = (*status, *usage, *calls);
+            Event::RunEnded { status, failure, spent, .. } => {
+                let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
                 self.err.put(&ending::text(&ending, &self.run, &ending::plain));
             }
         }

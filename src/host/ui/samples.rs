@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::error::{Code, Failure};
+use crate::model::budget::Spent;
 use crate::model::chat::Usage;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
@@ -54,9 +55,21 @@ pub(super) fn progress(label: &str, done: u64, total: u64) -> Event {
     Event::Progress { label: label.to_owned(), done, total }
 }
 
+pub(super) fn spent(model: &str, label: &str, cost: Option<f64>) -> Spent {
+    let usage = Usage { input: 10, output: 5, cached: 0 };
+    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost }
+}
+
 pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
     let usage = Usage { input: 10, output: 5, cached: 0 };
-    Event::RunEnded { status, result: Some(json!({"ok": true})), failure, usage, calls: 1 }
+    Event::RunEnded {
+        status,
+        result: Some(json!({"ok": true})),
+        failure,
+        usage,
+        calls: 1,
+        spent: vec![spent("test/model", "Hypatia", Some(0.0123))],
+    }
 }
 
 /// Returns samples of every kind, the kinds in the order of the enumeration, the end last.

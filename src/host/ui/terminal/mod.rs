@@ -251,11 +251,11 @@ impl FrontEnd for Terminal {
                 state.aside(&text);
                 state.redraw();
             }
-            Event::RunEnded { status, failure, usage, calls, .. } => {
+            Event::RunEnded { status, failure, spent, .. } => {
                 state.activity.clear();
-                let (status, usage, calls) = (*status, *usage, *calls);
+                let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
                 let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
                 state.aside(&text);
             }

@@ -2,7 +2,8 @@
 //!
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
-//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs.
+//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
+//! `cargo bench -- saves` only that row.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -31,6 +32,9 @@ fn main() {
         return;
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
+    if arguments.iter().any(|word| word == "saves") {
+        return print(&[subject::saves(count * 40)]);
+    }
     let server = Server::start();
     let subject = Subject::new(&server.url);
     let mut rows = Vec::new();

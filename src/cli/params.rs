@@ -44,6 +44,7 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
 const RESERVED: &[&str] = &[
     "json",
     "answers",
+    "verbose",
     "model",
     "seed",
     "lang",

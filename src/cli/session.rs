@@ -18,6 +18,7 @@ use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
 use crate::host::llm::Client;
+use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
@@ -43,6 +44,9 @@ pub(super) struct FrontArgs {
     /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
     #[arg(long, value_name = "FILE", global = true)]
     pub answers: Option<PathBuf>,
+    /// Show each request to a model and its reply, on standard error, without secrets
+    #[arg(long, global = true)]
+    pub verbose: bool,
 }
 
 /// A flow with what its run needs.
@@ -172,7 +176,11 @@ impl Session {
     ) -> Result<Exit> {
         let Recorded { locked, open, writer, past, resume, listener } = recorded;
         let resumed = resume.is_some();
-        let (shown, answers) = open_front(host, front, &open.run)?;
+        let (mut shown, answers) = open_front(host, front, &open.run)?;
+        let traced = telemetry::wanted(&host.environment);
+        if traced {
+            shown = Rc::new(Traced::open(shown, front.verbose, &open.run)?);
+        }
         shown.show(&Event::RunStarted {
             flow: open.flow.clone(),
             resumed,
@@ -202,6 +210,7 @@ impl Session {
             models,
             store: Store::new(&host.workspace)?,
             front: Rc::clone(&shown),
+            details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             now: host.clock()?,
         };

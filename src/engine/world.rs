@@ -23,6 +23,8 @@ pub struct World {
     pub models: Box<dyn Models>,
     pub store: Store,
     pub front: Rc<dyn FrontEnd>,
+    /// Whether the front end is told what calls ask and what they give back.
+    pub details: bool,
     pub collections: RefCell<BTreeMap<String, Collection>>,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
@@ -115,6 +117,9 @@ impl World {
             label: show.label,
             show: show.stream,
         });
+        if self.details {
+            self.front.show(&Event::CallSent { call: call.clone(), request: Box::new(request.clone()) });
+        }
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
                 CallEvent::Delta(text) => Event::CallDelta { call: call.clone(), text: text.to_owned() },
@@ -126,6 +131,9 @@ impl World {
         let mut reply = self.models.chat(&request, &mut report).await;
         if let Ok(reply) = &mut reply {
             reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
+            if self.details {
+                self.front.show(&Event::CallReceived { call: call.clone(), reply: Box::new(reply.clone()) });
+            }
         }
         let (usage, failure) = match &reply {
             Ok(reply) => (reply.usage, None),

@@ -2,6 +2,7 @@
 
 pub mod documents;
 pub mod llm;
+pub mod telemetry;
 pub mod ui;
 
 use futures_util::future::LocalBoxFuture;

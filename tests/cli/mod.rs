@@ -10,3 +10,4 @@ mod model_faults;
 mod order;
 mod output;
 mod redaction;
+mod telemetry;

@@ -261,6 +261,8 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated
@@ -295,6 +297,8 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated
@@ -326,6 +330,8 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated

@@ -85,6 +85,7 @@ impl Bench {
             models: Box::new(Obliging),
             store: Store::new(self.path())?,
             front: Rc::clone(front) as Rc<dyn FrontEnd>,
+            details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
             now: Box::new(|| 1_768_000_000_000),
         };

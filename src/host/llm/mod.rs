@@ -35,6 +35,7 @@ mod stream;
 pub use choice::{Choice, KeyState, Row};
 pub use client::Client;
 pub use config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
 pub use settings::Settings;
 

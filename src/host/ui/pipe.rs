@@ -20,6 +20,7 @@ use super::answer;
 use super::ending::{self, Ending};
 use super::lines::Lines;
 use super::out::{Out, safe};
+use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -136,6 +137,8 @@ impl FrontEnd for Pipe {
                     self.streams.borrow_mut().insert(call.clone(), (label.clone(), String::new()));
                 }
             }
+            Event::CallSent { request, .. } => self.err.put(&verbose::sent(request)),
+            Event::CallReceived { reply, .. } => self.err.put(&verbose::received(reply)),
             Event::CallDelta { call, text } => {
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.push_str(text);

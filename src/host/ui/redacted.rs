@@ -73,6 +73,14 @@ impl FrontEnd for Redacted {
                 let (call, model) = (call.clone(), model.clone());
                 Event::CallStarted { call, model, label: self.text(label), show: *show }
             }
+            // The gate has redacted the request, which is keyed.
+            Event::CallSent { .. } => return self.behind.show(event),
+            Event::CallReceived { call, reply } => {
+                let mut reply = reply.clone();
+                reply.text = self.text(&reply.text);
+                reply.tool_calls.iter_mut().for_each(|call| call.arguments = self.text(&call.arguments));
+                Event::CallReceived { call: call.clone(), reply }
+            }
             Event::Status { text } => Event::Status { text: self.text(text) },
             Event::Progress { label, done, total } => {
                 Event::Progress { label: self.text(label), done: *done, total: *total }

@@ -43,6 +43,7 @@ use self::state::{Kind, State};
 use self::tty::{RAW_OFF, RAW_ON, Tty};
 use super::answer;
 use super::ending::{self, Ending};
+use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -211,6 +212,14 @@ impl FrontEnd for Terminal {
                 }
                 state.redraw();
                 self.shared.moved.notify_all();
+            }
+            Event::CallSent { request, .. } => {
+                state.aside(&verbose::sent(request));
+                state.redraw();
+            }
+            Event::CallReceived { reply, .. } => {
+                state.aside(&verbose::received(reply));
+                state.redraw();
             }
             Event::CallDelta { call, text } => {
                 state.activity.call_delta(call);

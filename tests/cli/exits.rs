@@ -20,6 +20,7 @@ fn each_way_to_end_has_its_exit_status() {
     let cases = [
         ("fine", 0, ""),
         ("error", 1, "flow-error"),
+        ("usage", 2, "usage"),
         ("invalid", 4, "document-invalid"),
         ("outside", 5, "path-refused"),
         ("ask", 7, "answer-missing"),

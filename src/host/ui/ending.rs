@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::model::budget::{self, Spent};
 use crate::model::chat::Usage;
 use crate::model::event::EndStatus;
@@ -33,7 +33,9 @@ pub(super) fn text(ending: &Ending<'_>, run: &str, paint: &dyn Fn(Tone, &str) ->
             let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
-    if ending.status != EndStatus::Done {
+    // The same params would be as wrong the next time.
+    let wrongly = failure.is_some_and(|failure| failure.code == Code::Usage);
+    if ending.status != EndStatus::Done && !wrongly {
         let _ = writeln!(out, "resume with: nietz resume {run}");
     }
     out
@@ -228,6 +230,16 @@ mod tests {
         assert_snapshot!(interrupted, @r"
         interrupted after 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50
         resume with: nietz resume r1
+        ");
+    }
+
+    #[test]
+    fn nobody_is_told_to_resume_a_run_that_was_called_wrongly() {
+        let failure = Failure::new(Code::Usage, "--fast and --slow exclude each other").hint("give one of them");
+        let failed = text(&ending(EndStatus::Failed, Some(&failure), &[]), "r1", &plain);
+        assert_snapshot!(failed, @r"
+        error[usage]: --fast and --slow exclude each other
+        hint: give one of them
         ");
     }
 

@@ -199,21 +199,8 @@ fn put(question: &Question) -> String {
                 out.push('\n');
             }
         }
-        QuestionKind::Confirm => {
-            out.push_str(match default.as_ref().and_then(Value::as_bool) {
-                Some(true) => " (Y/n)\n",
-                Some(false) => " (y/N)\n",
-                None => " (y/n)\n",
-            });
-        }
-        QuestionKind::Ask => {
-            match default.as_ref().map(|value| answer::shown(question, value)).filter(|text| !text.is_empty()) {
-                Some(text) => {
-                    let _ = writeln!(out, " (default: {text})");
-                }
-                None if question.optional => out.push_str(" (may be left empty)\n"),
-                None => out.push('\n'),
-            }
+        QuestionKind::Confirm | QuestionKind::Ask => {
+            let _ = writeln!(out, "{}", safe(&answer::on_empty(question)));
         }
     }
     out
@@ -269,7 +256,7 @@ mod tests {
         > blue
           `blue` is none of the options; answer with round or square
         > 2
-        ? Its name? (default: Bob)
+        ? Its name? [Bob]
         > 
           (Bob)
         ? Save it? (y/N)

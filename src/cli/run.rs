@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
@@ -86,7 +87,14 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     };
     let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
     let (name, params) = match matches.subcommand() {
-        Some((name, matches)) => (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, matches)?),
+        Some((name, own)) => {
+            let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
+            if let Some(param) = manifest.main.params.keys().find(given) {
+                let message = format!("`{}` takes no param `{}`", clean(name), clean(param));
+                return Err(Failure::new(Code::Usage, message).hint(format!("nietz run {wanted} {name} --help")));
+            }
+            (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own)?)
+        }
         None => (None, params::values(&manifest.main, &matches)?),
     };
     let begin = Begin {
@@ -117,8 +125,12 @@ fn flow_at(rest: &[String]) -> Option<usize> {
 }
 
 fn command(name: &str, flow: &'static str) -> Command {
-    let command =
-        Command::new("run").bin_name(name.to_owned()).max_term_width(100).args_conflicts_with_subcommands(true);
+    // A word that names a command is one, whatever options stand before it.
+    let command = Command::new("run")
+        .bin_name(name.to_owned())
+        .max_term_width(100)
+        .subcommand_negates_reqs(true)
+        .subcommand_precedence_over_arg(true);
     let command = HostArgs::augment_args(command).arg(
         Arg::new("workspace")
             .short('C')

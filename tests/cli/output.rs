@@ -286,7 +286,7 @@ fn a_flow_says_how_it_is_used() {
     Has commands
 
     Usage: nietz run commands [OPTIONS]
-           nietz run commands <COMMAND>
+           nietz run commands [OPTIONS] <COMMAND>
 
     Commands:
       count  Count up
@@ -387,7 +387,7 @@ fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
       tip: a similar subcommand exists: 'count'
 
     Usage: nietz run commands [OPTIONS]
-           nietz run commands <COMMAND>
+           nietz run commands [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     ");

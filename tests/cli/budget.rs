@@ -119,8 +119,11 @@ fn a_plan_says_what_a_run_may_do_and_does_nothing() {
     model         openai/gpt-4.1 (OPENAI_API_KEY is set)
     prices        openai/gpt-4.1: not known; a limit on cost cannot be kept with it
     documents     reads and writes docs/briefs/{slug}/brief-{date}.md (briefs)
+                  reads and writes .project-memory/brainstorm-history.jsonl (finished)
                   reads and writes docs/briefs/{slug}/journal-{date}.md (journals)
+                  reads and writes brainstorm-{slug}.yaml (rescued)
                   reads and writes .project-memory/brainstorm-sessions/{slug}.yaml (sessions)
+                  reads and writes .project-memory/brainstorm-stats.json (statistics)
     Lua           2 s without an effect, 64 MB of memory
     budget        0.50 US dollars, 20m
     nothing else  no other file, no other address, no process

@@ -94,6 +94,7 @@ local function run(ctx: nietz.Context): any
 		act = actions.act,
 		focus = nil,
 		techniques = {},
+		weak_point = nil,
 		speaker = nil,
 		home = documents.collection("sessions"),
 	}

@@ -34,6 +34,8 @@ export type App = {
 	--- What the next questions shall be about, set by `dive`, `pivot`, a technique, a party, a panel.
 	focus: string?,
 	techniques: { any },
+	--- Where what people do today fails, for one of the next questions.
+	weak_point: string?,
 	speaker: string?,
 	--- Where the session is saved: its own collection, unless that failed and the user chose another place.
 	home: any,
@@ -138,9 +140,9 @@ function app.show_saved(self: App, path: string)
 	}, "  \n"))
 end
 
---- Returns the persona that leads; one that somebody deleted since is replaced by the default.
+--- Returns the persona that leads.
 function app.leader(self: App): personas.Persona
-	return personas.find(self.doc.session.persona) or personas.get("architecte")
+	return personas.get(self.doc.session.persona)
 end
 
 export type Thought = {

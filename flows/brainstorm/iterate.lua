@@ -90,6 +90,7 @@ local function open(self: app.App, again: boolean)
 	end
 	self.focus = nil
 	self.techniques = {}
+	self.weak_point = nil
 	app.save(self)
 end
 

@@ -8,6 +8,7 @@ local ems = require("./ems")
 local lang = require("./lang")
 local leader = require("./leader")
 local nietz = require("@nietz")
+local personas = require("@nietz/personas")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -163,6 +164,10 @@ end
 local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.Doc
 	local s = session.fill(doc).session
 	lead(t, s, persona)
+	if personas.find(s.persona) == nil then
+		ui.say(t("persona.gone", { name = s.persona }))
+		s.persona = session.LEADER
+	end
 	if s.flow_state.scored == nil then
 		-- A file from elsewhere: whatever was answered in its last iteration has not been weighed by us.
 		s.flow_state.scored = math.max(0, s.iteration - 1)

@@ -135,8 +135,9 @@ function questions.next(self: app.App, count: number): { Question }
 	local vars = context.of(self)
 	vars.count = count
 	vars.targets = {}
+	vars.weak_point = self.weak_point or ""
 	for index, key in vars.weak do
-		if index <= count then
+		if index <= (if self.weak_point then count - 1 else count) then
 			table.insert(vars.targets, key)
 		end
 	end

@@ -1,5 +1,5 @@
 --!strict
---- What lies outside the conversation: what people use today, and what must be looked up. A model has no library and no
+--- What lies outside the conversation: what people do today, and what must be looked up. A model has no library and no
 --- network here, so that all of this is said to come from its memory and is to be checked.
 
 local app = require("./app")
@@ -44,15 +44,20 @@ local function gather(self: app.App, kind: string, name: string, properties: { [
 	app.save(self)
 end
 
---- `--competitive`: what people use today instead, what it does well and what it leaves open.
+--- `--competitive`: what people do today instead, what that does well and where it fails. One of the first questions is
+--- about the latter; more than that would lead a small model away from the subject.
 function research.rivals(self: app.App)
-	gather(self, "rivals", "rivals", { gap = line(120), name = line(60), strength = line(120) }, function(item: any): string
+	local weak_points: { string } = {}
+	gather(self, "rivals", "rivals", { name = line(60), strength = line(120), weak_point = line(120) }, function(item: any): string
+		local weak_point = app.line(item.weak_point, 120)
+		table.insert(weak_points, weak_point)
 		return self.t("rivals.row", {
 			name = app.line(item.name, 60),
 			strength = app.line(item.strength, 120),
-			gap = app.line(item.gap, 120),
+			weak_point = weak_point,
 		})
 	end)
+	self.weak_point = weak_points[1]
 end
 
 --- `--c7`: which facts the decisions rest on that stand in somebody's documentation.

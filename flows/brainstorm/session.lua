@@ -14,6 +14,9 @@ export type Doc = { format_version: string, session: any }
 --- The furthest that one `back` goes.
 session.MOST_BACK = 5
 
+--- Who leads unless somebody else was chosen.
+session.LEADER = "architecte"
+
 local function list(value: any): any
 	return if value == nil then json.array {} else value
 end
@@ -29,7 +32,7 @@ function session.fill(doc: Doc): Doc
 	s.started_at = s.started_at or s.created or (first and first.timestamp) or `{date}T00:00:00Z`
 	s.created = s.created or s.started_at
 	s.updated = s.updated or s.created
-	s.persona = s.persona or "architecte"
+	s.persona = s.persona or session.LEADER
 	s.duration_minutes = s.duration_minutes or 0
 	s.party_active = s.party_active or false
 	s.panel_active = s.panel_active or false
@@ -62,7 +65,7 @@ function session.new(options: { topic: string, slug: string, now: string }): Doc
 			phase = "divergent",
 			mode = "standard",
 			ems = ems.combine(axes),
-			persona = "architecte",
+			persona = session.LEADER,
 			iteration = 0,
 			started_at = options.now,
 			duration_minutes = 0,

@@ -183,7 +183,7 @@ fn competitive_begins_with_what_there_is_and_c7_ends_with_what_to_look_up() {
     let table = Table::new();
     let ended =
         table.talk([TOPIC, "--no-clarify", "--no-hmw", "--competitive", "--c7"], &[FULL, "", "", "finish"]).exits(0);
-    says(&ended, &["A second provider: Takes over at once; it leaves open: Costs twice"]);
+    says(&ended, &["A second provider: Takes over at once; but it costs twice"]);
     let questions = table
         .server
         .requests()
@@ -191,7 +191,7 @@ fn competitive_begins_with_what_there_is_and_c7_ends_with_what_to_look_up() {
         .find(|request| request.prompt().starts_with("Ask the next"))
         .expect("one")
         .prompt();
-    assert!(questions.contains("A second provider"), "{questions}");
+    assert!(questions.contains("where \"it costs twice\"") && !questions.contains("A second provider"), "{questions}");
     let brief = table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"));
     assert!(brief.contains("The provider's API: How long does an idempotency key live? (iteration 2)"), "{brief}");
     assert_eq!(wanted(&table, "lookups"), 1);

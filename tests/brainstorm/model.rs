@@ -69,7 +69,7 @@ impl Brain {
             json!({"problem": "When the provider is down, the ledger has no order and the customer leaves.",
                    "users": ["customers at the ledger"]})
         } else if has("rivals") {
-            json!({"rivals": [{"name": "A second provider", "strength": "Takes over at once", "gap": "Costs twice"}]})
+            json!({"rivals": [{"name": "A second provider", "strength": "Takes over at once", "weak_point": "it costs twice"}]})
         } else if has("lookups") {
             json!({"lookups": [{"where": "The provider's API", "question": "How long does an idempotency key live?"}]})
         } else {

@@ -165,6 +165,21 @@ fn launch_offers_what_there_is_and_can_begin_anew() {
 }
 
 #[test]
+fn a_leader_who_is_gone_is_said() {
+    let gone = EXAMPLES[0].1.replace("persona: \"architecte\"", "persona: \"grandmother\"");
+    let table = Table::new().file(&path("feature-auth"), &gone);
+    let ended = table.talk(["--continue", "feature-auth"], &["quit"]).exits(0);
+    says(&ended, &["`grandmother` led this session and is not here any more"]);
+    assert_eq!(table.session_of("feature-auth")["persona"], "architecte");
+    // A leader of one's own is a file.
+    let own = "---\nname: Grandmother\nsummary: Has seen it all\ntags: [facilitator]\n---\nYou have seen it all.\n";
+    let table = Table::new().file(&path("feature-auth"), &gone).file("personas/grandmother.md", own);
+    let ended = table.talk(["--continue", "feature-auth"], &["modes", "dive costs", "quit"]).exits(0);
+    says(&ended, &["`grandmother` Grandmother: Has seen it all ←"]);
+    assert_eq!(table.server.requests()[0].system().lines().next(), Some("You have seen it all."));
+}
+
+#[test]
 fn sessions_are_listed_by_a_command_of_their_own() {
     let table = Table::new();
     says(&table.talk(["sessions"], &[]).exits(0), &["There are no sessions yet."]);

@@ -1,7 +1,7 @@
 //! A whole session: six iterations, a party, a panel, `back 2`, `save`, a kill in the middle of a model call, `resume`,
 //! `finish`. Its journal is kept as a cassette, which replays with no model, no key and nobody to answer.
 //!
-//! After a change of a prompt the cassette is recorded anew: `NIETZ_RECORD=1 cargo test --locked whole_session`.
+//! After a change of a prompt the cassette is recorded anew: `NIETZ_RECORD=1 cargo test --locked survives_a_kill`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -133,7 +133,7 @@ fn the_cassette_of_a_whole_session_replays() {
     std::fs::create_dir_all(env.journal_path().parent().expect("a journal is in a folder")).expect("it can be made");
     std::fs::copy(cassette(), env.journal_path()).expect("it can be copied");
     let ended = env.resume().go();
-    assert_eq!(ended.code, Some(0), "record it anew with NIETZ_RECORD=1 cargo test whole_session: {ended:?}");
+    assert_eq!(ended.code, Some(0), "record it anew with NIETZ_RECORD=1 cargo test survives_a_kill: {ended:?}");
     let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");
     assert_eq!(ended.result(), end["result"]);
     let notices: Vec<Value> = ended.of_type("notice");

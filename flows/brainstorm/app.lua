@@ -153,6 +153,8 @@ export type Thought = {
 	check: ((value: any) -> string?)?,
 	persona: personas.Persona?,
 	temperature: number?,
+	--- How often it may be asked for again, by default as often as the host does.
+	repairs: number?,
 	--- Without a voice: for weighing and writing down.
 	plain: boolean?,
 }
@@ -186,6 +188,7 @@ function app.think(self: App, thought: Thought): any
 		schema = schema,
 		check = thought.check,
 		temperature = thought.temperature,
+		repairs = thought.repairs,
 		label = if thought.persona then thought.persona.name else self.t(`thinking.{thought.prompt}`),
 	}
 	local ok, result = pcall(llm.chat, request)

@@ -84,7 +84,9 @@ function brief.draft(self: app.App): any
 	end
 	local material = stories.material(self)
 	local users: { any }, known: { string } = {}, {}
-	for _, user in heart.users do
+	for _, raw in heart.users do
+		-- A small model cuts "Ann, Bob" at the comma.
+		local user = string.gsub(raw, "^[%s,;]+", "")
 		if not words.repeats(user, known) then
 			table.insert(known, user)
 			table.insert(users, { text = app.line(user, 100), iteration = stories.trace(user, nil, material) })

@@ -107,6 +107,7 @@ fn table(spent: &[Spent]) -> Vec<String> {
     if spent.len() < 2 {
         return Vec::new();
     }
+    let priced = spent.iter().any(|spent| spent.cost.is_some());
     let rows: Vec<[String; 5]> = spent
         .iter()
         .map(|spent| {
@@ -114,7 +115,8 @@ fn table(spent: &[Spent]) -> Vec<String> {
             let tokens = [format!("{} in", thousands(input)), format!("{} out", thousands(output))];
             let [input, output] = tokens;
             let what = format!("{} ({})", clean(&spent.label), clean(&spent.model));
-            [what, counted(spent.calls), input, output, money(spent.cost)]
+            let cost = if priced { money(spent.cost) } else { String::new() };
+            [what, counted(spent.calls), input, output, cost]
         })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
@@ -124,6 +126,7 @@ fn table(spent: &[Spent]) -> Vec<String> {
         for (cell, width) in row.iter().zip(widths).skip(1) {
             let _ = write!(line, "  {}{cell}", " ".repeat(width - cell.width()));
         }
+        line.truncate(line.trim_end().len());
         line
     };
     rows.iter().map(padded).collect()

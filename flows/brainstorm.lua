@@ -7,6 +7,8 @@ local app = require("./brainstorm/app")
 local brief = require("./brainstorm/brief")
 local clarify = require("./brainstorm/clarify")
 local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local farewell = require("./brainstorm/farewell")
 local iterate = require("./brainstorm/iterate")
 local lang = require("./brainstorm/lang")
 local launch = require("./brainstorm/launch")
@@ -14,7 +16,10 @@ local migrations = require("./brainstorm/migrations")
 local nietz = require("@nietz")
 local panel = require("./brainstorm/panel")
 local party = require("./brainstorm/party")
+local research = require("./brainstorm/research")
 local rules = require("./brainstorm/rules")
+local session = require("./brainstorm/session")
+local statistics = require("./brainstorm/statistics")
 local switches = require("./brainstorm/switches")
 local turning = require("./brainstorm/turning")
 local ui = require("@nietz/ui")
@@ -26,6 +31,7 @@ local function leave(self: app.App, how: string): any
 		s.status = "abandoned"
 		local path = app.save(self)
 		ui.say(self.t("end.abandoned", { path = `\`{path}\``, days = launch.DAYS }))
+		farewell.say(self, "defeat")
 		return { status = s.status, ems = s.ems, session = path }
 	end
 	local path = app.save(self)
@@ -34,11 +40,12 @@ local function leave(self: app.App, how: string): any
 	return { status = s.status, ems = s.ems, session = path }
 end
 
---- With a party or a panel at the table, each iteration begins with a round of theirs.
+--- With a party or a panel at the table, each new iteration begins with a round of theirs.
 local function voices(self: app.App): app.Signal?
 	local s = self.doc.session
 	local state = s.flow_state
-	if not (s.party_active or s.panel_active) or state.heard == s.iteration then
+	local there = s.party_active or s.panel_active
+	if not there or state.heard == s.iteration or not session.between(self.doc) then
 		return nil
 	end
 	state.heard = s.iteration
@@ -50,6 +57,9 @@ end
 --- Runs iterations until the session ends, and returns the run's result.
 local function converse(self: app.App, fresh: boolean): any
 	local signal = if fresh then clarify.run(self) else nil
+	if fresh and signal == nil and self.switches.competitive then
+		research.rivals(self)
+	end
 	while true do
 		if signal == nil then
 			signal = voices(self) or iterate.once(self) or turning.after(self)
@@ -73,6 +83,8 @@ local function run(ctx: nietz.Context): any
 	local t = lang.of(code)
 	local allowed = switches.of(ctx.params)
 	local doc, fresh = launch.open(t, ctx.params)
+	local s = doc.session
+	switches.carry(allowed, s)
 	local self: app.App = {
 		doc = doc,
 		t = t,
@@ -82,14 +94,15 @@ local function run(ctx: nietz.Context): any
 		act = actions.act,
 		focus = nil,
 		techniques = {},
-		voices = {},
+		weak_point = nil,
 		speaker = nil,
+		home = documents.collection("sessions"),
 	}
-	doc.session.party_active = doc.session.party_active or ctx.params.party == true
-	doc.session.panel_active = doc.session.panel_active or ctx.params.panel == true
+	if ctx.params.party or ctx.params.panel then
+		s.mode, s.party_active, s.panel_active = if ctx.params.party then "party" else "panel", ctx.params.party, ctx.params.panel
+	end
 	app.save(self)
 	if fresh then
-		local s = doc.session
 		local how = t(if allowed.turbo then "ask.turbo" else "ask.skip")
 		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
 	end
@@ -117,6 +130,15 @@ return nietz.flow({
 			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
 			rules = rules.check,
 		},
+		rescued = {
+			path = "brainstorm-{slug}.yaml",
+			schema = "./brainstorm/session.schema.json",
+			keys = { slug = "/session/slug" },
+			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
+			rules = rules.check,
+		},
+		finished = { path = ".project-memory/brainstorm-history.jsonl", schema = "./brainstorm/finished.schema.json" },
+		statistics = { path = ".project-memory/brainstorm-stats.json", schema = "./brainstorm/statistics.schema.json" },
 		briefs = { path = "docs/briefs/{slug}/brief-{date}.md", format = "text", schema = text_document } :: any,
 		journals = { path = "docs/briefs/{slug}/journal-{date}.md", format = "text", schema = text_document } :: any,
 	},
@@ -126,6 +148,12 @@ return nietz.flow({
 			run = function(ctx: nietz.Context): any
 				launch.show(lang.of(lang.code(ctx.lang)))
 				return nil
+			end,
+		},
+		stats = {
+			summary = "Shows what the finished sessions have in common",
+			run = function(ctx: nietz.Context): any
+				return statistics.show(lang.of(lang.code(ctx.lang)))
 			end,
 		},
 	},

@@ -65,6 +65,7 @@ codes! {
     KeyRefused "key-refused" Failed,
     ModelUnknown "model-unknown" Failed,
     ModelRefused "model-refused" Failed,
+    PriceUnknown "price-unknown" Failed,
     ReplyInvalid "reply-invalid" Failed,
     RunBusy "run-busy" Failed,
     RunNotFound "run-not-found" Usage,

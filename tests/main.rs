@@ -13,3 +13,6 @@ mod api;
 
 #[path = "lua/mod.rs"]
 mod lua;
+
+#[path = "brainstorm/mod.rs"]
+mod brainstorm;

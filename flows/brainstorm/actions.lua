@@ -144,7 +144,8 @@ local function plan(self: app.App): app.Signal?
 	local list = stories.of(self, "")
 	local lines: { string } = { self.t("plan.title", { size = stories.size(list) }), "" }
 	for _, story in list do
-		table.insert(lines, self.t("plan.row", story))
+		local row = self.t("plan.row", story)
+		table.insert(lines, if story.iteration > 0 then `{row} {self.t("brief.trace", story)}` else row)
 	end
 	ui.say(table.concat(lines, "\n"))
 	return nil
@@ -178,7 +179,7 @@ local ACTS: { [string]: Act } = {
 		return nil
 	end,
 	technique = explore.technique,
-	framework = explore.technique,
+	framework = explore.framework,
 	premortem = examine.premortem,
 	spike = examine.spike,
 	["security-check"] = examine.security,

@@ -34,12 +34,16 @@ export type App = {
 	--- What the next questions shall be about, set by `dive`, `pivot`, a technique, a party, a panel.
 	focus: string?,
 	techniques: { any },
-	--- Who takes part in the running party.
-	voices: { string },
+	--- Where what people do today fails, for one of the next questions.
+	weak_point: string?,
 	speaker: string?,
+	--- Where the session is saved: its own collection, unless that failed and the user chose another place.
+	home: any,
 }
 
 local sessions = documents.collection("sessions")
+--- At the top of the workspace, for when the folder of sessions cannot be written.
+local rescued = documents.collection("rescued")
 
 --- Returns the command by which a person resumes this session.
 function app.resume_command(self: App): string
@@ -58,42 +62,52 @@ local function aside(self: App): string
 	return sessions:save(self.doc)
 end
 
---- What to do when the file is not ours any more, or the disk refuses: never lose the session silently.
-local function rescue(self: App, err: any): string
-	local t = self.t
-	if err.code == "document-changed" then
-		ui.say(t("save.changed", { path = sessions:path(self.doc.session.slug) }))
-		local choice = ui.choose({
-			id = "conflict",
-			prompt = t("save.ask"),
-			options = {
-				{ value = "overwrite", label = t("save.overwrite") },
-				{ value = "aside", label = t("save.aside") },
-				{ value = "stop", label = t("save.stop") },
-			},
-			default = "aside",
-		})
-		if choice == "overwrite" then
-			return sessions:save(self.doc, { overwrite = true })
-		elseif choice == "aside" then
-			local path = aside(self)
-			ui.say(t("save.aside_done", { slug = self.doc.session.slug }))
-			return path
-		end
-		return error(err, 0)
+local function choose(self: App, id: string, values: { string }, default: string): string
+	local options: { ui.Option } = {}
+	for _, value in values do
+		table.insert(options, { value = value, label = self.t(`save.{value}`) })
 	end
-	ui.say(t("save.failed", { message = err.message }))
-	local choice = ui.choose({
-		id = "save-failed",
-		prompt = t("save.ask"),
-		options = { { value = "retry", label = t("save.retry") }, { value = "show", label = t("save.show") } },
-		default = "show",
-	})
-	if choice == "retry" then
-		return app.save(self)
-	end
+	return ui.choose({ id = id, prompt = self.t("save.ask"), options = options, default = default })
+end
+
+--- Shows the session as it would be saved, and ends the run with what went wrong.
+local function show(self: App, err: any): never
 	ui.say("```yaml\n" .. yaml.encode(self.doc) .. "```")
 	return error(err, 0)
+end
+
+--- What to do when somebody else changed the file: neither theirs nor ours is lost.
+local function changed(self: App, err: any): string
+	local path = sessions:path(self.doc.session.slug)
+	ui.say(self.t("save.changed", { path = path }))
+	local choice = choose(self, "conflict", { "overwrite", "aside", "stop" }, "aside")
+	if choice == "overwrite" then
+		return sessions:save(self.doc, { overwrite = true })
+	elseif choice == "stop" then
+		return error(err, 0)
+	end
+	path = aside(self)
+	ui.say(self.t("save.aside_done", { slug = self.doc.session.slug }))
+	return path
+end
+
+--- What to do when the place refuses: the session in memory goes elsewhere, or at least onto the screen.
+local function refused(self: App, err: any): string
+	ui.say(self.t("save.failed", { message = err.message }))
+	local choice = choose(self, "save-failed", { "retry", "elsewhere", "show" }, "elsewhere")
+	if choice == "retry" then
+		return app.save(self)
+	elseif choice == "show" then
+		return show(self, err)
+	end
+	local ok, path = pcall(rescued.save, rescued, self.doc, { overwrite = true })
+	if not ok then
+		ui.say(self.t("save.failed", { message = (path :: any).message }))
+		return show(self, err)
+	end
+	self.home = rescued
+	ui.say(self.t("save.elsewhere_done", { path = path, home = sessions:path(self.doc.session.slug) }))
+	return path
 end
 
 --- Saves the session and returns its path below the workspace.
@@ -101,12 +115,17 @@ function app.save(self: App): string
 	local now = clock.now()
 	session.touch(self.doc, now, self.since)
 	self.since = now
-	local ok, result = pcall(sessions.save, sessions, self.doc)
+	local ok, result = pcall(self.home.save, self.home, self.doc)
 	if ok then
 		return result
 	end
-	if type(result) == "table" and (result.code == "document-changed" or result.code == "disk-failed") then
-		return rescue(self, result)
+	local code = if type(result) == "table" then result.code else nil
+	if code == "document-changed" then
+		return changed(self, result)
+	elseif code == "disk-failed" or code == "path-refused" or code == "document-busy" then
+		return refused(self, result)
+	elseif code == "document-invalid" or code == "document-version" then
+		return show(self, result)
 	end
 	return error(result, 0)
 end
@@ -121,9 +140,9 @@ function app.show_saved(self: App, path: string)
 	}, "  \n"))
 end
 
---- Returns the persona that leads; one that somebody deleted since is replaced by the default.
+--- Returns the persona that leads.
 function app.leader(self: App): personas.Persona
-	return personas.find(self.doc.session.persona) or personas.get("architecte")
+	return personas.get(self.doc.session.persona)
 end
 
 export type Thought = {
@@ -134,31 +153,49 @@ export type Thought = {
 	check: ((value: any) -> string?)?,
 	persona: personas.Persona?,
 	temperature: number?,
+	--- How often it may be asked for again, by default as often as the host does.
+	repairs: number?,
 	--- Without a voice: for weighing and writing down.
 	plain: boolean?,
 }
 
+--- Returns the schema with room for steps of thought, which come first: names are written in their order.
+local function stepwise(schema: { [string]: any }): { [string]: any }
+	local wider = table.clone(schema)
+	wider.properties = table.clone(schema.properties)
+	wider.properties._steps = { type = "array", minItems = 1, maxItems = 4, items = { type = "string", minLength = 5, maxLength = 200 } }
+	wider.required = table.clone(schema.required)
+	table.insert(wider.required, "_steps")
+	return wider
+end
+
 --- Asks a model for one structured thought, in the voice of the leader unless another is given.
 ---
---- Returns nil where the model cannot produce a valid one: each caller has a plain answer for that. Other
+--- Returns nil, after saying so, where the model cannot produce a valid one: each caller goes on without it. Other
 --- failures (no connection, no key) are raised, for nothing that follows would work either.
 function app.think(self: App, thought: Thought): any
 	local vars = table.clone(thought.vars)
 	vars.language = self.t("language")
+	local prompt, schema = template.render(`./prompts/{thought.prompt}.md`, vars), thought.schema
+	if self.switches.steps then
+		prompt, schema = prompt .. "\n\n" .. template.render("./prompts/stepwise.md"), stepwise(schema)
+	end
 	local request: llm.Chat = {
 		persona = if thought.plain then nil else thought.persona or app.leader(self),
 		vars = if thought.plain then nil else { lang = self.lang },
 		system = if thought.plain then template.render("./prompts/plain.md") else nil,
-		prompt = template.render(`./prompts/{thought.prompt}.md`, vars),
-		schema = thought.schema,
+		prompt = prompt,
+		schema = schema,
 		check = thought.check,
 		temperature = thought.temperature,
+		repairs = thought.repairs,
 		label = if thought.persona then thought.persona.name else self.t(`thinking.{thought.prompt}`),
 	}
 	local ok, result = pcall(llm.chat, request)
 	if ok then
 		return (result :: llm.Reply).value
 	elseif type(result) == "table" and (result :: any).code == "reply-invalid" then
+		ui.say(self.t("thinking.failed", { what = request.label :: string }))
 		return nil
 	end
 	return error(result, 0)

@@ -8,7 +8,10 @@ local context = require("./context")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
 local examine = require("./examine")
+local farewell = require("./farewell")
 local lang = require("./lang")
+local research = require("./research")
+local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
@@ -69,20 +72,27 @@ function brief.draft(self: app.App): any
 	if #state.risks == 0 then
 		examine.risks(self)
 	end
-	local examined = false
+	local examined: { [string]: boolean } = {}
 	for _, note in state.notes do
-		examined = examined or note.kind == "security"
+		examined[note.kind or ""] = true
 	end
-	if self.switches.security and not examined and examine.touches_security(self) then
+	if self.switches.security and not examined.security and examine.touches_security(self) then
 		examine.security(self)
 	end
-	local users: { string } = {}
-	for _, user in heart.users do
-		if not words.repeats(user, users) then
-			table.insert(users, app.line(user, 100))
+	if self.switches.lookups and not examined.lookups then
+		research.lookups(self)
+	end
+	local material = stories.material(self)
+	local users: { any }, known: { string } = {}, {}
+	for _, raw in heart.users do
+		-- A small model cuts "Ann, Bob" at the comma.
+		local user = string.gsub(raw, "^[%s,;]+", "")
+		if not words.repeats(user, known) then
+			table.insert(known, user)
+			table.insert(users, { text = app.line(user, 100), iteration = stories.trace(user, nil, material) })
 		end
 	end
-	local value = { problem = problem, users = users, stories = list, steps = next_steps }
+	local value = { problem = problem, origin = stories.trace(problem, nil, material), users = users, stories = list, steps = next_steps }
 	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`;
 	(self :: any).drafted = { stamp = new_stamp, value = value }
 	return value
@@ -114,7 +124,7 @@ function brief.text(self: app.App, draft: any): string
 	end
 	local findings: { any } = {}
 	for _, note in state.notes do
-		if note.kind == "security" or note.kind == "spike" then
+		if note.kind ~= nil and note.kind ~= "user" then
 			table.insert(findings, note)
 		end
 	end
@@ -125,6 +135,7 @@ function brief.text(self: app.App, draft: any): string
 		topic = state.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		problem = draft.problem,
+		origin = draft.origin,
 		users = draft.users,
 		stories = list,
 		size = stories.size(draft.stories),
@@ -214,6 +225,8 @@ function brief.finish(self: app.App): any
 		"- " .. self.t("finish.journal", { path = `\`{journal_path}\`` }),
 		"- " .. self.t("save.done", { path = `\`{path}\`` }),
 	}, "\n"))
+	statistics.record(self.t, s)
+	farewell.say(self, if s.ems >= ems.TRANSITION then "victory" else "perseverance")
 	return { status = s.status, ems = s.ems, session = path, brief = brief_path, journal = journal_path }
 end
 

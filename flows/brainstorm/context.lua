@@ -80,6 +80,13 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 		end
 		return found
 	end
+	-- What a model found before (threats, spikes, rivals) would lead it away from what the user says.
+	local notes: { any } = {}
+	for _, note in state.notes do
+		if note.kind == "user" then
+			table.insert(notes, note)
+		end
+	end
 	local axes: { any } = {}
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = state.axes[axis.key] or 0 })
@@ -93,7 +100,7 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 		weak = ems.weak(state.axes, s.phase),
 		ideas = ideas,
 		decisions = texts(state.decisions, MOST_DECISIONS),
-		notes = texts(state.notes, MOST_NOTES),
+		notes = texts(notes, MOST_NOTES),
 		recent = recent,
 		asked = last(asked, MOST_ASKED),
 	}

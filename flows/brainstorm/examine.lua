@@ -79,7 +79,10 @@ function examine.premortem(self: app.App): app.Signal?
 		leader.switch(self, "sparring", "premortem")
 	end
 	local found = examine.risks(self)
-	local lines: { string } = { if #found > 0 then self.t("premortem.title") else self.t("premortem.none"), "" }
+	if #found == 0 then
+		return nil
+	end
+	local lines: { string } = { self.t("premortem.title"), "" }
 	for _, risk in found do
 		local weight = risk.probability * risk.impact
 		table.insert(lines, self.t("premortem.row", {
@@ -103,8 +106,11 @@ function examine.security(self: app.App): app.Signal?
 		vars = context.of(self),
 		schema = list_of("threats", 1, 4, { defence = texts(160), threat = texts(160) }),
 	})
+	if value == nil then
+		return nil
+	end
 	local lines: { string } = { self.t("security.title"), "" }
-	for _, item in if value then value.threats else {} do
+	for _, item in value.threats do
 		local threat, defence = app.line(item.threat, 160), app.line(item.defence, 160)
 		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
 		session.note(self.doc, "notes", `{threat} → {defence}`, "security")
@@ -139,12 +145,14 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		vars = vars,
 		schema = object({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = texts(240) }),
 	})
-	local verdict = if value then value.verdict else "MORE_RESEARCH"
+	if value == nil then
+		return nil
+	end
 	local line = self.t("spike.verdict", {
-		verdict = verdict,
+		verdict = value.verdict,
 		question = question :: string,
 		duration = duration :: string,
-		why = if value then app.line(value.why, 240) else "—",
+		why = app.line(value.why, 240),
 	})
 	ui.say(line)
 	session.note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")

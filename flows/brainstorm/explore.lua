@@ -13,6 +13,8 @@ local ui = require("@nietz/ui")
 
 local explore = {}
 
+local FRAMEWORKS = { "moscow", "5whys", "swot" }
+
 local function situation(self: app.App): techniques.Situation
 	local s = self.doc.session
 	return {
@@ -46,17 +48,22 @@ local function announce(self: app.App, technique: techniques.Technique)
 	ui.say(self.t("technique.now", { name = technique.name[self.lang], text = words[self.lang] }))
 end
 
---- Why a technique is proposed, as in the specification: `Clarte 42%`.
-local function reason(self: app.App): string
-	local weakest = situation(self).weak[1]
-	return if weakest then `{ems.file_name(weakest)} {self.doc.session.flow_state.axes[weakest]}%` else `EMS {self.doc.session.ems}`
+--- Why this technique is proposed, as in the specification: `Clarte 42%`.
+local function reason(self: app.App, technique: techniques.Technique): string
+	local s = self.doc.session
+	for _, key in situation(self).weak do
+		if table.find(technique.axes, key) ~= nil then
+			return `{ems.file_name(key)} {s.flow_state.axes[key]}%`
+		end
+	end
+	return `EMS {s.ems}`
 end
 
-local function use(self: app.App, found: { techniques.Technique }, source: string, why: string)
+local function use(self: app.App, found: { techniques.Technique }, source: string, why: string?)
 	self.techniques = found
 	for _, technique in found do
 		announce(self, technique)
-		record(self, technique, source, true, why)
+		record(self, technique, source, true, why or reason(self, technique))
 	end
 end
 
@@ -93,11 +100,10 @@ function explore.propose(self: app.App): app.Signal?
 	if #found == 0 then
 		return nil
 	end
-	local why = reason(self)
 	local lines: { string } = {}
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
-		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = why, text = words[self.lang] }))
+		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = reason(self, technique), text = words[self.lang] }))
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))
@@ -109,10 +115,10 @@ function explore.propose(self: app.App): app.Signal?
 		default = "no",
 	})
 	if answer == "yes" then
-		use(self, found, "auto", why)
+		use(self, found, "auto")
 	elseif answer == "no" then
 		for _, technique in found do
-			record(self, technique, "auto", false, why)
+			record(self, technique, "auto", false, reason(self, technique))
 		end
 	end
 	return if signal and (signal.go == "again" or signal.go == "next") then nil else signal
@@ -126,7 +132,7 @@ function explore.technique(self: app.App, name: string): app.Signal?
 			ui.say(self.t("technique.none"))
 			return nil
 		end
-		use(self, found, "manual", reason(self))
+		use(self, found, "manual")
 		return { go = "again" }
 	end
 	local technique = techniques.find(text.fold(name))
@@ -140,6 +146,20 @@ function explore.technique(self: app.App, name: string): app.Signal?
 		return examine.premortem(self)
 	end
 	return { go = "again" }
+end
+
+--- The command `framework [name]`.
+function explore.framework(self: app.App, name: string): app.Signal?
+	if name ~= "" then
+		return explore.technique(self, name)
+	end
+	local options: { ask.Option } = {}
+	for _, slug in FRAMEWORKS do
+		local technique = techniques.find(slug) :: techniques.Technique
+		table.insert(options, { value = slug, label = technique.name[self.lang] })
+	end
+	local chosen, signal = ask.choose(self, "framework", self.t("technique.which"), options, FRAMEWORKS[1])
+	return if chosen ~= nil then explore.technique(self, chosen) else signal
 end
 
 --- The command `pivot [angle]`: opens up again from another side.

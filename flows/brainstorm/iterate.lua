@@ -8,6 +8,7 @@ local clock = require("@nietz/clock")
 local questions = require("./questions")
 local scoring = require("./scoring")
 local session = require("./session")
+local text = require("@nietz/text")
 
 local iterate = {}
 
@@ -53,20 +54,19 @@ local function posed(self: app.App, question: questions.Question, index: number,
 	return table.concat(lines, "\n")
 end
 
+--- The answer that takes the first suggestion of this question and of all that follow in the iteration.
+local ALL = "ok"
+
 --- Asks one question. Returns the answer, empty when it was skipped, or nil and where a command leads.
 local function put(self: app.App, question: questions.Question, index: number, count: number, earlier: string?): (string?, app.Signal?)
 	local first = question.suggestions[1]
 	local default = if earlier ~= nil and earlier ~= "" then earlier elseif self.switches.turbo then first else nil
-	local answer, signal = ask.line(self, {
+	return ask.line(self, {
 		id = "answer",
 		prompt = posed(self, question, index, count, earlier),
 		options = options(question),
 		default = default,
 	})
-	if answer == "ok" and self.switches.turbo and first ~= nil then
-		return first, nil
-	end
-	return answer, signal
 end
 
 local function open(self: app.App, again: boolean)
@@ -90,6 +90,7 @@ local function open(self: app.App, again: boolean)
 	end
 	self.focus = nil
 	self.techniques = {}
+	self.weak_point = nil
 	app.save(self)
 end
 
@@ -97,10 +98,18 @@ end
 local function answer_open(self: app.App): app.Signal?
 	local entry = session.current(self.doc)
 	local count = #entry.questions
+	local all = false
 	while #entry.responses < #entry.questions do
 		local index = #entry.responses + 1
 		local question = details(self, entry.questions[index])
-		local answer, signal = put(self, question, index, count)
+		local answer: string?, signal: app.Signal? = nil, nil
+		if not all then
+			answer, signal = put(self, question, index, count)
+			all = self.switches.turbo and answer ~= nil and text.fold(answer) == ALL
+		end
+		if all then
+			answer = question.suggestions[1] or ""
+		end
 		if answer ~= nil then
 			session.answer(self.doc, answer, clock.now())
 			app.save(self)
@@ -125,9 +134,9 @@ local function revisit(self: app.App): app.Signal?
 	local entry = session.current(self.doc)
 	local replies: { string } = {}
 	local changed = false
-	for index, text in entry.questions do
+	for index, asked in entry.questions do
 		local earlier = entry.responses[index] or ""
-		local question = details(self, text)
+		local question = details(self, asked)
 		local answer, signal = put(self, question, index, #entry.questions, earlier)
 		if answer ~= nil then
 			changed = changed or answer ~= earlier
@@ -156,13 +165,11 @@ end
 
 --- Runs one iteration. Returns nil when it came to its end, or where a command leads.
 function iterate.once(self: app.App): app.Signal?
-	local state = self.doc.session.flow_state
-	local entry = session.current(self.doc)
 	local signal: app.Signal?
-	if session.has_ahead(self.doc) and entry ~= nil then
+	if session.has_ahead(self.doc) then
 		signal = revisit(self)
 	else
-		if entry == nil or (#entry.responses >= #entry.questions and (state.scored or 0) >= self.doc.session.iteration) then
+		if session.between(self.doc) then
 			open(self, false)
 		end
 		signal = answer_open(self)

@@ -6,7 +6,9 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
 local lang = require("./lang")
+local leader = require("./leader")
 local nietz = require("@nietz")
+local personas = require("@nietz/personas")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -49,7 +51,11 @@ function launch.all(t: lang.Say): { session.Doc }
 		if entry.value ~= nil then
 			table.insert(found, entry.value)
 		elseif entry.error ~= nil then
-			ui.say(t("launch.broken", { path = entry.path, message = entry.error.message }))
+			local why: { string } = { entry.error.message }
+			for _, detail in entry.error.details or {} do
+				table.insert(why, `- {detail}`)
+			end
+			ui.say(t("launch.broken", { path = entry.path, message = table.concat(why, "\n") }))
 		end
 	end
 	table.sort(found, function(a: any, b: any): boolean
@@ -141,9 +147,27 @@ local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 	end
 end
 
+--- Lets the persona lead that the user wished for.
+local function lead(t: lang.Say, s: any, wish: string?)
+	if wish == nil then
+		return
+	end
+	local persona = leader.find(wish)
+	if persona == nil then
+		nietz.usage(t("persona.unknown", { name = wish }), t("persona.hint", { names = table.concat(leader.slugs(), ", ") }))
+	else
+		s.persona, s.flow_state.pinned = persona.slug, true
+	end
+end
+
 --- Returns a session that exists, ready to go on.
-local function resume(t: lang.Say, doc: session.Doc): session.Doc
+local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.Doc
 	local s = session.fill(doc).session
+	lead(t, s, persona)
+	if personas.find(s.persona) == nil then
+		ui.say(t("persona.gone", { name = s.persona }))
+		s.persona = session.LEADER
+	end
 	if s.flow_state.scored == nil then
 		-- A file from elsewhere: whatever was answered in its last iteration has not been weighed by us.
 		s.flow_state.scored = math.max(0, s.iteration - 1)
@@ -170,7 +194,7 @@ local function by_slug(t: lang.Say, wish: string): session.Doc
 		table.insert(names, other.session.slug)
 	end
 	local near = text.nearest(slug, names)
-	return nietz.fail(
+	return nietz.usage(
 		t("launch.missing", { slug = wish }),
 		if near then t("launch.nearest_hint", { slug = near }) else t("launch.missing_hint")
 	)
@@ -201,7 +225,7 @@ end
 --- Returns the session to work on, and whether it is new.
 function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, boolean)
 	if params["continue"] then
-		return resume(t, by_slug(t, params["continue"])), false
+		return resume(t, by_slug(t, params["continue"]), params.persona), false
 	end
 	local all = launch.clean(t, launch.all(t))
 	local topic = text.trim(params.topic or "")
@@ -217,7 +241,8 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 	end
 	local chosen = if #found > 0 then offer(t, found) else nil
 	if chosen ~= nil then
-		return resume(t, chosen), false
+		-- Read on its own, an older file is migrated, and its original kept until that is safe.
+		return resume(t, sessions:load(chosen.session.slug), params.persona), false
 	end
 	if #found == 0 and running > 0 then
 		ui.say(t("launch.others", { count = running }))
@@ -226,11 +251,12 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 		topic = text.trim(ui.ask({ id = "topic", prompt = t("topic.ask") }))
 	end
 	if topic == "" then
-		nietz.fail(t("topic.empty"), t("topic.empty_hint"))
+		nietz.usage(t("topic.empty"), t("topic.empty_hint"))
 	end
 	local slug = free(launch.slug(params.name or topic), all)
-	local doc = session.new({ topic = topic, slug = slug, now = clock.now(), persona = params.persona })
-	doc.session.flow_state.pinned = params.persona ~= nil
+	local doc = session.new({ topic = topic, slug = slug, now = clock.now() })
+	doc.session.flow_state.pinned = false
+	lead(t, doc.session, params.persona)
 	doc.session.flow_state.scored = 0
 	doc.session.ems = ems.combine(doc.session.flow_state.axes)
 	return doc, true

@@ -33,6 +33,25 @@ function leader.fitting(said: string, history: { any }, now: number, decisions: 
 	return "architecte", "open"
 end
 
+--- Returns the facilitator that a person means by a name, or nil.
+function leader.find(name: string): personas.Persona?
+	for _, persona in personas.list({ tag = "facilitator" }) do
+		if persona.slug == text.fold(name) or text.fold(persona.name) == text.fold(name) then
+			return persona
+		end
+	end
+	return nil
+end
+
+--- Returns the slugs of all who can lead.
+function leader.slugs(): { string }
+	local slugs: { string } = {}
+	for _, persona in personas.list({ tag = "facilitator" }) do
+		table.insert(slugs, persona.slug)
+	end
+	return slugs
+end
+
 --- Lets this persona lead, and says so when that is a change.
 function leader.switch(self: app.App, slug: string, why: string)
 	if self.doc.session.persona == slug or personas.find(slug) == nil then
@@ -73,16 +92,17 @@ function leader.choose(self: app.App, name: string): app.Signal?
 		end
 		name = chosen
 	end
-	local slug = text.fold(name)
-	if slug == "auto" then
+	local found = leader.find(name)
+	if text.fold(name) == "auto" then
 		self.doc.session.flow_state.pinned = false
 		ui.say(self.t("persona.auto"))
-	elseif personas.find(slug) == nil then
+	elseif found == nil then
 		ui.say(self.t("persona.unknown", { name = name }))
 	else
 		self.doc.session.flow_state.pinned = true
-		leader.switch(self, slug, "chosen")
+		leader.switch(self, found.slug, "chosen")
 	end
+	app.save(self)
 	return nil
 end
 

@@ -69,7 +69,7 @@ function party.round(self: app.App): app.Signal?
 	s.mode, s.party_active, s.panel_active = "party", true, false
 	s.flow_state.heard = s.iteration
 	local always = { "architect" }
-	for _, slug in self.voices do
+	for _, slug in s.flow_state.voices do
 		if table.find(always, slug) == nil and #always < MOST then
 			table.insert(always, slug)
 		end
@@ -144,7 +144,11 @@ function party.act(self: app.App, argument: string): app.Signal?
 		if persona == nil then
 			return nil
 		elseif verb == "add" then
-			table.insert(self.voices, persona.slug)
+			local added = self.doc.session.flow_state.voices
+			if table.find(added, persona.slug) == nil then
+				table.insert(added, persona.slug)
+			end
+			app.save(self)
 			ui.say(self.t("voices.added", { name = persona.name }))
 			return nil
 		end

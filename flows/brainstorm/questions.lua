@@ -7,12 +7,16 @@ local context = require("./context")
 local ems = require("./ems")
 local lang = require("./lang")
 local session = require("./session")
+local text = require("@nietz/text")
 local words = require("./words")
+local yaml = require("@nietz/yaml")
 
 local questions = {}
 
 export type Question = { question: string, priority: string, suggestions: { string } }
 
+--- What the prompt asks a question about, by axis.
+local TARGETS: { [string]: string } = yaml.load("./prompts/targets.yaml")
 local MOST_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
 local LONGEST_REPLY = 110
@@ -51,6 +55,35 @@ end
 --- Two questions that share more than this are one.
 local SAME = 0.6
 
+--- How much of a target's words makes a question an echo of the prompt.
+local ECHO = 0.75
+
+--- Whether a question only says again what it was to be about, as small models like to do.
+local function echoes(line: string): boolean
+	for _, target in TARGETS do
+		if words.shared(target, line) > ECHO * #words.of(target) then
+			return true
+		end
+	end
+	return false
+end
+
+--- Returns the replies that stand on their own. A small model may cut one sentence into several replies.
+local function whole_replies(raw: { any }): { string }
+	local kept: { string } = {}
+	local cut = false
+	for _, value in raw do
+		local line = app.line(value)
+		local goes_on = cut and string.match(line, "^%l") ~= nil
+		cut = string.sub(line, -1) == ","
+		local opening = table.find({ "for example", "par exemple" }, text.fold((string.gsub(line, "[,:%.]+$", "")))) ~= nil
+		if not cut and not goes_on and not opening then
+			table.insert(kept, line)
+		end
+	end
+	return kept
+end
+
 --- Returns a reply without the piece of a word at which a constrained model ran into the limit.
 local function whole(line: string): string
 	if #line < LONGEST_REPLY - 1 or string.match(line, "[%.!]$") ~= nil then
@@ -67,10 +100,10 @@ local function suggestions(self: app.App, raw: { any }, question: string): { str
 		end
 	end
 	local kept: { string } = {}
-	for _, value in raw do
+	for _, value in whole_replies(raw) do
 		local line = whole(app.line(value, LONGEST_REPLY))
 		-- Models like to number their lists; we letter them ourselves.
-		line = string.gsub(line, "^[%-%*•%s]*[%(%[]?%w?[%)%.%]:]%s*", "")
+		line = string.gsub(string.gsub(line, "^[%-%*•%s]+", ""), "^[%(%[]?%w?[%)%.%]:]%s*", "")
 		-- A question is no answer, and neither is the question itself, or what the user has said already.
 		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, said)
 		if answers and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
@@ -92,7 +125,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 	for _, item in raw do
 		local line = app.line(item.question, 200)
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
-		if #kept < count and #words.of(line) >= 2 and not words.repeats(line, seen, SAME) then
+		if #kept < count and #words.of(line) >= 2 and not echoes(line) and not words.repeats(line, seen, SAME) then
 			table.insert(seen, line)
 			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.replies, line) })
 		end
@@ -135,9 +168,10 @@ function questions.next(self: app.App, count: number): { Question }
 	local vars = context.of(self)
 	vars.count = count
 	vars.targets = {}
+	vars.weak_point = self.weak_point or ""
 	for index, key in vars.weak do
-		if index <= count then
-			table.insert(vars.targets, key)
+		if index <= (if self.weak_point then count - 1 else count) then
+			table.insert(vars.targets, TARGETS[key])
 		end
 	end
 	vars.focus = self.focus or ""
@@ -150,9 +184,11 @@ function questions.next(self: app.App, count: number): { Question }
 		vars = vars,
 		schema = schema(count),
 		temperature = 0.7,
+		-- There are plain questions to go on with: a slow model is not asked a third time.
+		repairs = 1,
 		check = function(value: any): string?
 			if #questions.clean(self, value.questions, asked, count) == 0 then
-				return "every question was empty or has been asked before; ask about something else"
+				return "every question was empty, repeats this prompt, or has been asked before; ask about the subject"
 			end
 			return nil
 		end,

@@ -18,6 +18,8 @@ export type Voice = { slug: string, name: string }
 export type Speak = (voice: any, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
 export type Failed = (voice: any, err: any) -> ()
 
+--- No voice says more than this in one round, its answer to another included.
+local MOST_TEXTS = 3
 --- No voice refers to more than this many others.
 local MOST_REFERENCES = 2
 
@@ -84,8 +86,11 @@ function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: F
 		if voice.slug == answering.slug then
 			local reply = round.turn(voice, points, true, speak)
 			if reply ~= nil then
+				while #answering.texts >= MOST_TEXTS do
+					table.remove(answering.texts)
+				end
 				for _, text in reply.texts do
-					if not words.repeats(text, answering.texts) then
+					if #answering.texts < MOST_TEXTS and not words.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
 					end
 				end

@@ -14,6 +14,9 @@ export type Doc = { format_version: string, session: any }
 --- The furthest that one `back` goes.
 session.MOST_BACK = 5
 
+--- Who leads unless somebody else was chosen.
+session.LEADER = "architecte"
+
 local function list(value: any): any
 	return if value == nil then json.array {} else value
 end
@@ -29,7 +32,7 @@ function session.fill(doc: Doc): Doc
 	s.started_at = s.started_at or s.created or (first and first.timestamp) or `{date}T00:00:00Z`
 	s.created = s.created or s.started_at
 	s.updated = s.updated or s.created
-	s.persona = s.persona or "architecte"
+	s.persona = s.persona or session.LEADER
 	s.duration_minutes = s.duration_minutes or 0
 	s.party_active = s.party_active or false
 	s.panel_active = s.panel_active or false
@@ -43,7 +46,7 @@ function session.fill(doc: Doc): Doc
 	state.topic = state.topic or string.gsub(s.slug, "-", " ")
 	state.axes = state.axes or ems.flat(s.ems)
 	state.seconds = state.seconds or s.duration_minutes * 60
-	for _, field in { "decisions", "risks", "notes" } do
+	for _, field in { "decisions", "risks", "notes", "voices" } do
 		state[field] = list(state[field])
 	end
 	s.flow_state = state
@@ -51,7 +54,7 @@ function session.fill(doc: Doc): Doc
 end
 
 --- Returns a new session.
-function session.new(options: { topic: string, slug: string, now: string, persona: string? }): Doc
+function session.new(options: { topic: string, slug: string, now: string }): Doc
 	local axes = ems.start()
 	return session.fill({
 		format_version = "1.2",
@@ -62,7 +65,7 @@ function session.new(options: { topic: string, slug: string, now: string, person
 			phase = "divergent",
 			mode = "standard",
 			ems = ems.combine(axes),
-			persona = options.persona or "architecte",
+			persona = session.LEADER,
 			iteration = 0,
 			started_at = options.now,
 			duration_minutes = 0,
@@ -105,12 +108,21 @@ function session.has_ahead(doc: Doc): boolean
 	return index > 0 and index < #doc.session.history
 end
 
+--- Whether the session stands between two iterations: nothing is open, and nothing lies ahead.
+function session.between(doc: Doc): boolean
+	local s = doc.session
+	local entry = session.current(doc)
+	local done = entry == nil or (#entry.responses >= #entry.questions and (s.flow_state.scored or 0) >= s.iteration)
+	return done and not session.has_ahead(doc)
+end
+
 --- Begins the next iteration with these questions, after everything that is there: what lies ahead after a `back`
 --- stays where it is.
 function session.open(doc: Doc, questions: { string }, now: string)
 	local s = doc.session
 	local last = session.current(doc)
 	local number = s.iteration
+	s.flow_state.tip = nil
 	for _, entry in s.history do
 		number = math.max(number, entry.iteration)
 	end
@@ -124,6 +136,7 @@ function session.open(doc: Doc, questions: { string }, now: string)
 		timestamp = now,
 		duration = 0,
 		axes = table.clone(s.flow_state.axes),
+		persona = s.persona,
 	})
 	s.iteration = number + 1
 	s.last_question = questions[1] or ""
@@ -197,9 +210,16 @@ function session.technique(doc: Doc, entry: { slug: string, category: string, re
 	end
 end
 
+--- Where a session stands besides its history: the last iteration may be answered, scored and in another phase by now,
+--- which no history entry says.
+local function standing(doc: Doc): any
+	local s = doc.session
+	return { iteration = s.iteration, ems = s.ems, phase = s.phase, axes = table.clone(s.flow_state.axes), question = s.last_question }
+end
+
 local function stand_on(doc: Doc, index: number): any
 	local s = doc.session
-	local from = { iteration = s.iteration, ems = s.ems, phase = s.phase }
+	local from = standing(doc)
 	local entry = s.history[index]
 	s.iteration = entry.iteration
 	s.ems = entry.ems
@@ -217,15 +237,26 @@ function session.back(doc: Doc, steps: number): (any, number)
 	if steps < 1 or steps > furthest then
 		return nil, furthest
 	end
+	if index == #doc.session.history then
+		doc.session.flow_state.tip = standing(doc)
+	end
 	return stand_on(doc, index - steps), furthest
 end
 
---- Goes forward one iteration after a `back`, and returns where the session stood, or nil at the end.
+--- Goes forward one iteration after a `back`, and returns where the session stood, or nil at the end. Back at the end,
+--- the session stands exactly as it did when it went back.
 function session.forward(doc: Doc): any
 	if not session.has_ahead(doc) then
 		return nil
 	end
-	return stand_on(doc, place(doc) + 1)
+	local from = stand_on(doc, place(doc) + 1)
+	local s = doc.session
+	local tip = s.flow_state.tip
+	if tip ~= nil and tip.iteration == s.iteration then
+		s.ems, s.phase, s.flow_state.axes, s.last_question = tip.ems, tip.phase, table.clone(tip.axes), tip.question
+		s.flow_state.tip = nil
+	end
+	return from
 end
 
 --- Returns every question that was ever asked, so that none is asked twice.

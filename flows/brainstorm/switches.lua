@@ -9,6 +9,8 @@ local switches = {}
 export type Switches = {
 	--- The most iterations.
 	iterations: number,
+	--- The minutes after which the user is asked whether to stop.
+	minutes: number,
 	--- The most questions in one iteration.
 	questions: number,
 	--- `auto`, `random` or `progressive`: how techniques are chosen.
@@ -25,6 +27,11 @@ export type Switches = {
 	hmw: boolean,
 	security: boolean,
 	plan: boolean,
+	--- Compare with what is used today; name what must be looked up; think in written steps.
+	competitive: boolean,
+	quotes: boolean,
+	lookups: boolean,
+	steps: boolean,
 	--- `never`, `always` or `needed`: say the topic in other words first.
 	clarify: string,
 	--- The EMS from which finishing is proposed.
@@ -40,7 +47,7 @@ switches.PARAMS = {
 	topic = { type = "string", positional = true, help = "What to think about" },
 	["continue"] = { type = "string", help = "Resume the session with this slug" },
 	name = { type = "string", help = "The session's name, instead of one made from the topic" },
-	persona = { type = "string", help = "Who leads: architecte, sparring, pragmatique or one of your own" },
+	persona = { type = "string", help = "Who leads: architecte, maieuticien, pragmatique, sparring or one of your own" },
 	template = { type = "string", choices = { "feature", "problem", "decision" }, help = "What kind of subject it is" },
 	lite = flag("A light session: one question at a time, no bars, no checks"),
 	quick = flag("At most 3 iterations"),
@@ -49,8 +56,11 @@ switches.PARAMS = {
 	progressive = flag("Use techniques by how far the session is"),
 	party = flag("Begin with a discussion of several roles"),
 	panel = flag("Begin with a panel of experts"),
+	competitive = flag("Begin with what people do about this today, and where that fails"),
+	c7 = flag("Name in the brief what must be looked up in documentation"),
+	seq = flag("Let the model think in written steps first: slower, and better"),
 	["force-clarify"] = flag("Always say the topic in other words first"),
-	["no-clarify"] = flag("Never do that"),
+	["no-clarify"] = flag("Never say the topic in other words first"),
 	["no-hmw"] = flag("No \"how might we\" questions"),
 	["no-plan"] = flag("No plan in the brief"),
 	["no-security"] = flag("No security check before the brief"),
@@ -58,13 +68,18 @@ switches.PARAMS = {
 	["no-technique"] = flag("No techniques unless asked for"),
 } :: { [string]: nietz.Param }
 
-local EXCLUSIVE = { { "party", "panel" }, { "random", "progressive" }, { "force-clarify", "no-clarify" }, { "lite", "turbo" } }
+local EXCLUSIVE = { { "continue", "topic" }, { "continue", "name" }, { "party", "panel" }, { "random", "progressive" }, { "force-clarify", "no-clarify" }, { "lite", "turbo" } }
+
+local function named(param: string): string
+	return if switches.PARAMS[param].positional then "a " .. param else "--" .. param
+end
 
 --- Returns what these parameters allow; raises where two of them contradict each other.
 function switches.of(params: { [string]: any }): Switches
 	for _, pair in EXCLUSIVE do
 		if params[pair[1]] and params[pair[2]] then
-			nietz.fail(`--{pair[1]} and --{pair[2]} exclude each other`, "give one of them")
+			local first, second = named(pair[1]), named(pair[2])
+			nietz.usage(`{first} and {second} exclude each other`, "give one of them")
 		end
 	end
 	local lite, turbo, quick = params.lite == true, params.turbo == true, params.quick == true
@@ -78,6 +93,7 @@ function switches.of(params: { [string]: any }): Switches
 	end
 	return {
 		iterations = if turbo or quick then 3 else 10,
+		minutes = 120,
 		questions = if lite then 1 else 3,
 		choosing = if params.random then "random" elseif params.progressive then "progressive" else "auto",
 		template = params.template,
@@ -89,9 +105,32 @@ function switches.of(params: { [string]: any }): Switches
 		hmw = not (params["no-hmw"] or light),
 		security = not (params["no-security"] or light),
 		plan = not params["no-plan"],
+		quotes = not light,
+		competitive = params.competitive == true,
+		lookups = params.c7 == true,
+		steps = params.seq == true,
 		clarify = clarify,
 		checkpoint = if turbo then 60 else 70,
 	}
+end
+
+--- Keeps in the session what shapes it beyond this sitting, and takes over what an earlier sitting chose.
+function switches.carry(allowed: Switches, s: any)
+	local state = s.flow_state
+	allowed.template = allowed.template or state.template
+	state.template = allowed.template
+	if allowed.choosing == "auto" and s.random_state ~= nil then
+		allowed.choosing = "random"
+	elseif allowed.choosing == "auto" and s.progressive_state ~= nil then
+		allowed.choosing = "progressive"
+	end
+	if allowed.choosing == "random" then
+		s.random_state = s.random_state or { category_counts = {} }
+		s.progressive_state = nil
+	elseif allowed.choosing == "progressive" then
+		s.progressive_state = s.progressive_state or { divergent_completed = false, transition_completed = false }
+		s.random_state = nil
+	end
 end
 
 return switches

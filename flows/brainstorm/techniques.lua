@@ -123,7 +123,9 @@ local function among(now: Situation, categories: { string }, axis: string?): { T
 	return found
 end
 
+--- Returns the allowed pair for two weak axes, one that helps the weakest if there is one.
 local function mix(now: Situation): { Technique }
+	local found: { Technique } = {}
 	for _, candidate in MIXES do
 		local first, second = techniques.find(candidate.slugs[1]), techniques.find(candidate.slugs[2])
 		if
@@ -134,30 +136,39 @@ local function mix(now: Situation): { Technique }
 			and techniques.allowed(first, now)
 			and techniques.allowed(second, now)
 		then
-			return { first, second }
+			if table.find(candidate.axes, now.weak[1]) ~= nil then
+				return { first, second }
+			end
+			found = if #found == 0 then { first, second } else found
 		end
 	end
-	return {}
+	return found
 end
 
---- Returns what helps the weak axes: one technique, the pair for two weak axes, or none.
+--- Returns one technique for this axis, of another category than `other`, or nil.
+local function for_axis(now: Situation, axis: string, pick: Pick, other: Technique?): Technique?
+	local found: { Technique } = {}
+	for _, technique in among(now, BY_AXIS[axis] or {}, axis) do
+		if other == nil or other.category ~= technique.category then
+			table.insert(found, technique)
+		end
+	end
+	return if #found > 0 then pick(found) else nil
+end
+
+--- Returns what helps the weak axes: two techniques where two axes are weak (their known pair, or one for each), one where
+--- one is, or none.
 function techniques.suggest(now: Situation, pick: Pick): { Technique }
-	if #now.weak == 0 then
-		return {}
-	end
-	if #now.weak >= 2 then
-		local pair = mix(now)
-		if #pair > 0 then
-			return pair
-		end
-	end
+	local found = mix(now)
 	for _, axis in now.weak do
-		local found = among(now, BY_AXIS[axis] or {}, axis)
-		if #found > 0 then
-			return { pick(found) }
+		if #found < 2 then
+			local technique = for_axis(now, axis, pick, found[1])
+			if technique ~= nil then
+				table.insert(found, technique)
+			end
 		end
 	end
-	return {}
+	return found
 end
 
 --- Returns a technique by chance, of the categories that came up least, and the new state.

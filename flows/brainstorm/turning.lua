@@ -4,6 +4,7 @@
 
 local app = require("./app")
 local ask = require("./ask")
+local bias = require("./bias")
 local ems = require("./ems")
 local explore = require("./explore")
 local leader = require("./leader")
@@ -42,6 +43,8 @@ function turning.energy(self: app.App, why: string): app.Signal?
 	)
 	if choice == "pause" then
 		return { go = "quit" }
+	elseif choice == "continue" then
+		app.save(self)
 	elseif choice == "speed" then
 		s.phase = "convergent"
 		app.save(self)
@@ -52,10 +55,11 @@ function turning.energy(self: app.App, why: string): app.Signal?
 	return if signal and signal.go == "again" then nil else signal
 end
 
---- Asks whether to finish. `limit` is set where no iteration is left.
-local function checkpoint(self: app.App, limit: boolean): app.Signal?
+--- Asks whether to finish, because the idea is `mature`, because of the `time`, or because no iteration is left (`limit`).
+local function checkpoint(self: app.App, why: string): app.Signal?
 	local s = self.doc.session
-	local title = self.t(if limit then "checkpoint.limit" else "checkpoint.title", { ems = s.ems, iteration = s.iteration })
+	local limit = why == "limit"
+	local title = self.t(`checkpoint.{why}`, { ems = s.ems, iteration = s.iteration, minutes = s.duration_minutes })
 	local choices = ask.options(self, "checkpoint.options", { "continue", "preview", "finish" })
 	if limit then
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
@@ -128,12 +132,20 @@ function turning.after(self: app.App): app.Signal?
 	local s = self.doc.session
 	local state = s.flow_state
 	leader.follow(self, scoring.said(self))
+	if self.switches.suggest then
+		bias.watch(self)
+	end
 	local crossed = phase(self)
 	local limit = #s.history >= self.switches.iterations
 	local step = if s.ems >= ems.READY then ems.READY elseif s.ems >= self.switches.checkpoint then self.switches.checkpoint else 0
 	if limit or step > (state.checkpoint or 0) then
 		state.checkpoint = math.max(step, state.checkpoint or 0)
-		return checkpoint(self, limit)
+		return checkpoint(self, if limit then "limit" else "mature")
+	elseif s.duration_minutes >= self.switches.minutes and not (state.asked_energy or {}).time then
+		-- Once: a lunch with the session left open counts as time spent, too.
+		state.asked_energy = state.asked_energy or {}
+		state.asked_energy.time = true
+		return checkpoint(self, "time")
 	end
 	if self.switches.energy then
 		local why = if crossed then "transition" else tired(self)

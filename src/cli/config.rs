@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::ModelsConfig;
+use crate::model::budget::Budget;
 use crate::model::collection::Format;
 use crate::schema::source;
 
@@ -14,13 +15,17 @@ use crate::schema::source;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
     pub models: ModelsConfig,
+    /// Limits of every run that name none of their own.
+    pub budget: Budget,
 }
 
-/// What a project may set. It comes with a checkout, so it names models and nothing that a key is sent to.
+/// What a project may set. It comes with a checkout, so it names models and limits, and nothing that a key is
+/// sent to.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Project {
     models: ProjectModels,
+    budget: Budget,
 }
 
 #[derive(Default, Deserialize)]
@@ -32,12 +37,17 @@ struct ProjectModels {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        Ok(read(path)?.unwrap_or_default())
+        let config: Config = read(path)?.unwrap_or_default();
+        checked(path, config.budget)?;
+        Ok(config)
     }
 
     /// Adds what the project's file says where the user's own says nothing.
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
         let Some(project) = read::<Project>(path)? else { return Ok(()) };
+        checked(path, project.budget)?;
+        // A project may tighten what the user set, and not loosen it.
+        self.budget = self.budget.tightened(project.budget);
         if self.models.default.is_none() {
             self.models.default = project.models.default;
         }
@@ -45,6 +55,13 @@ impl Config {
             self.models.aliases.entry(alias).or_insert(model);
         }
         Ok(())
+    }
+}
+
+fn checked(path: &Path, budget: Budget) -> Result<()> {
+    match budget.problem() {
+        Some(problem) => Err(Failure::new(Code::ConfigInvalid, format!("{}: budget.{problem}", path.display()))),
+        None => Ok(()),
     }
 }
 

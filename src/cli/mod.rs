@@ -3,6 +3,7 @@
 //! [`main`] is the only place that knows exit codes of the process; verbs return failures. Options that all
 //! verbs share stand here.
 
+mod budget;
 mod check;
 mod client;
 mod config;
@@ -13,6 +14,7 @@ mod log;
 mod models;
 mod output;
 mod params;
+mod plan;
 mod resume;
 mod run;
 mod runs;

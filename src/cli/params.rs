@@ -41,7 +41,23 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
 }
 
 /// Options that every run has.
-const RESERVED: &[&str] = &["json", "answers", "model", "seed", "lang", "workspace", "help", "allow-net", "no-sandbox"];
+const RESERVED: &[&str] = &[
+    "json",
+    "answers",
+    "verbose",
+    "model",
+    "seed",
+    "lang",
+    "workspace",
+    "help",
+    "max-calls",
+    "max-tokens",
+    "max-cost",
+    "max-time",
+    "plan",
+    "allow-net",
+    "no-sandbox",
+];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let mut help = clean(&param.help);

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
 use crate::cli::session::{FrontArgs, GrantArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
@@ -19,6 +20,8 @@ pub(super) struct ResumeArgs {
     front: FrontArgs,
     #[command(flatten)]
     grants: GrantArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
 }
 
 pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
@@ -32,5 +35,5 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
     };
     open.grants = args.grants.added_to(open.grants);
     let session = Session::load(host, Located::from_source(&open.source)?)?;
-    session.go_on(host, locked, (past, tail), open, &args.front)
+    session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
 }

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 
+use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
 
+use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
-use crate::cli::params;
 use crate::cli::session::{Begin, FrontArgs, GrantArgs, Session};
+use crate::cli::{params, plan};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::command::Grants;
 use crate::model::text::clean;
@@ -35,10 +37,26 @@ struct HostArgs {
     /// Seed of the run's chance, for a run that can be repeated
     #[arg(long, value_name = "N", global = true)]
     seed: Option<u64>,
+    /// Show what the flow may do, with which models and within which limits, and end
+    #[arg(long, global = true)]
+    plan: bool,
+    #[command(flatten)]
+    budget: BudgetArgs,
 }
 
 /// Options of every run that take a value: the flow's name does not follow them.
-const WITH_VALUE: &[&str] = &["--answers", "--model", "--lang", "--seed", "--workspace", "-C"];
+const WITH_VALUE: &[&str] = &[
+    "--answers",
+    "--model",
+    "--lang",
+    "--seed",
+    "--workspace",
+    "-C",
+    "--max-calls",
+    "--max-tokens",
+    "--max-cost",
+    "--max-time",
+];
 
 pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let mut rest: Vec<String> = Vec::new();
@@ -77,7 +95,14 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     }
     .added_to(Grants::default());
     let (name, params) = match matches.subcommand() {
-        Some((name, matches)) => (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, matches)?),
+        Some((name, own)) => {
+            let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
+            if let Some(param) = manifest.main.params.keys().find(given) {
+                let message = format!("`{}` takes no param `{}`", clean(name), clean(param));
+                return Err(Failure::new(Code::Usage, message).hint(format!("nietz run {wanted} {name} --help")));
+            }
+            (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own)?)
+        }
         None => (None, params::values(&manifest.main, &matches)?),
     };
     let begin = Begin {
@@ -86,9 +111,13 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         model: of_host.model,
         lang: of_host.lang.unwrap_or_else(|| host.lang()),
         seed: of_host.seed,
+        budget: of_host.budget.budget()?,
         id: host.variable("NIETZ_RUN").map(str::to_owned),
         grants,
     };
+    if of_host.plan {
+        return plan::show(&session, host, &begin, of_host.front.json);
+    }
     session.begin(host, begin, &of_host.front)
 }
 
@@ -105,8 +134,12 @@ fn flow_at(rest: &[String]) -> Option<usize> {
 }
 
 fn command(name: &str, flow: &'static str) -> Command {
-    let command =
-        Command::new("run").bin_name(name.to_owned()).max_term_width(100).args_conflicts_with_subcommands(true);
+    // A word that names a command is one, whatever options stand before it.
+    let command = Command::new("run")
+        .bin_name(name.to_owned())
+        .max_term_width(100)
+        .subcommand_negates_reqs(true)
+        .subcommand_precedence_over_arg(true);
     let command = HostArgs::augment_args(command).arg(
         Arg::new("workspace")
             .short('C')

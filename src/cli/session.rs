@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
+use crate::engine::budget::Meter;
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
 use crate::engine::run::Locked;
@@ -19,6 +20,7 @@ use crate::host::documents::Store;
 use crate::host::exec::Commands;
 use crate::host::git::Repository;
 use crate::host::llm::Client;
+use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
@@ -28,6 +30,8 @@ use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
 use crate::lua::limits::Limits;
 use crate::lua::scheduler::Interrupts;
+use crate::model::budget::{Budget, Spent};
+use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
@@ -43,6 +47,9 @@ pub(super) struct FrontArgs {
     /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
     #[arg(long, value_name = "FILE", global = true)]
     pub answers: Option<PathBuf>,
+    /// Show each request to a model and its reply, on standard error, without secrets
+    #[arg(long, global = true)]
+    pub verbose: bool,
 }
 
 /// What the user grants to commands that a flow runs.
@@ -95,6 +102,11 @@ impl Session {
         Ok(Session { flow: Flow::load(located, context, Limits::default())?, pinned })
     }
 
+    /// Returns what a run may use: the tightest of what the flow and the configuration say, unless it is given.
+    pub(super) fn budget(&self, host: &Host, given: Budget) -> Budget {
+        self.flow.manifest.budget.tightened(host.config.budget).replaced(given)
+    }
+
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
         let clock = host.clock()?;
@@ -113,6 +125,7 @@ impl Session {
         let locked = host.runs().create(&id)?;
         let mut params = begin.params;
         host.redactor().value(&mut params);
+        let budget = self.budget(host, begin.budget);
         let open = Open {
             run: id,
             flow: self.flow.manifest.name.clone(),
@@ -124,6 +137,7 @@ impl Session {
             lang: begin.lang,
             seed,
             grants: begin.grants,
+            budget,
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
@@ -146,7 +160,7 @@ impl Session {
         host: &Host,
         locked: Locked,
         (past, tail): (Past, Tail),
-        open: Open,
+        (mut open, more): (Open, Budget),
         front: &FrontArgs,
     ) -> Result<Exit> {
         let clock = host.clock()?;
@@ -160,6 +174,7 @@ impl Session {
         };
         *self.pinned.borrow_mut() = Pinned { default, aliases: open.aliases.clone() };
         let now = self.flow.sources();
+        open.budget = open.budget.replaced(more);
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
@@ -182,7 +197,11 @@ impl Session {
     ) -> Result<Exit> {
         let Recorded { locked, open, writer, past, resume, listener } = recorded;
         let resumed = resume.is_some();
-        let (shown, answers) = open_front(host, front, &open.run)?;
+        let (mut shown, answers) = open_front(host, front, &open.run)?;
+        let traced = telemetry::wanted(&host.environment);
+        if traced {
+            shown = Rc::new(Traced::open(shown, front.verbose, &open.run)?);
+        }
         shown.show(&Event::RunStarted {
             flow: open.flow.clone(),
             resumed,
@@ -212,16 +231,20 @@ impl Session {
             models,
             store: Store::new(&host.workspace)?,
             front: Rc::clone(&shown),
+            details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
             now: host.clock()?,
         };
-        let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), writer, past, open.seed, resume));
+        let meter = Meter::new(open.budget);
+        let recorded = (writer, past, resume);
+        let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
         let mut permissions = self.flow.manifest.permissions.clone();
         permissions.exec = command::grants(&permissions.exec, &open.params);
         if !permissions.exec.is_empty() {
-            shown.show(&Event::Notice { text: may_run(&permissions.exec, open.grants) });
+            let text = format!("this flow may run {}", command::told(&permissions.exec, open.grants));
+            shown.show(&Event::Notice { text });
         }
         gate.permit(permissions);
         let start = Start {
@@ -263,16 +286,6 @@ fn commands(host: &Host, open: &Open) -> Result<Commands> {
     })
 }
 
-fn may_run(exec: &[String], grants: Grants) -> String {
-    let names: Vec<String> = exec.iter().map(|grant| format!("`{grant}`")).collect();
-    let how = match (grants.no_sandbox, grants.net) {
-        (true, _) => "without a sandbox: they can touch all that you can",
-        (false, true) => "in a sandbox, with the network",
-        (false, false) => "in a sandbox, without the network",
-    };
-    format!("this flow may run {}; {how}", names.join(", "))
-}
-
 /// Writes and shows how a run ended, and returns its exit status.
 fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Result<Exit> {
     let (status, result, failure) = match done {
@@ -284,25 +297,34 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
             (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
         }
     };
-    let used = gate.used();
+    let spent = gate.spent();
+    let (usage, calls) = total(&spent);
     let closed = gate.close(End {
         status,
         result: result.clone(),
         failure: failure.clone(),
-        usage: used.usage,
-        calls: used.calls,
+        usage,
+        calls,
+        spent: spent.clone(),
         at: iso(now),
     });
     if status == EndStatus::Done && gate.only_replayed() {
         shown.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
     }
     let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
-    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage: used.usage, calls: used.calls });
+    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent });
     // A run whose end cannot be written is resumed from what is there; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => Err(failure),
         _ => Ok(exit),
     }
+}
+
+fn total(spent: &[Spent]) -> (Usage, u64) {
+    spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
+        usage += spent.usage;
+        (usage, calls + spent.calls)
+    })
 }
 
 /// What a new run begins with.
@@ -312,6 +334,8 @@ pub(super) struct Begin {
     pub model: Option<String>,
     pub lang: String,
     pub seed: Option<u64>,
+    /// What the command line says; the flow and the configuration say the rest.
+    pub budget: Budget,
     pub id: Option<String>,
     pub grants: Grants,
 }

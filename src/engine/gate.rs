@@ -4,13 +4,12 @@
 //! it; write the outcome; sync; give it to the flow. Nothing else calls an adapter.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::rc::Rc;
 
-use futures_util::future::LocalBoxFuture;
-use serde::Deserialize;
+use futures_util::future::{FutureExt, LocalBoxFuture};
 use serde_json::Value;
 
+use crate::engine::budget::Meter;
 use crate::engine::past::{Before, Past};
 use crate::engine::world::{Pulse, World};
 use crate::error::{Code, Failure, Result};
@@ -18,7 +17,8 @@ use crate::journal::key::{Key, Keys};
 use crate::journal::texts::Chain;
 use crate::journal::v1::{Done, End, Intent, Outcome, Record, Resume};
 use crate::journal::writer::Writer;
-use crate::model::chat::{Said, Usage};
+use crate::model::budget::Spent;
+use crate::model::chat::Said;
 use crate::model::command::Run;
 use crate::model::effect::{Effect, Permissions, Settles};
 use crate::model::event::Event;
@@ -47,6 +47,7 @@ pub struct Live {
 pub struct Gate {
     world: Rc<World>,
     redactor: Rc<Redactor>,
+    meter: Rc<Meter>,
     state: RefCell<State>,
 }
 
@@ -60,29 +61,18 @@ struct State {
     /// What was said since the last answer, while the run catches up: shown again when it goes live.
     unseen: Vec<Event>,
     given_back: usize,
-    /// Model calls under way.
-    chats: HashSet<Key>,
-    usage: Usage,
-    calls: u64,
     seed: u64,
-}
-
-/// What a run used.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
-    pub usage: Usage,
-    pub calls: u64,
 }
 
 impl Gate {
     pub fn new(
         world: Rc<World>,
         redactor: Rc<Redactor>,
-        writer: Writer,
-        past: Past,
+        meter: Rc<Meter>,
+        recorded: (Writer, Past, Option<Resume>),
         seed: u64,
-        resume: Option<Resume>,
     ) -> Gate {
+        let (writer, past, resume) = recorded;
         let state = State {
             writer,
             past,
@@ -91,12 +81,9 @@ impl Gate {
             resume,
             unseen: Vec::new(),
             given_back: 0,
-            chats: HashSet::new(),
-            usage: Usage::default(),
-            calls: 0,
             seed,
         };
-        Gate { world, redactor, state: RefCell::new(state) }
+        Gate { world, redactor, meter, state: RefCell::new(state) }
     }
 
     /// Sets what the flow's manifest declared.
@@ -133,7 +120,12 @@ impl Gate {
         let list = asked.conversation.whole();
         let key = state.keys.next(effect.kind(), scope, &asked.value, list, &effect.things());
         match state.past.of(key)? {
-            Before::Ended(line, outcome) => Ok(state.give_back(&self.world, &effect, line, outcome)),
+            Before::Ended(line, outcome) => {
+                if let Effect::Chat { request, show, .. } = &effect {
+                    self.meter.count(&request.model, &show.label, &outcome);
+                }
+                Ok(state.give_back(&self.world, &effect, line, outcome))
+            }
             Before::Never => self.begin(state, scope, effect, key, asked, None),
             Before::Began(prepared) => self.begin(state, scope, effect, key, asked, Some(prepared)),
         }
@@ -201,12 +193,22 @@ impl Gate {
                 state.writer.sync()?;
             }
         }
-        if let Effect::Chat { .. } = effect {
-            state.chats.insert(key);
-        }
         let pulse = Pulse::new();
-        let future = self.world.perform(effect, key, again, pulse.clone());
+        let future = self.perform(effect, key, again, pulse.clone());
         Ok(Admitted::Live(Live { key, future, pulse }))
+    }
+
+    /// Performs an effect, a model call within the budget.
+    fn perform(&self, effect: Effect, key: Key, again: bool, pulse: Pulse) -> LocalBoxFuture<'static, Result<Value>> {
+        let world = Rc::clone(&self.world);
+        let Effect::Chat { request, conversation, show } = effect else {
+            return world.perform(effect, key, again, pulse);
+        };
+        let meter = Rc::clone(&self.meter);
+        let by = (show.label.clone(), world.models.price(&request.model));
+        let said = conversation.clone();
+        let perform = move |request| world.perform(Effect::Chat { request, conversation, show }, key, again, pulse);
+        async move { meter.call(request, &said, by, perform).await }.boxed_local()
     }
 
     /// Takes the secrets out of an effect. What is performed and what is recorded are the same.
@@ -219,7 +221,8 @@ impl Gate {
             }
             Effect::Save { value, .. } => redactor.value(value),
             Effect::Append { row, .. } => redactor.value(row),
-            Effect::Chat { request, conversation, .. } => {
+            Effect::Chat { request, conversation, show } => {
+                redact_text(redactor, &mut show.label);
                 request.system.iter_mut().for_each(|text| redact_text(redactor, text));
                 for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
                     let mut message = said.message.clone();
@@ -279,7 +282,7 @@ impl Gate {
         }
     }
 
-    /// Takes the secrets out of an outcome, counts what it used and writes it. It is not synced yet.
+    /// Takes the secrets out of an outcome and writes it. It is not synced yet.
     pub fn end(&self, key: Key, mut outcome: Result<Value>) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.redactor.failure(failure));
         if let Ok(value) = &mut outcome {
@@ -292,9 +295,6 @@ impl Gate {
     fn end_in(&self, state: &mut State, key: Key, outcome: &Result<Value>) -> Result<()> {
         let hex = key.to_string();
         let at = self.world.clock();
-        if state.chats.remove(&key) {
-            state.count(outcome);
-        }
         match outcome {
             Ok(value) => {
                 let folded = state.writer.fold(value.clone(), false)?;
@@ -312,9 +312,14 @@ impl Gate {
         self.state.borrow_mut().writer.sync()
     }
 
-    pub fn used(&self) -> Used {
-        let state = self.state.borrow();
-        Used { usage: state.usage, calls: state.calls }
+    /// Returns what the run used, by model and persona; what is recorded from earlier counts too.
+    pub fn spent(&self) -> Vec<Spent> {
+        self.meter.spent()
+    }
+
+    /// Returns when the time of this process is over, and what is said then.
+    pub fn deadline(&self) -> Option<(tokio::time::Instant, Failure)> {
+        self.meter.deadline()
     }
 
     /// Returns whether this process has written nothing: the run was finished already.
@@ -370,19 +375,8 @@ impl State {
         Ok(())
     }
 
-    /// Counts a model call that was answered.
-    fn count(&mut self, outcome: &Result<Value>) {
-        if let Ok(reply) = outcome {
-            self.usage += Usage::deserialize(&reply["usage"]).unwrap_or_default();
-            self.calls += 1;
-        }
-    }
-
     fn give_back(&mut self, world: &World, effect: &Effect, line: u64, outcome: Result<Value>) -> Admitted {
         self.given_back += 1;
-        if let Effect::Chat { .. } = effect {
-            self.count(&outcome);
-        }
         if let Effect::Ask(question) = effect {
             world.front.answered_before(question);
         }

@@ -1,6 +1,8 @@
 //! Where effects happen. The gate is the one place; `past` is what a journal says has happened already;
-//! `world` holds the adapters that the gate performs through; `run` opens, locks and lists runs.
+//! `budget` is what
+//! it holds model calls to; `world` holds the adapters that the gate performs through; `run` opens, locks and lists runs.
 
+pub mod budget;
 pub mod gate;
 pub mod past;
 pub mod run;

@@ -51,6 +51,8 @@ pub struct World {
     pub models: Box<dyn Models>,
     pub store: Store,
     pub front: Rc<dyn FrontEnd>,
+    /// Whether the front end is told what calls ask and what they give back.
+    pub details: bool,
     pub collections: RefCell<BTreeMap<String, Collection>>,
     pub repository: Repository,
     pub commands: Commands,
@@ -171,6 +173,9 @@ impl World {
             label: show.label,
             show: show.stream,
         });
+        if self.details {
+            self.front.show(&Event::CallSent { call: call.clone(), request: Box::new(request.clone()) });
+        }
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
                 CallEvent::Alive => return pulse.beat(),
@@ -183,7 +188,13 @@ impl World {
                 }
             });
         };
-        let reply = self.models.chat(&request, &mut report).await;
+        let mut reply = self.models.chat(&request, &mut report).await;
+        if let Ok(reply) = &mut reply {
+            reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
+            if self.details {
+                self.front.show(&Event::CallReceived { call: call.clone(), reply: Box::new(reply.clone()) });
+            }
+        }
         let (usage, failure) = match &reply {
             Ok(reply) => (reply.usage, None),
             Err(failure) => (Usage::default(), Some(failure.clone())),

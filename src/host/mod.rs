@@ -4,11 +4,13 @@ pub mod documents;
 pub mod exec;
 pub mod git;
 pub mod llm;
+pub mod telemetry;
 pub mod ui;
 
 use futures_util::future::LocalBoxFuture;
 
 use crate::error::Result;
+use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::event::Event;
 use crate::model::question::Question;
@@ -26,6 +28,11 @@ pub enum CallEvent<'a> {
 
 /// Whatever answers model calls. Dropping the future cancels the call.
 pub trait Models {
+    /// Returns what a model costs, where that is known.
+    fn price(&self, _model: &str) -> Option<Price> {
+        None
+    }
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

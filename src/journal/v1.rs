@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::Failure;
+use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;
 use crate::model::effect::Sources;
@@ -75,6 +76,8 @@ pub struct Open {
     pub seed: u64,
     #[serde(default, skip_serializing_if = "Grants::is_none")]
     pub grants: Grants,
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     pub files: Sources,
     pub host: String,
     /// ISO 8601, UTC.
@@ -204,5 +207,8 @@ pub struct End {
     pub failure: Option<Failure>,
     pub usage: Usage,
     pub calls: u64,
+    /// By model and persona.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<Spent>,
     pub at: String,
 }

@@ -55,6 +55,10 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     if failure.message.contains("not enough memory") {
         failure = memory();
     }
+    if failure.code == Code::Usage {
+        // It is about the command line: where the flow noticed is of no use to whoever typed it.
+        return failure;
+    }
     let frames = frames(trace);
     let at = place(value, &mut failure, &frames);
     // A failure of the host can know a place of its own, such as that of a syntax error in a module.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
+use crate::model::budget::Budget;
 use crate::model::collection::{Collection, Format, Version};
 use crate::model::effect::Permissions;
 use crate::model::param::{Param, ParamKind};
@@ -25,6 +26,8 @@ pub struct Manifest {
     pub summary: String,
     pub permissions: Permissions,
     pub limits: Option<Limits>,
+    /// The most that a run of this flow should use.
+    pub budget: Budget,
     pub collections: BTreeMap<String, Declared>,
     /// What `nietz run FLOW` runs.
     pub main: Command,
@@ -75,7 +78,7 @@ impl Manifest {
         only(
             table,
             "nietz.flow",
-            &["name", "summary", "params", "permissions", "collections", "commands", "limits", "run"],
+            &["name", "summary", "params", "permissions", "collections", "commands", "limits", "budget", "run"],
         )?;
         let name = text(table, "nietz.flow", "name")?;
         let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -112,7 +115,12 @@ impl Manifest {
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        Ok(Manifest { name, summary: summary(table, "nietz.flow")?, permissions, limits, collections, main, commands })
+        let budget: Budget = part(lua, table, "budget")?.unwrap_or_default();
+        if let Some(problem) = budget.problem() {
+            return Err(invalid(format!("nietz.flow: budget.{problem}")));
+        }
+        let summary = summary(table, "nietz.flow")?;
+        Ok(Manifest { name, summary, permissions, limits, budget, collections, main, commands })
     }
 }
 

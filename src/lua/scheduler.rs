@@ -121,6 +121,8 @@ pub struct Scheduler<'a> {
     /// Who waits for which live effect; one that is not here any more was cancelled.
     waiting: HashMap<Key, Waiting>,
     limits: Vec<Limit>,
+    /// When the time of the whole run is over.
+    deadline: Option<(tokio::time::Instant, Failure)>,
     gatherings: HashMap<Id, Gathering>,
     parked: Option<Failure>,
     interrupted: bool,
@@ -130,6 +132,7 @@ impl<'a> Scheduler<'a> {
     pub fn new(vm: &'a Vm, gate: Rc<Gate>) -> Scheduler<'a> {
         Scheduler {
             vm,
+            deadline: gate.deadline(),
             gate,
             tasks: HashMap::new(),
             next_id: 0,
@@ -273,7 +276,14 @@ impl<'a> Scheduler<'a> {
     async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<bool> {
         // Effects that are over at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
-        let limit = self.limits.iter().filter_map(|limit| self.ends(limit)).min();
+        let mut limit = self.limits.iter().filter_map(|limit| self.ends(limit)).min();
+        if let Some((until, failure)) = &self.deadline {
+            match *until > tokio::time::Instant::now() {
+                true => limit = Some(limit.map_or(*until, |limit| limit.min(*until))),
+                // No outcome is written, so the run parks.
+                false => self.cancel("/", &failure.clone()),
+            }
+        }
         let first = tokio::select! {
             biased;
             () = interrupts.next() => return Ok(self.interrupt()),

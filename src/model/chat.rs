@@ -112,6 +112,9 @@ pub struct ChatReply {
     /// The model that answered, as the provider names it.
     pub model: String,
     pub finish: Finish,
+    /// US dollars, by the price at that time; absent where no price was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// Tokens, as the provider counted them.

@@ -108,6 +108,17 @@ pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
     grants
 }
 
+/// Says which commands may be run, and how.
+pub fn told(commands: &[String], grants: Grants) -> String {
+    let names: Vec<String> = commands.iter().map(|grant| format!("`{grant}`")).collect();
+    let how = match (grants.no_sandbox, grants.net) {
+        (true, _) => "without a sandbox: they can touch all that you can",
+        (false, true) => "in a sandbox, with the network",
+        (false, false) => "in a sandbox, without the network",
+    };
+    format!("{}; {how}", names.join(", "))
+}
+
 /// Returns the param that a grant names, if it is one: `validate` of `{validate}`.
 pub fn hole(grant: &str) -> Option<&str> {
     grant.strip_prefix('{')?.strip_suffix('}')

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Failure;
-use crate::model::chat::Usage;
+use crate::model::budget::Spent;
+use crate::model::chat::{ChatReply, ChatRequest, Usage};
 use crate::model::question::Question;
 
 /// Something that happened. `--json` writes each as one line with `v`, `seq`, `type` and `run`.
@@ -23,10 +24,14 @@ pub enum Event {
     },
     /// A model call began. `call` is the effect's key; `show` is whether its text is streamed to the user.
     CallStarted { call: String, model: String, label: String, show: bool },
+    /// What a call asks for; only where somebody wants to see it.
+    CallSent { call: String, request: Box<ChatRequest> },
     /// A piece of a call's text.
     CallDelta { call: String, text: String },
     /// A call is tried again after a fault.
     CallRetried { call: String, attempt: u32, reason: String, wait_ms: u64 },
+    /// What a call gave back; only where somebody wants to see it.
+    CallReceived { call: String, reply: Box<ChatReply> },
     /// A call ended, well (`failure` is absent) or not.
     CallEnded {
         call: String,
@@ -53,6 +58,8 @@ pub enum Event {
         failure: Option<Failure>,
         usage: Usage,
         calls: u64,
+        /// By model and persona.
+        spent: Vec<Spent>,
     },
 }
 

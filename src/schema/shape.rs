@@ -26,8 +26,6 @@ fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
                 *value = Value::Array(Vec::new());
             }
         }
-        // Most lists are lists of texts.
-        Value::Array(items) if !items.iter().any(has_shape) => {}
         Value::Array(_) | Value::Object(_) => {
             let parts = subschema::parts(root, schemas, value);
             match value {
@@ -49,8 +47,14 @@ fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
     }
 }
 
+/// Tells whether a schema could change the value. Most lists are lists of texts.
 fn has_shape(value: &Value) -> bool {
-    matches!(value, Value::Number(_) | Value::Array(_) | Value::Object(_))
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_shape),
+        Value::Object(_) => true,
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 /// Brings the members that the schema knows into its order, the others behind them as they are.

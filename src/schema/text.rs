@@ -5,6 +5,8 @@
 //! where no white space is at stake, and all else is quoted as in JSON. Nothing is ever folded, so a
 //! changed word changes one line.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Number, Value};
 
 use crate::model::collection::Format;
@@ -13,11 +15,14 @@ use crate::model::collection::Format;
 /// one byte; a longer key is written with `? `.
 const LONG_KEY: usize = 120;
 
+/// Room for a document as most are, in bytes.
+const USUAL: usize = 32 * 1024;
+
 /// Returns the text of a value, which ends with a line end.
 pub fn to_text(value: &Value, format: Format) -> String {
     match format {
         Format::Yaml => {
-            let mut out = String::new();
+            let mut out = String::with_capacity(USUAL);
             match is_block(value) {
                 true => block(value, 0, &mut out),
                 false => inline(value, 0, &mut out),
@@ -105,6 +110,11 @@ fn inline(value: &Value, indent: usize, out: &mut String) {
 
 /// Older readers take `1e+20` for text, because it has no point.
 fn number(number: &Number, out: &mut String) {
+    if !number.is_f64() {
+        // Writing to memory cannot fail.
+        let _ = write!(out, "{number}");
+        return;
+    }
     let digits = number.to_string();
     match digits.split_once('e') {
         Some((mantissa, exponent)) if !mantissa.contains('.') => out.push_str(&format!("{mantissa}.0e{exponent}")),

@@ -1,6 +1,7 @@
 //! The floors: the same work with nothing around it.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ pub fn main(words: &[String]) {
     match words.as_slice() {
         ["calls", count, url] => calls(count.parse().expect("a number"), url),
         ["parse", path, _] => parse(path),
+        ["engine", weights, _] => engine(weights),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
         ["git", rest @ ..] => crate::attempts::floor(rest),
         other => panic!("no floor {other:?}"),
@@ -57,6 +59,28 @@ async fn send(client: &reqwest::Client, url: &str, body: &Value) -> String {
     let datas = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     let deltas = datas.filter_map(|data| serde_json::from_str::<Value>(data).ok());
     deltas.filter_map(|event| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect()
+}
+
+/// The reply of a local model from the process with the engine in it, and nothing else.
+fn engine(weights: &str) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nietz"));
+    let threads = std::env::var("RAYON_NUM_THREADS").unwrap_or_else(|_| "1".to_owned());
+    command.arg("__engine").env_clear().env("RAYON_NUM_THREADS", &threads).env("CANDLE_NUM_THREADS", &threads);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program is there");
+    let mut orders = child.stdin.take().expect("it was asked for");
+    let request = json!({
+        "model": "local/smollm2-135m", "system": "You tell stories.", "max_tokens": 200, "temperature": 0.0,
+        "messages": [{ "content": "Tell a very long story of the sea.", "role": "user" }],
+    });
+    writeln!(orders, "{}", json!({ "load": { "model": "smollm2-135m", "path": weights } })).expect("it listens");
+    writeln!(orders, "{}", json!({ "chat": { "id": 1, "seed": 1, "request": request } })).expect("it listens");
+    let news = BufReader::new(child.stdout.take().expect("it was asked for"));
+    let done =
+        news.lines().map(|line| line.expect("it speaks")).find(|line| line.starts_with("{\"done\"")).expect("it ends");
+    let reply: Value = serde_json::from_str(&done).expect("a line is JSON");
+    assert_eq!(reply["done"]["reply"]["usage"]["output"], crate::subject::TOKENS, "{done}");
+    drop(orders);
+    child.wait().expect("it ends with its input");
 }
 
 /// Reads a journal and parses each of its lines.

@@ -3,7 +3,7 @@
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
 //! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
-//! `cargo bench -- attempts` only those with git.
+//! `cargo bench -- saves`, `-- local` or `-- attempts` only those rows.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -33,6 +33,12 @@ fn main() {
         return;
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
+    if arguments.iter().any(|word| word == "saves") {
+        return print(&[subject::saves(count * 40)]);
+    }
+    if arguments.iter().any(|word| word == "local") {
+        return print(&local(&Subject::new("http://127.0.0.1:1/v1"), count.min(5)));
+    }
     let mut rows = Vec::new();
     if !arguments.iter().any(|word| word == "attempts") {
         conversations(count, &mut rows);
@@ -64,6 +70,29 @@ fn conversations(count: usize, rows: &mut Vec<Row>) {
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
     rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
     rows.push(subject::saves(count * 40));
+    rows.extend(local(&subject, count.min(5)));
+}
+
+/// A reply of a local model, beside the engine's process alone.
+fn local(subject: &Subject, count: usize) -> Vec<Row> {
+    let Some(weights) = subject.weights(std::env::var_os("NIETZ_TEST_MODELS")) else {
+        println!(
+            "skipped: a local model beside its engine; set NIETZ_TEST_MODELS to a folder with {}",
+            subject::WEIGHTS
+        );
+        return Vec::new();
+    };
+    let (ours, floors) = pairs(count, || subject.local(), || subject.floor(&["engine", &weights]));
+    let rate = |costs: &[measure::Cost]| subject::TOKENS as f64 / measure::median_seconds(costs);
+    println!(
+        "a local model: {:.1} tokens/s, its engine alone {:.1} (start and prompt counted)",
+        rate(&ours),
+        rate(&floors)
+    );
+    vec![
+        Row::ratio("a reply of a local model, start included", &ours, &floors, 1.1),
+        Row::memory_ratio("the same, peak memory", &ours, &floors, 1.1),
+    ]
 }
 
 /// The model server, in a process of its own: what it keeps of its calls is nobody else's memory.

@@ -32,6 +32,23 @@ pub fn cost(command: &mut Command) -> Cost {
     Cost { wall: start.elapsed(), memory: usage.ru_maxrss as f64 / 1024.0 }
 }
 
+/// Runs a command that leaves children behind; their peak memory is added to its own.
+pub fn cost_with_children(command: &mut Command) -> Cost {
+    // SAFETY: it takes numbers alone; from now on this process inherits what its children leave behind.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    let mut cost = cost(command);
+    loop {
+        // SAFETY: as in `cost`; no child of ours is waited for by anybody else.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        if unsafe { libc::wait4(-1, std::ptr::null_mut(), 0, &raw mut usage) } <= 0 {
+            return cost;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let memory = usage.ru_maxrss as f64 / 1024.0;
+        cost.memory += memory;
+    }
+}
+
 /// Runs both in turn, after one run of each that does not count.
 pub fn pairs(count: usize, mut ours: impl FnMut() -> Cost, mut floor: impl FnMut() -> Cost) -> (Vec<Cost>, Vec<Cost>) {
     ours();
@@ -61,11 +78,23 @@ impl Row {
         Row { what: format!("{what} (ms)"), ours: shown(ours), floor: "-".to_owned(), figure, aim }
     }
 
+    /// The median of the ratios of the peak memory.
+    pub fn memory_ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
+        let shown = |costs: &[Cost]| format!("{:.0} MB", median(costs.iter().map(|cost| cost.memory)));
+        let figure = median(ours.iter().zip(floors).map(|(ours, floor)| ours.memory / floor.memory));
+        Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure, aim }
+    }
+
     /// The median of the peak memory in MB.
     pub fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
         let figure = median(ours.iter().map(|cost| cost.memory));
         Row { what: format!("{what} (MB)"), ours: format!("{figure:.1} MB"), floor: "-".to_owned(), figure, aim }
     }
+}
+
+/// The median of the wall time, in seconds.
+pub fn median_seconds(costs: &[Cost]) -> f64 {
+    median(costs.iter().map(|cost| cost.wall.as_secs_f64()))
 }
 
 fn shown(costs: &[Cost]) -> String {

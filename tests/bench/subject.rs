@@ -10,7 +10,7 @@ use nietz::model::collection::{Collection, Format, Key};
 use nietz::model::document::Expect;
 use serde_json::{Value, json};
 
-use crate::measure::{Cost, Row, cost};
+use crate::measure::{Cost, Row, cost, cost_with_children};
 
 /// A workspace with flows and a model server to call.
 pub struct Subject {
@@ -56,6 +56,25 @@ return nietz.flow {
 }
 "#;
 
+/// One long reply of a local model, the likeliest word each time.
+const LOCAL: &str = r#"
+local nietz = require("@nietz")
+local llm = require("@nietz/llm")
+return nietz.flow {
+  name = "one", summary = "One reply", permissions = { llm = true },
+  run = function()
+    return llm.chat {
+      model = "local/smollm2-135m", system = "You tell stories.", prompt = "Tell a very long story of the sea.",
+      max_tokens = 200, temperature = 0,
+    }.text
+  end,
+}
+"#;
+
+/// The file of that model, and the length of its reply in tokens.
+pub const WEIGHTS: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+pub const TOKENS: u32 = 200;
+
 const SIDE_BY_SIDE: &str = r#"
 local nietz = require("@nietz")
 local llm = require("@nietz/llm")
@@ -79,7 +98,7 @@ impl Subject {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let flows = folder.path().join("flows");
         std::fs::create_dir(&flows).expect("a folder");
-        for (name, source) in [("debate", DEBATE), ("effects", EFFECTS), ("side", SIDE_BY_SIDE)] {
+        for (name, source) in [("debate", DEBATE), ("effects", EFFECTS), ("side", SIDE_BY_SIDE), ("one", LOCAL)] {
             std::fs::write(flows.join(format!("{name}.lua")), source).expect("a file");
         }
         Subject { folder, url: url.to_owned(), next: Cell::new(0) }
@@ -106,6 +125,21 @@ impl Subject {
 
     pub fn debate(&self, calls: usize) -> Cost {
         cost(&mut self.new_run("debate", "--calls", calls).0)
+    }
+
+    /// Puts the weights where the program looks for them, and returns their path; nothing if there are none.
+    pub fn weights(&self, models: Option<std::ffi::OsString>) -> Option<String> {
+        let found = PathBuf::from(models?).join(WEIGHTS).canonicalize().ok()?;
+        let folder = self.folder.path().join("home/models");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join(WEIGHTS);
+        std::os::unix::fs::symlink(found, &path).expect("a link");
+        Some(path.display().to_string())
+    }
+
+    pub fn local(&self) -> Cost {
+        self.next.set(self.next.get() + 1);
+        cost_with_children(self.nietz().args(["run", "one"]).env("NIETZ_RUN", format!("bench-{}", self.next.get())))
     }
 
     pub fn side_by_side(&self, calls: usize) -> Cost {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::support::env::Env;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
+const COMMANDS: &str = include_str!("../support/flows/commands.lua");
 const FLOW: &str = include_str!("../support/flows/ends.lua");
 
 fn silent(gate: &Gate) -> (ModelServer, Env) {
@@ -20,6 +21,7 @@ fn each_way_to_end_has_its_exit_status() {
     let cases = [
         ("fine", 0, ""),
         ("error", 1, "flow-error"),
+        ("usage", 2, "usage"),
         ("invalid", 4, "document-invalid"),
         ("outside", 5, "path-refused"),
         ("ask", 7, "answer-missing"),
@@ -34,6 +36,18 @@ fn each_way_to_end_has_its_exit_status() {
         env.nietz(["run"]).args(wrong).go().exits(2);
     }
     env.nietz(["no-such-verb"]).go().exits(2);
+}
+
+#[test]
+fn a_command_of_a_flow_is_one_whatever_stands_before_it() {
+    let env = Env::new().flow("commands", COMMANDS);
+    for arguments in [vec!["--json", "--seed", "1", "commands", "count", "3"], vec!["commands", "count", "3", "--json"]]
+    {
+        assert_eq!(env.nietz(["run"]).args(arguments).go().result(), 3);
+        std::fs::remove_dir_all(env.path(".nietz")).expect("there was a run");
+    }
+    let wrong = env.nietz(["run", "commands", "--loud", "count", "3"]).go().exits(2);
+    assert!(wrong.stderr.contains("`count` takes no param `loud`"), "{}", wrong.stderr);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod budget;
 mod disk_faults;
 mod exits;
 mod git;
@@ -13,3 +14,4 @@ mod output;
 mod redaction;
 mod sandbox;
 mod shots;
+mod telemetry;

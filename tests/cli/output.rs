@@ -52,7 +52,7 @@ fn a_run_through_a_pipe_reads_as_the_conversation_did() {
     > sugar
     Saved.
     -- stderr
-    done in 0s · 1 call · 10 tokens in, 2 out
+    done in 0s · 1 call · 10 tokens in, 2 out · no price is known for openai/test
     ");
 }
 
@@ -120,7 +120,7 @@ fn runs_and_logs_tell_what_happened() {
     exit 0
     -- stderr
     this run was done already; nothing was done again
-    done in 0s · 1 call · 10 tokens in, 2 out
+    done in 0s · 1 call · 10 tokens in, 2 out · no price is known for openai/test
     ");
 }
 
@@ -261,11 +261,21 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated
+          --plan                Show what the flow may do, with which models and within which limits,
+                                and end
       -C, --workspace <FOLDER>  Work for this folder
       -h, --help                Print help
+
+    Budget:
+          --max-calls <N>    The most model calls
+          --max-tokens <N>   The most tokens, of requests and replies together
+          --max-cost <USD>   The most that the calls may cost, in US dollars
+          --max-time <TIME>  The longest that this process may take: 90s, 10m, 1h30m
 
     Options of this flow:
           --rounds <INTEGER>  How often to ask [default: 1]
@@ -276,7 +286,7 @@ fn a_flow_says_how_it_is_used() {
     Has commands
 
     Usage: nietz run commands [OPTIONS]
-           nietz run commands <COMMAND>
+           nietz run commands [OPTIONS] <COMMAND>
 
     Commands:
       count  Count up
@@ -287,11 +297,21 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated
+          --plan                Show what the flow may do, with which models and within which limits,
+                                and end
       -C, --workspace <FOLDER>  Work for this folder
       -h, --help                Print help
+
+    Budget:
+          --max-calls <N>    The most model calls
+          --max-tokens <N>   The most tokens, of requests and replies together
+          --max-cost <USD>   The most that the calls may cost, in US dollars
+          --max-time <TIME>  The longest that this process may take: 90s, 10m, 1h30m
 
     Options of this flow:
       -l, --loud  Say it loud
@@ -310,14 +330,24 @@ fn a_flow_says_how_it_is_used() {
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
                                 to a list of answers
+          --verbose             Show each request to a model and its reply, on standard error, without
+                                secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of the run's chance, for a run that can be repeated
+          --plan                Show what the flow may do, with which models and within which limits,
+                                and end
       -C, --workspace <FOLDER>  Work for this folder
       -h, --help                Print help
 
     Options of this flow:
           --style <STRING>  Digits [default: arabic] [possible values: roman, arabic]
+
+    Budget:
+          --max-calls <N>    The most model calls
+          --max-tokens <N>   The most tokens, of requests and replies together
+          --max-cost <USD>   The most that the calls may cost, in US dollars
+          --max-time <TIME>  The longest that this process may take: 90s, 10m, 1h30m
     ");
 }
 
@@ -357,7 +387,7 @@ fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
       tip: a similar subcommand exists: 'count'
 
     Usage: nietz run commands [OPTIONS]
-           nietz run commands <COMMAND>
+           nietz run commands [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     ");

@@ -26,8 +26,11 @@ fn holds_no_key(what: &str, text: &str) {
 fn a_planted_key_is_in_nothing_that_is_written_or_shown() {
     for json in [true, false] {
         let server = ModelServer::start(planted);
-        let env = env(&server);
-        let mut arguments = vec!["run", "--seed", "1", "--model", "openai/test", "secrets", KEY];
+        let collector = ModelServer::start(|_| Response::plain(200, "{}"));
+        let env = env(&server)
+            .var("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url().trim_end_matches("/v1"))
+            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+        let mut arguments = vec!["run", "--verbose", "--seed", "1", "--model", "openai/test", "secrets", KEY];
         arguments.extend(json.then_some("--json"));
         let answer = format!("my key is {KEY}\n");
         let ended = env.nietz(arguments).stdin(&answer).go().exits(0);
@@ -44,7 +47,8 @@ fn a_planted_key_is_in_nothing_that_is_written_or_shown() {
             holds_no_key(path, &env.read(path));
             assert!(env.read(path).contains("[redacted:OPENAI_API_KEY]"), "{}", env.read(path));
         }
-        for request in server.requests() {
+        assert!(collector.calls() > 0);
+        for request in server.requests().into_iter().chain(collector.requests()) {
             holds_no_key("a request", &request.body.to_string());
         }
         for arguments in [vec!["log", "r1"], vec!["log", "r1", "--json"], vec!["runs"], vec!["resume", "r1"]] {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture, pending, ready};
+use nietz::engine::budget::Meter;
 use nietz::engine::gate::Gate;
 use nietz::engine::past::Past;
 use nietz::engine::world::World;
@@ -20,6 +21,7 @@ use nietz::lua::api::Context;
 use nietz::lua::flow::{Done, Flow, Start};
 use nietz::lua::limits::Limits;
 use nietz::lua::scheduler::Interrupts;
+use nietz::model::budget::Budget;
 use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
 use nietz::model::command::Grants;
 use nietz::model::event::Event;
@@ -94,6 +96,7 @@ impl Bench {
             models: Box::new(Obliging),
             store: Store::new(self.path())?,
             front: Rc::clone(front) as Rc<dyn FrontEnd>,
+            details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {
@@ -108,7 +111,8 @@ impl Bench {
         };
         let writer = Writer::open(&journal, Tail::default(), None)?;
         let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
-        let gate = Rc::new(Gate::new(Rc::new(world), redactor, writer, Past::default(), 7, None));
+        let meter = Meter::new(Budget::default());
+        let gate = Rc::new(Gate::new(Rc::new(world), redactor, meter, (writer, Past::default(), None), 7));
         gate.permit(flow.manifest.permissions.clone());
         let start = Start { params, run: "test".to_owned(), lang: "en".to_owned(), workspace: "workspace".to_owned() };
         let runtime =
@@ -175,6 +179,7 @@ impl Models for Obliging {
             usage: Usage { input: 1, output: 1, cached: 0 },
             model: request.model.clone(),
             finish: Finish::Stop,
+            cost: None,
         }))
         .boxed_local()
     }

@@ -56,22 +56,44 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// Puts a file in place of the old one: whole or not at all, and on the disk when this returns.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = folder(path);
-    let failed = |error: &std::io::Error| Failure::io(path, "write", error);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".nietz-").suffix(".tmp");
-    // A temporary file is private by default; a document gets the mode that any new file gets.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(|error| failed(&error))?;
-    if let Ok(old) = fs::metadata(path) {
-        file.as_file().set_permissions(old.permissions()).map_err(|error| failed(&error))?;
+    Draft::write(path, bytes)?.publish(path)
+}
+
+/// A file that was written beside the one that it will replace. Dropped, it is gone.
+pub(super) struct Draft(tempfile::NamedTempFile);
+
+impl Draft {
+    /// Writes the bytes; the disk begins with them while the caller does something else.
+    pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<Draft> {
+        let folder = folder(path);
+        let failed = |error: &std::io::Error| Failure::io(path, "write", error);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".nietz-").suffix(".tmp");
+        // A temporary file is private by default; a document gets the mode that any new file gets.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder).map_err(|error| failed(&error))?;
+        file.write_all(bytes).map_err(|error| failed(&error))?;
+        // Linux begins to write at this advice. Where it does not, the sync does all of the work.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(file.as_file(), 0, None, rustix::fs::Advice::DontNeed);
+        Ok(Draft(file))
     }
-    file.write_all(bytes).map_err(|error| failed(&error))?;
-    file.as_file().sync_all().map_err(|error| failed(&error))?;
-    // Dropped on any failure, the temporary file is removed and the old one stays as it is.
-    file.persist(path).map_err(|error| failed(&error.error))?;
-    sync_folder(folder)
+
+    /// Puts the file in place of the old one; it is on the disk when this returns.
+    pub(super) fn publish(self, path: &Path) -> Result<()> {
+        let failed = |error: &std::io::Error| Failure::io(path, "write", error);
+        let file = self.0;
+        if let (Ok(old), Ok(new)) = (fs::metadata(path), file.as_file().metadata())
+            && old.permissions() != new.permissions()
+        {
+            file.as_file().set_permissions(old.permissions()).map_err(|error| failed(&error))?;
+        }
+        file.as_file().sync_all().map_err(|error| failed(&error))?;
+        // Dropped on any failure, the temporary file is removed and the old one stays as it is.
+        file.persist(path).map_err(|error| failed(&error.error))?;
+        sync_folder(folder(path))
+    }
 }
 
 /// Makes the folders on the way to a file, and their names durable.

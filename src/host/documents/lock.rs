@@ -1,13 +1,14 @@
-//! One writer at a time for each document, across processes.
+//! One writer at a time in each folder of documents, across processes.
 //!
-//! The lock is a file of its own beside the document (`.<name>.lock`): the document itself is replaced
-//! by every save, and a lock on a file that is no longer there protects nothing. It lies beside, and
-//! not in some folder of ours, because two processes must meet at it even if their workspaces differ.
+//! The lock is the system's, on the folder itself: the document is replaced by every save, and a lock on a file
+//! that is no longer there protects nothing. Two processes meet at the folder even if their workspaces differ,
+//! nothing is left lying around, and the lock of a process that dies is gone with it. Saves take milliseconds,
+//! so it does not matter that those of two documents in one folder wait for each other.
 //!
-//! So that no such files are left lying around, the holder removes it again, while it still holds the
-//! lock. That is safe because whoever gets the lock afterwards looks whether the file that it locked is
-//! still the one at that path, and begins anew if not. A process that dies leaves the file, and the
-//! system takes its lock away; the next holder removes it.
+//! Some network file systems lock only what can be written, and so no folder. There the lock is a file beside
+//! the document (`.<name>.lock`). The holder removes it again, while it still holds the lock. That is safe
+//! because whoever gets the lock afterwards looks whether the file that it locked is still the one at that path,
+//! and begins anew if not. All processes do the same on the same file system, so they meet.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -20,16 +21,30 @@ use crate::error::{Code, Failure, Result};
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Lock {
-    path: PathBuf,
     _file: File,
+    /// The file that was made only to be locked.
+    beside: Option<PathBuf>,
 }
 
 impl Lock {
     /// Waits for the lock of a document, whose folder must exist.
     pub(super) fn take(document: &Path, patience: Duration) -> Result<Lock> {
+        let deadline = Instant::now() + patience;
+        let folder = disk::folder(document);
+        let file = File::open(folder).map_err(|error| Failure::io(folder, "open", &error))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file, beside: None }),
+                Err(TryLockError::WouldBlock) => wait(document, deadline)?,
+                Err(TryLockError::Error(error)) if locks_no_folder(&error) => return Lock::beside(document, deadline),
+                Err(TryLockError::Error(error)) => return Err(Failure::io(folder, "lock", &error)),
+            }
+        }
+    }
+
+    fn beside(document: &Path, deadline: Instant) -> Result<Lock> {
         let name = document.file_name().unwrap_or_default().to_string_lossy();
         let path = disk::folder(document).join(format!(".{name}.lock"));
-        let deadline = Instant::now() + patience;
         loop {
             if disk::kind(&path)? == disk::Kind::Link {
                 let message = format!("{} is a link, where a lock has to be", path.display());
@@ -38,16 +53,10 @@ impl Lock {
             let file = File::options().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(|error| Failure::io(&path, "make the lock", &error))?;
             match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => return Ok(Lock { path, _file: file }),
+                Ok(()) if is_at(&file, &path) => return Ok(Lock { _file: file, beside: Some(path) }),
                 // The one before us removed this file: there is a new one, or none.
                 Ok(()) => continue,
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => {
-                    let message = format!("{} is being written by another process", document.display());
-                    return Err(
-                        Failure::new(Code::DocumentBusy, message).hint("try again when the other run has saved")
-                    );
-                }
+                Err(TryLockError::WouldBlock) => wait(document, deadline)?,
                 Err(TryLockError::Error(error)) => return Err(Failure::io(&path, "lock", &error)),
             }
         }
@@ -56,26 +65,37 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only where the check of `take` exists is it safe to remove the file. If removing fails, an
-        // empty file stays behind, and locks as well as before.
-        #[cfg(unix)]
-        let _ = fs::remove_file(&self.path);
+        if let Some(path) = &self.beside {
+            // If it fails, an empty file stays behind, and locks as well as before.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
+/// Pauses before the next try, or gives up.
+fn wait(document: &Path, deadline: Instant) -> Result<()> {
+    if Instant::now() < deadline {
+        std::thread::sleep(PAUSE);
+        return Ok(());
+    }
+    let message = format!("{} is being written by another process", document.display());
+    Err(Failure::new(Code::DocumentBusy, message).hint("try again when the other run has saved"))
+}
+
+/// Tells whether the file system locks files alone.
+fn locks_no_folder(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let known = [Errno::BADF, Errno::INVAL, Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS];
+    error.raw_os_error().is_some_and(|code| known.iter().any(|errno| errno.raw_os_error() == code))
+}
+
 /// Tells whether the path still leads to this very file.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
         _ => false,
     }
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
 }
 
 #[cfg(test)]
@@ -94,23 +114,34 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_a_dead_process_does_not_hold() {
+    fn a_file_locks_where_folders_cannot() {
         let folder = tempfile::tempdir().unwrap();
+        let document = folder.path().join("a.yaml");
+        // What a process that died left does not hold.
         fs::write(folder.path().join(".a.yaml.lock"), "").unwrap();
-        assert!(Lock::take(&folder.path().join("a.yaml"), Duration::ZERO).is_ok());
+        let held = Lock::beside(&document, Instant::now()).unwrap();
+        assert_eq!(Lock::beside(&document, Instant::now()).err().unwrap().code, Code::DocumentBusy);
+        drop(held);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn only_one_thread_at_a_time_holds_it() {
-        use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
         let folder = tempfile::tempdir().unwrap();
         let document = folder.path().join("a.yaml");
+        let far = || Instant::now() + Duration::from_secs(30);
+        one_at_a_time(&|| Lock::take(&document, Duration::from_secs(30)).unwrap());
+        one_at_a_time(&|| Lock::beside(&document, far()).unwrap());
+    }
+
+    fn one_at_a_time(take: &(dyn Fn() -> Lock + Sync)) {
+        use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
         let (inside, most) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let _lock = Lock::take(&document, Duration::from_secs(30)).unwrap();
+                        let _lock = take();
                         most.fetch_max(inside.fetch_add(1, SeqCst) + 1, SeqCst);
                         std::thread::yield_now();
                         inside.fetch_sub(1, SeqCst);

@@ -1,4 +1,4 @@
-//! Saving: shaped, validated in that very form, locked, compared, and then replaced in one step.
+//! Saving: shaped, drafted, validated in that very form, locked, compared, and then replaced in one step.
 
 use std::path::Path;
 
@@ -58,14 +58,26 @@ impl Store {
         }
         let (path, relative) = self.locate(collection, key)?;
         shape::shape(&mut value, &collection.schema);
+        let text = text::to_text(&value, collection.format);
+        // The disk works on the draft while the value is judged. It gets its name only when that went well.
+        let draft = match disk::kind(disk::folder(&path))? {
+            disk::Kind::Folder => Some(disk::Draft::write(&path, text.as_bytes())?),
+            _ => None,
+        };
         let faults = self.faults_to_save(collection, key, &value)?;
         if !faults.is_empty() {
             return Err(invalid(&relative, &faults));
         }
-        let text = text::to_text(&value, collection.format);
+        drop(value);
+        let draft = match draft {
+            Some(draft) => draft,
+            None => {
+                disk::make_folders(&path)?;
+                disk::Draft::write(&path, text.as_bytes())?
+            }
+        };
         let saved = Saved { digest: disk::digest(text.as_bytes()), path: relative };
 
-        disk::make_folders(&path)?;
         let _lock = Lock::take(&path, self.patience)?;
         let present = disk::read(&path)?;
         let digest = present.as_deref().map(disk::digest);
@@ -85,7 +97,7 @@ impl Store {
             if let (Some(bytes), Time::Migrated) = (&present, time) {
                 disk::replace(&backup(&path, collection, bytes), bytes)?;
             }
-            disk::replace(&path, text.as_bytes())?;
+            draft.publish(&path)?;
         }
         if time == Time::Migrated {
             self.remove_backups(collection, &path)?;

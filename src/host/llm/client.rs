@@ -13,6 +13,7 @@ use super::secret::{KeySource, Secret, run_command};
 use super::settings::{LOCAL, Provider, Settings};
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
+use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
 
 /// Access to all models, each by its name `provider/model`.
@@ -142,6 +143,10 @@ impl Client {
 }
 
 impl Models for Client {
+    fn price(&self, model: &str) -> Option<Price> {
+        self.settings.price(model)
+    }
+
     /// Asks the model that the request names. `Retry` events count attempts from 1, and so begin at 2.
     fn chat<'a>(
         &'a self,

@@ -8,6 +8,8 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
+use crate::model::budget::Price;
+
 /// The `models:` part of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -19,6 +21,8 @@ pub struct ModelsConfig {
     /// Changes to the known providers, and further ones by names of the user's choice.
     pub providers: BTreeMap<String, ProviderConfig>,
     pub retry: RetryConfig,
+    /// What models cost, by `provider/model`: instead of the prices that nietz knows.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// One provider; what is absent is as the provider's facts say.

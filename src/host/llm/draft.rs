@@ -107,6 +107,13 @@ impl<'a> Draft<'a> {
         if self.model.is_empty() {
             self.model = self.subject.model.to_owned();
         }
-        Ok(ChatReply { text: self.text, tool_calls: self.calls, usage: self.usage, model: self.model, finish })
+        Ok(ChatReply {
+            text: self.text,
+            tool_calls: self.calls,
+            usage: self.usage,
+            model: self.model,
+            finish,
+            cost: None,
+        })
     }
 }

@@ -19,7 +19,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Builds the one HTTP client of the process. Roots are compiled in: reading those of the system would
 /// cost more than the rest of the start together.
-pub(super) fn client() -> Result<reqwest::Client> {
+pub(in crate::host) fn client() -> Result<reqwest::Client> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
     let unusable = |error: &dyn std::fmt::Display| Failure::new(Code::Internal, format!("cannot set up TLS: {error}"));

@@ -8,6 +8,7 @@
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
 //! - `openai`, `anthropic`: the two wires. Each writes a request and assembles a reply; `draft` is what
 //!   they share of a reply, `schema` what they do with a JSON Schema.
+//! - `prices`: what a call costs, where that is known.
 //! - `fault`, `secret`: what is said when it fails, and never said at all.
 //!
 //! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
@@ -22,6 +23,7 @@ mod http;
 #[cfg(feature = "local")]
 pub mod local;
 mod openai;
+mod prices;
 mod providers;
 mod retry;
 mod schema;
@@ -33,6 +35,8 @@ mod stream;
 pub use choice::{Choice, KeyState, Row};
 pub use client::Client;
 pub use config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+pub(in crate::host) use http::client as http_client;
+pub use prices::as_of as prices_as_of;
 pub use settings::Settings;
 
 #[cfg(test)]

@@ -10,9 +10,11 @@ use std::time::Duration;
 use reqwest::Url;
 
 use super::config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+use super::prices;
 use super::providers::{self, Facts};
 use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
+use crate::model::budget::Price;
 
 /// The name of the provider that another adapter serves.
 pub(super) const LOCAL: &str = "local";
@@ -32,6 +34,7 @@ pub struct Settings {
     pub(super) providers: Vec<Provider>,
     pub(super) aliases: BTreeMap<String, String>,
     pub(super) default: Option<String>,
+    pub(super) prices: BTreeMap<String, Price>,
     pub(super) retry: Retry,
     /// The environment of key commands: the given one without the keys that are known.
     pub(super) child_environment: BTreeMap<String, String>,
@@ -43,6 +46,8 @@ pub(super) struct Provider {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) base: Url,
+    /// Whether that is another address than the provider's own.
+    pub(super) moved: bool,
     pub(super) key: KeySource,
     pub(super) model: Option<String>,
     pub(super) models_path: Option<&'static str>,
@@ -97,10 +102,25 @@ impl Settings {
             providers: list,
             aliases: config.aliases.clone(),
             default: config.default.clone(),
+            prices: checked(&config.prices)?,
             retry: Retry::new(&config.retry)?,
             child_environment,
         })
     }
+
+    /// Returns the price of `provider/model`, if it is known.
+    pub fn price(&self, model: &str) -> Option<Price> {
+        prices::price(&self.prices, &self.providers, model)
+    }
+}
+
+fn checked(prices: &BTreeMap<String, Price>) -> Result<BTreeMap<String, Price>> {
+    for (model, price) in prices {
+        if let Some(problem) = price.problem() {
+            return Err(Failure::new(Code::ConfigInvalid, format!("models.prices.{model}: {problem}")));
+        }
+    }
+    Ok(prices.clone())
 }
 
 impl Retry {
@@ -149,6 +169,7 @@ fn known_provider(facts: &Facts, own: &ProviderConfig, variables: &BTreeMap<Stri
         }),
         name: facts.name.to_owned(),
         base,
+        moved,
     })
 }
 
@@ -173,6 +194,7 @@ fn own_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, S
         name: name.to_owned(),
         wire: own.wire.unwrap_or(Wire::OpenAi),
         base: address(&format!("models.providers.{name}.base_url"), url)?,
+        moved: true,
         key: key_source(own.key_env.iter().cloned().collect(), own.key_env.is_some(), own, variables),
         model: own.model.clone(),
         models_path: None,

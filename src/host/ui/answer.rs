@@ -52,6 +52,23 @@ pub fn default(question: &Question) -> Option<Value> {
     }
 }
 
+/// Returns what an empty line means, to stand behind a prompt. In signs rather than words, because the prompt is in the
+/// language of the flow.
+pub fn on_empty(question: &Question) -> String {
+    let default = default(question);
+    match (question.kind, &default) {
+        (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
+        (QuestionKind::Confirm, Some(_)) => " (y/N)".to_owned(),
+        (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
+        (QuestionKind::Ask, Some(value)) => match shown(question, value) {
+            text if text.is_empty() => " [↵]".to_owned(),
+            text => format!(" [{text}]"),
+        },
+        (QuestionKind::Ask, None) if question.optional => " [↵]".to_owned(),
+        (QuestionKind::Ask | QuestionKind::Choose, _) => String::new(),
+    }
+}
+
 /// Returns what may be answered, as the end of a sentence.
 pub fn allowed(question: &Question) -> String {
     match question.kind {
@@ -158,7 +175,7 @@ fn confirm(text: &str) -> Result<Value, String> {
 mod tests {
     use serde_json::json;
 
-    use super::{allowed, check, default, parse, refuse};
+    use super::{allowed, check, default, on_empty, parse, refuse};
     use crate::model::question::Question;
 
     fn question(json: serde_json::Value) -> Question {
@@ -219,6 +236,17 @@ mod tests {
         assert_eq!(parse(&confirm, ""), Ok(json!(false)));
         assert_eq!(parse(&confirm, "Y"), Ok(json!(true)));
         assert!(parse(&confirm, "perhaps").is_err());
+    }
+
+    #[test]
+    fn what_an_empty_line_means_is_shown_in_no_language() {
+        let put = |fields| on_empty(&question(fields));
+        assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?"})), "");
+        assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "optional": true})), " [↵]");
+        assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "default": "tea"})), " [tea]");
+        assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "default": ""})), " [↵]");
+        assert_eq!(put(json!({"id": "a", "type": "confirm", "prompt": "?", "default": true})), " (Y/n)");
+        assert_eq!(put(json!({"id": "a", "type": "confirm", "prompt": "?"})), " (y/n)");
     }
 
     #[test]

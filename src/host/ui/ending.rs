@@ -1,39 +1,43 @@
-//! How a run ends on the user's screen: one line when it went well, and otherwise what went wrong,
-//! what stands behind it, and how to go on. All of it goes to standard error, because standard output
+//! How a run ends on the user's screen: what it used, by model and persona, and when it did not go well what
+//! went wrong, what stands behind it, and how to go on. All of it goes to standard error, because standard output
 //! is for what the flow said.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::error::Failure;
+use crate::error::{Code, Failure};
+use crate::model::budget::{self, Spent};
 use crate::model::chat::Usage;
 use crate::model::event::EndStatus;
 use crate::model::text::clean;
+use unicode_width::UnicodeWidthStr;
 
 /// The parts of `Event::RunEnded` that a person reads.
 pub(super) struct Ending<'a> {
     pub(super) status: EndStatus,
     pub(super) failure: Option<&'a Failure>,
-    pub(super) usage: Usage,
-    pub(super) calls: u64,
+    pub(super) spent: &'a [Spent],
     pub(super) elapsed: Duration,
 }
 
 /// Returns the lines that end the run, each with its line end; `paint` colours the words that matter.
 pub(super) fn text(ending: &Ending<'_>, run: &str, paint: &dyn Fn(Tone, &str) -> String) -> String {
     let mut out = String::new();
-    let summary = summary(ending);
-    match (ending.status, ending.failure) {
-        (EndStatus::Done, _) => {
-            let _ = writeln!(out, "{}", paint(Tone::Quiet, &summary));
-            return out;
-        }
-        (_, Some(failure)) => out.push_str(&self::failure(failure, paint)),
-        (_, None) => {
-            let _ = writeln!(out, "{}", paint(Tone::Quiet, &summary));
+    let failure = ending.failure.filter(|_| ending.status != EndStatus::Done);
+    if let Some(failure) = failure {
+        out.push_str(&self::failure(failure, paint));
+    }
+    // A failure before any call speaks for itself.
+    if failure.is_none() || !ending.spent.is_empty() {
+        for line in std::iter::once(summary(ending)).chain(table(ending.spent)) {
+            let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
-    let _ = writeln!(out, "resume with: nietz resume {run}");
+    // The same params would be as wrong the next time.
+    let wrongly = failure.is_some_and(|failure| failure.code == Code::Usage);
+    if ending.status != EndStatus::Done && !wrongly {
+        let _ = writeln!(out, "resume with: nietz resume {run}");
+    }
     out
 }
 
@@ -80,13 +84,64 @@ fn summary(ending: &Ending<'_>) -> String {
         EndStatus::Interrupted => "interrupted after",
     };
     let mut out = format!("{how} {}", duration(ending.elapsed));
-    if ending.calls > 0 {
-        let noun = if ending.calls == 1 { "call" } else { "calls" };
-        let Usage { input, output, .. } = ending.usage;
-        let calls = thousands(ending.calls);
-        let _ = write!(out, " · {calls} {noun} · {} tokens in, {} out", thousands(input), thousands(output));
+    let calls: u64 = ending.spent.iter().map(|spent| spent.calls).sum();
+    if calls > 0 {
+        let sum = |part: fn(&Usage) -> u64| thousands(ending.spent.iter().map(|spent| part(&spent.usage)).sum());
+        let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
+        let _ = write!(out, " · {} · {input} tokens in, {output} out", counted(calls));
+        let _ = match budget::cost(ending.spent) {
+            Some(cost) => write!(out, " · {}", money(Some(cost))),
+            None => {
+                let mut models: Vec<&str> =
+                    ending.spent.iter().filter(|spent| spent.cost.is_none()).map(|spent| &*spent.model).collect();
+                models.dedup();
+                write!(out, " · no price is known for {}", clean(&models.join(", ")))
+            }
+        };
     }
     out
+}
+
+/// Returns what each persona used of each model, in columns; nothing where the summary says it all.
+fn table(spent: &[Spent]) -> Vec<String> {
+    if spent.len() < 2 {
+        return Vec::new();
+    }
+    let priced = spent.iter().any(|spent| spent.cost.is_some());
+    let rows: Vec<[String; 5]> = spent
+        .iter()
+        .map(|spent| {
+            let Usage { input, output, .. } = spent.usage;
+            let tokens = [format!("{} in", thousands(input)), format!("{} out", thousands(output))];
+            let [input, output] = tokens;
+            let what = format!("{} ({})", clean(&spent.label), clean(&spent.model));
+            let cost = if priced { money(spent.cost) } else { String::new() };
+            [what, counted(spent.calls), input, output, cost]
+        })
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let padded = |row: &[String; 5]| {
+        let mut line = format!("  {}{}", row[0], " ".repeat(widths[0] - row[0].width()));
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            let _ = write!(line, "  {}{cell}", " ".repeat(width - cell.width()));
+        }
+        line.truncate(line.trim_end().len());
+        line
+    };
+    rows.iter().map(padded).collect()
+}
+
+fn counted(calls: u64) -> String {
+    format!("{} {}", thousands(calls), if calls == 1 { "call" } else { "calls" })
+}
+
+fn money(cost: Option<f64>) -> String {
+    match cost {
+        None => "price unknown".to_owned(),
+        Some(0.0) => "free".to_owned(),
+        Some(cost) => format!("${}", budget::dollars(cost)),
+    }
 }
 
 /// Returns a time in the two units that matter: `4s`, `3m12s`, `1h02m`.
@@ -120,18 +175,43 @@ mod tests {
 
     use super::{Ending, duration, plain, text, thousands};
     use crate::error::{Code, Failure};
+    use crate::model::budget::Spent;
     use crate::model::chat::Usage;
     use crate::model::event::EndStatus;
 
-    fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>) -> Ending<'a> {
+    fn spent(model: &str, label: &str, calls: u64, cost: Option<f64>) -> Spent {
         let usage = Usage { input: 12340, output: 2100, cached: 0 };
-        Ending { status, failure, usage, calls: 14, elapsed: Duration::from_secs(192) }
+        Spent { model: model.to_owned(), label: label.to_owned(), calls, usage, cost }
+    }
+
+    fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>, spent: &'a [Spent]) -> Ending<'a> {
+        Ending { status, failure, spent, elapsed: Duration::from_secs(192) }
     }
 
     #[test]
     fn a_good_end_is_one_line() {
-        let done = text(&ending(EndStatus::Done, None), "r1", &plain);
-        assert_snapshot!(done, @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out");
+        let done = |spent: &[Spent]| text(&ending(EndStatus::Done, None, spent), "r1", &plain);
+        let local = done(&[spent("local/small", "model", 14, Some(0.0))]);
+        assert_snapshot!(local, @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · free");
+        assert_snapshot!(done(&[]), @"done in 3m12s");
+    }
+
+    #[test]
+    fn what_was_used_is_told_by_model_and_persona() {
+        let both = [spent("a/big", "Éléonore", 1, Some(1.2)), spent("a/small", "Max", 1200, Some(0.004))];
+        let done = text(&ending(EndStatus::Done, None, &both), "r1", &plain);
+        assert_snapshot!(done, @r"
+        done in 3m12s · 1,201 calls · 24,680 tokens in, 4,200 out · $1.20
+          Éléonore (a/big)       1 call  12,340 in  2,100 out    $1.20
+          Max (a/small)     1,200 calls  12,340 in  2,100 out  $0.0040
+        ");
+        let unknown = [spent("a/big", "Max", 1, Some(1.2)), spent("lab/qwen", "Max", 1, None)];
+        let done = text(&ending(EndStatus::Done, None, &unknown), "r1", &plain);
+        assert_snapshot!(done, @r"
+        done in 3m12s · 2 calls · 24,680 tokens in, 4,200 out · no price is known for lab/qwen
+          Max (a/big)     1 call  12,340 in  2,100 out          $1.20
+          Max (lab/qwen)  1 call  12,340 in  2,100 out  price unknown
+        ");
     }
 
     #[test]
@@ -139,18 +219,30 @@ mod tests {
         let failure = Failure::new(Code::KeyMissing, "no key for openai\u{7}")
             .because("tried OPENAI_API_KEY\nand the configuration")
             .hint("set it");
-        let failed = text(&ending(EndStatus::Failed, Some(&failure)), "r1", &plain);
+        let used = [spent("a/big", "Max", 14, Some(0.5))];
+        let failed = text(&ending(EndStatus::Failed, Some(&failure), &used), "r1", &plain);
         assert_snapshot!(failed, @r"
         error[key-missing]: no key for openai␇
           - tried OPENAI_API_KEY
           and the configuration
         hint: set it
+        failed after 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50
         resume with: nietz resume r1
         ");
-        let interrupted = text(&ending(EndStatus::Interrupted, None), "r1", &plain);
+        let interrupted = text(&ending(EndStatus::Interrupted, None, &used), "r1", &plain);
         assert_snapshot!(interrupted, @r"
-        interrupted after 3m12s · 14 calls · 12,340 tokens in, 2,100 out
+        interrupted after 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50
         resume with: nietz resume r1
+        ");
+    }
+
+    #[test]
+    fn nobody_is_told_to_resume_a_run_that_was_called_wrongly() {
+        let failure = Failure::new(Code::Usage, "--fast and --slow exclude each other").hint("give one of them");
+        let failed = text(&ending(EndStatus::Failed, Some(&failure), &[]), "r1", &plain);
+        assert_snapshot!(failed, @r"
+        error[usage]: --fast and --slow exclude each other
+        hint: give one of them
         ");
     }
 

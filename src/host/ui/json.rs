@@ -165,7 +165,14 @@ impl Drop for Json {
             let failure = Failure::new(Code::Internal, "the host ended without a word")
                 .hint(format!("`nietz resume {}` goes on from the last thing that was recorded", self.run));
             let (usage, status) = (Usage::default(), EndStatus::Failed);
-            self.show(&Event::RunEnded { status, result: None, failure: Some(failure), usage, calls: 0 });
+            self.show(&Event::RunEnded {
+                status,
+                result: None,
+                failure: Some(failure),
+                usage,
+                calls: 0,
+                spent: Vec::new(),
+            });
         }
     }
 }
@@ -254,7 +261,7 @@ mod tests {
         drop(front);
         assert_snapshot!(out.text(), @r#"
         {"v":1,"seq":0,"run":"r1","type":"status","text":"working"}
-        {"v":1,"seq":1,"run":"r1","type":"run_ended","status":"failed","failure":{"code":"internal","message":"the host ended without a word","hint":"`nietz resume r1` goes on from the last thing that was recorded"},"usage":{"input":0,"output":0},"calls":0}
+        {"v":1,"seq":1,"run":"r1","type":"run_ended","status":"failed","failure":{"code":"internal","message":"the host ended without a word","hint":"`nietz resume r1` goes on from the last thing that was recorded"},"usage":{"input":0,"output":0},"calls":0,"spent":[]}
         "#);
     }
 }

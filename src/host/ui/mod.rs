@@ -24,6 +24,7 @@ pub mod pipe;
 #[cfg(test)]
 mod samples;
 pub mod terminal;
+mod verbose;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};

@@ -20,6 +20,7 @@ use super::answer;
 use super::ending::{self, Ending};
 use super::lines::Lines;
 use super::out::{Out, safe};
+use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -136,6 +137,8 @@ impl FrontEnd for Pipe {
                     self.streams.borrow_mut().insert(call.clone(), (label.clone(), String::new()));
                 }
             }
+            Event::CallSent { request, .. } => self.err.put(&verbose::sent(request)),
+            Event::CallReceived { reply, .. } => self.err.put(&verbose::received(reply)),
             Event::CallDelta { call, text } => {
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.push_str(text);
@@ -164,10 +167,10 @@ impl FrontEnd for Pipe {
                 }
             }
             Event::Notice { text } => self.err.put(&format!("{}\n", safe(text))),
-            Event::RunEnded { status, failure, usage, calls, .. } => {
-                let (status, usage, calls) = (*status, *usage, *calls);
+            Event::RunEnded { status, failure, spent, .. } => {
+                let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
                 self.err.put(&ending::text(&ending, &self.run, &ending::plain));
             }
         }
@@ -196,21 +199,8 @@ fn put(question: &Question) -> String {
                 out.push('\n');
             }
         }
-        QuestionKind::Confirm => {
-            out.push_str(match default.as_ref().and_then(Value::as_bool) {
-                Some(true) => " (Y/n)\n",
-                Some(false) => " (y/N)\n",
-                None => " (y/n)\n",
-            });
-        }
-        QuestionKind::Ask => {
-            match default.as_ref().map(|value| answer::shown(question, value)).filter(|text| !text.is_empty()) {
-                Some(text) => {
-                    let _ = writeln!(out, " (default: {text})");
-                }
-                None if question.optional => out.push_str(" (may be left empty)\n"),
-                None => out.push('\n'),
-            }
+        QuestionKind::Confirm | QuestionKind::Ask => {
+            let _ = writeln!(out, "{}", safe(&answer::on_empty(question)));
         }
     }
     out
@@ -284,7 +274,7 @@ mod tests {
         > blue
           `blue` is none of the options; answer with round or square
         > 2
-        ? Its name? (default: Bob)
+        ? Its name? [Bob]
         > 
           (Bob)
         ? Save it? (y/N)

@@ -73,6 +73,14 @@ impl FrontEnd for Redacted {
                 let (call, model) = (call.clone(), model.clone());
                 Event::CallStarted { call, model, label: self.text(label), show: *show }
             }
+            // The gate has redacted the request, which is keyed.
+            Event::CallSent { .. } => return self.behind.show(event),
+            Event::CallReceived { call, reply } => {
+                let mut reply = reply.clone();
+                reply.text = self.text(&reply.text);
+                reply.tool_calls.iter_mut().for_each(|call| call.arguments = self.text(&call.arguments));
+                Event::CallReceived { call: call.clone(), reply }
+            }
             Event::Status { text } => Event::Status { text: self.text(text) },
             Event::Progress { label, done, total } => {
                 Event::Progress { label: self.text(label), done: *done, total: *total }
@@ -83,11 +91,13 @@ impl FrontEnd for Redacted {
                 Event::Answered { id: id.clone(), answer }
             }
             Event::Notice { text } => Event::Notice { text: self.text(text) },
-            Event::RunEnded { status, result, failure, usage, calls } => {
+            Event::RunEnded { status, result, failure, usage, calls, spent } => {
                 let mut result = result.clone();
                 result.iter_mut().for_each(|result| self.redactor.value(result));
                 let failure = failure.clone().map(|failure| self.redactor.failure(failure));
-                Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls }
+                let mut spent = spent.clone();
+                spent.iter_mut().for_each(|spent| spent.label = self.text(&spent.label));
+                Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls, spent }
             }
             // Nothing of anybody's in them; questions are redacted by the gate, which keys them.
             Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.behind.show(event),

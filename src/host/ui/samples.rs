@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::error::{Code, Failure};
+use crate::model::budget::Spent;
 use crate::model::chat::Usage;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
@@ -42,6 +43,24 @@ pub(super) fn retried(label: &str) -> Event {
     Event::CallRetried { call: label.to_owned(), attempt: 2, reason: "503".to_owned(), wait_ms: 500 }
 }
 
+pub(super) fn sent(label: &str) -> Event {
+    let request = json!({
+        "model": "test/model", "system": "You build.", "messages": [{"role": "user", "content": "Tea?\nOr \u{1b}[2J?"}],
+        "max_tokens": 9,
+    });
+    let request = serde_json::from_value(request).expect("the test's request is well formed");
+    Event::CallSent { call: label.to_owned(), request }
+}
+
+pub(super) fn received(label: &str) -> Event {
+    let call = json!({"id": "c1", "name": "boil", "arguments": "{}"});
+    let reply = json!({
+        "text": "Tea.", "tool_calls": [call], "usage": {"input": 10, "output": 5}, "model": "model", "finish": "tool_calls",
+    });
+    let reply = serde_json::from_value(reply).expect("the test's reply is well formed");
+    Event::CallReceived { call: label.to_owned(), reply }
+}
+
 pub(super) fn ended(label: &str, failure: Option<Failure>) -> Event {
     Event::CallEnded { call: label.to_owned(), usage: Usage { input: 10, output: 5, cached: 2 }, failure }
 }
@@ -54,9 +73,21 @@ pub(super) fn progress(label: &str, done: u64, total: u64) -> Event {
     Event::Progress { label: label.to_owned(), done, total }
 }
 
+pub(super) fn spent(model: &str, label: &str, cost: Option<f64>) -> Spent {
+    let usage = Usage { input: 10, output: 5, cached: 0 };
+    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost }
+}
+
 pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
     let usage = Usage { input: 10, output: 5, cached: 0 };
-    Event::RunEnded { status, result: Some(json!({"ok": true})), failure, usage, calls: 1 }
+    Event::RunEnded {
+        status,
+        result: Some(json!({"ok": true})),
+        failure,
+        usage,
+        calls: 1,
+        spent: vec![spent("test/model", "Hypatia", Some(0.0123))],
+    }
 }
 
 /// Returns samples of every kind, the kinds in the order of the enumeration, the end last.
@@ -68,8 +99,10 @@ pub(super) fn all() -> Vec<Event> {
         said(None, "hello"),
         said(Some("Hypatia"), "*hello*"),
         started("architect", true),
+        sent("architect"),
         delta("architect", "a\u{1b}[2J"),
         retried("architect"),
+        received("architect"),
         ended("architect", None),
         ended("architect", Some(failure())),
         status(""),
@@ -91,17 +124,19 @@ fn there_is_a_sample_of_every_event() {
         Event::Replayed { .. } => 1,
         Event::Said { .. } => 2,
         Event::CallStarted { .. } => 3,
-        Event::CallDelta { .. } => 4,
-        Event::CallRetried { .. } => 5,
-        Event::CallEnded { .. } => 6,
-        Event::Status { .. } => 7,
-        Event::Progress { .. } => 8,
-        Event::Asked { .. } => 9,
-        Event::Answered { .. } => 10,
-        Event::Notice { .. } => 11,
-        Event::RunEnded { .. } => 12,
+        Event::CallSent { .. } => 4,
+        Event::CallDelta { .. } => 5,
+        Event::CallRetried { .. } => 6,
+        Event::CallReceived { .. } => 7,
+        Event::CallEnded { .. } => 8,
+        Event::Status { .. } => 9,
+        Event::Progress { .. } => 10,
+        Event::Asked { .. } => 11,
+        Event::Answered { .. } => 12,
+        Event::Notice { .. } => 13,
+        Event::RunEnded { .. } => 14,
     };
     let mut places: Vec<usize> = all().iter().map(place).collect();
     places.dedup();
-    assert_eq!(places, (0..13).collect::<Vec<_>>());
+    assert_eq!(places, (0..15).collect::<Vec<_>>());
 }

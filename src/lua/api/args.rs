@@ -88,6 +88,15 @@ impl<'a> Args<'a> {
         data(value, &format!("{}: {what}", self.function))
     }
 
+    /// Returns a list of texts, which may be empty: Lua's empty table is a list here.
+    pub(super) fn texts(&self, index: usize, what: &str) -> Result<Vec<String>> {
+        let value = self.json(index, what)?;
+        if value.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Ok(Vec::new());
+        }
+        data(value, &format!("{}: {what}", self.function))
+    }
+
     fn named(&self, failure: Failure) -> Failure {
         Failure { message: format!("{}: {}", self.function, failure.message), ..failure }
     }

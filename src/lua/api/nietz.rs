@@ -17,7 +17,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let metatable = vm.lua.create_table()?;
     metatable.raw_set("__metatable", "flow")?;
     vm.lua.set_named_registry_value(FLOW, metatable)?;
-    Ok(Module::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.build())
+    Ok(Module::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.pure("usage", usage)?.build())
 }
 
 /// Returns whether a table came from `nietz.flow`.
@@ -35,8 +35,15 @@ fn flow(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 }
 
 fn fail(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    let args = Args::new(lua, "nietz.fail", values);
-    let failure = Failure::new(Code::FlowError, args.text(0)?);
+    raise(Code::FlowError, &Args::new(lua, "nietz.fail", values))
+}
+
+fn usage(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    raise(Code::Usage, &Args::new(lua, "nietz.usage", values))
+}
+
+fn raise(code: Code, args: &Args) -> Result<LuaValue> {
+    let failure = Failure::new(code, args.text(0)?);
     Err(match args.maybe_text(1)? {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -113,7 +113,7 @@ fn width(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "text.nearest", values);
-    let candidates: Vec<String> = args.data(1, "candidates")?;
+    let candidates = args.texts(1, "candidates")?;
     if candidates.len() > CANDIDATES {
         return Err(invalid(format!("text.nearest: more than {CANDIDATES} candidates")));
     }

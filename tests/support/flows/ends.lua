@@ -26,6 +26,8 @@ return nietz.flow {
 		local how = ctx.params.how
 		if how == "error" then
 			error("it went wrong")
+		elseif how == "usage" then
+			nietz.usage("--fast and --slow exclude each other", "give one of them")
 		elseif how == "invalid" then
 			notes:save { slug = "one", count = "many" }
 		elseif how == "outside" then

@@ -24,6 +24,7 @@ impl Models for Echo {
                 usage: Usage::default(),
                 model: "echo".into(),
                 finish: Finish::Stop,
+                cost: None,
             })
         })
     }

@@ -43,6 +43,7 @@ use self::state::{Kind, State};
 use self::tty::{RAW_OFF, RAW_ON, Tty};
 use super::answer;
 use super::ending::{self, Ending};
+use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -212,6 +213,14 @@ impl FrontEnd for Terminal {
                 state.redraw();
                 self.shared.moved.notify_all();
             }
+            Event::CallSent { request, .. } => {
+                state.aside(&verbose::sent(request));
+                state.redraw();
+            }
+            Event::CallReceived { reply, .. } => {
+                state.aside(&verbose::received(reply));
+                state.redraw();
+            }
             Event::CallDelta { call, text } => {
                 state.activity.call_delta(call);
                 state.stream_delta(call, text);
@@ -251,11 +260,11 @@ impl FrontEnd for Terminal {
                 state.aside(&text);
                 state.redraw();
             }
-            Event::RunEnded { status, failure, usage, calls, .. } => {
+            Event::RunEnded { status, failure, spent, .. } => {
                 state.activity.clear();
-                let (status, usage, calls) = (*status, *usage, *calls);
+                let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), usage, calls, elapsed };
+                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
                 let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
                 state.aside(&text);
             }

@@ -235,7 +235,7 @@ fn head(question: &Question, open: bool, width: usize) -> Vec<Line> {
     let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, Style::BOLD.colour(Colour::Green))).collect();
     chars.extend(last.chars().map(|c| (c, Style::BOLD)));
     if open {
-        chars.extend(expected(question).chars().map(|c| (c, Style::DIM)));
+        chars.extend(answer::on_empty(question).chars().map(|c| (c, Style::DIM)));
     }
     super::wrap::wrap(&chars, width)
 }
@@ -244,22 +244,6 @@ fn head(question: &Question, open: bool, width: usize) -> Vec<Line> {
 pub(super) fn split(prompt: &str) -> (&str, &str) {
     let prompt = prompt.trim();
     prompt.rsplit_once('\n').map_or(("", prompt), |(before, last)| (before, last.trim()))
-}
-
-/// Returns what an empty line means, to stand behind the question.
-fn expected(question: &Question) -> String {
-    let default = answer::default(question);
-    match (question.kind, default) {
-        (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
-        (QuestionKind::Confirm, Some(_)) => " (y/N)".to_owned(),
-        (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
-        (QuestionKind::Ask, Some(value)) => match answer::shown(question, &value) {
-            text if text.is_empty() => " (Enter for nothing)".to_owned(),
-            text => format!(" (Enter for: {text})"),
-        },
-        (QuestionKind::Ask, None) if question.optional => " (Enter for nothing)".to_owned(),
-        (QuestionKind::Ask | QuestionKind::Choose, _) => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -181,7 +181,7 @@ async fn a_run_leaves_only_what_was_said() {
     events.iter().for_each(|event| terminal.show(event));
     drop(terminal);
     let mut screen = Picture::default();
-    while !screen.text().contains("out\n") {
+    while !screen.text().contains("$0.0123\n") {
         let bytes = tokio::time::timeout(Duration::from_secs(20), person.screen.recv()).await;
         screen.write(&bytes.ok().flatten().unwrap_or_else(|| panic!("it never ended: {}", screen.text())));
     }
@@ -211,7 +211,7 @@ async fn a_run_leaves_only_what_was_said() {
     › yes
 
     by the way
-    done in 0s · 1 call · 10 tokens in, 5 out
+    done in 0s · 1 call · 10 tokens in, 5 out · $0.0123
     ");
 }
 

@@ -1,0 +1,128 @@
+--!strict
+--- What finished sessions have in common: one row for each, and the sums that follow from the rows.
+
+local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local lang = require("./lang")
+local ui = require("@nietz/ui")
+
+local statistics = {}
+
+export type Row = {
+	id: string,
+	slug: string,
+	finished_at: string,
+	ems: number,
+	iterations: number,
+	minutes: number,
+	ideas: number,
+	decisions: number,
+	party_rounds: number,
+	panel_rounds: number,
+	techniques: { string },
+	personas: { string },
+}
+
+local rows = documents.collection("finished")
+local sums = documents.collection("statistics")
+
+--- Returns the row of a session. Pure.
+function statistics.row(s: any, now: string): Row
+	local personas: { string } = {}
+	for _, entry in s.history do
+		local who = entry.persona or s.persona
+		if table.find(personas, who) == nil then
+			table.insert(personas, who)
+		end
+	end
+	return {
+		id = s.id,
+		slug = s.slug,
+		finished_at = now,
+		ems = s.ems,
+		iterations = #s.history,
+		minutes = s.duration_minutes,
+		ideas = #s.ideas,
+		decisions = #s.flow_state.decisions,
+		party_rounds = #s.party_history,
+		panel_rounds = #s.panel_history,
+		techniques = table.clone(s.techniques_used),
+		personas = personas,
+	}
+end
+
+--- Returns the sums of some rows. A session that was reopened and finished again counts once, as it was last. Pure.
+function statistics.sum(all: { Row }): any
+	local latest: { [string]: Row } = {}
+	for _, row in all do
+		latest[row.id] = row
+	end
+	local found: any = { sessions = 0, minutes = 0, ems_average = 0, iterations_average = 0, techniques = {}, personas = {} }
+	local function count(where: string, names: { string })
+		for _, name in names do
+			found[where][name] = (found[where][name] or 0) + 1
+		end
+	end
+	for _, row in latest do
+		found.sessions += 1
+		found.minutes += row.minutes
+		found.ems_average += row.ems
+		found.iterations_average += row.iterations
+		count("techniques", row.techniques)
+		count("personas", row.personas)
+	end
+	for _, field in { "ems_average", "iterations_average" } do
+		found[field] = if found.sessions == 0 then 0 else math.floor(found[field] / found.sessions * 10 + 0.5) / 10
+	end
+	return found
+end
+
+--- Records that a session was finished. Where that fails it is said: the session is finished nevertheless.
+function statistics.record(t: lang.Say, s: any)
+	local ok, err = pcall(function()
+		local now = clock.now()
+		rows:append(statistics.row(s, now))
+		local found = statistics.sum(rows:rows())
+		found.updated = now
+		sums:save(found, { overwrite = true })
+	end)
+	if not ok then
+		ui.say(t("stats.failed", { message = (err :: any).message }))
+	end
+end
+
+local function most(counts: { [string]: number }): string
+	local names: { string } = {}
+	for name in counts do
+		table.insert(names, name)
+	end
+	table.sort(names, function(a: string, b: string): boolean
+		return if counts[a] == counts[b] then a < b else counts[a] > counts[b]
+	end)
+	local shown: { string } = {}
+	for index, name in names do
+		if index <= 5 then
+			table.insert(shown, `{name} {counts[name]}×`)
+		end
+	end
+	return if #shown == 0 then "–" else table.concat(shown, ", ")
+end
+
+--- The command `stats`.
+function statistics.show(t: lang.Say): any
+	local found = statistics.sum(rows:rows())
+	if found.sessions == 0 then
+		ui.say(t("stats.none"))
+		return found
+	end
+	ui.say(table.concat({
+		t("stats.title", { sessions = found.sessions, minutes = found.minutes }),
+		"",
+		"- " .. t("stats.average", { ems = found.ems_average, iterations = found.iterations_average }),
+		"- " .. t("stats.techniques", { list = most(found.techniques) }),
+		"- " .. t("stats.personas", { list = most(found.personas) }),
+	}, "\n"))
+	return found
+end
+
+return statistics

@@ -1,0 +1,152 @@
+//! `nietz run FLOW --plan`: what a run may do, with which models and within which limits, before it does any
+//! of it.
+
+use serde_json::{Value, json};
+
+use crate::cli::host::Host;
+use crate::cli::session::{Begin, Session, runtime};
+use crate::cli::{client, output};
+use crate::error::{Exit, Failure, Result};
+use crate::host::Models;
+use crate::host::llm::{Client, prices_as_of};
+use crate::lua::limits::Limits;
+use crate::model::budget::{Budget, Price};
+use crate::model::command::{self, Grants};
+use crate::model::text::clean;
+
+/// A run that has not begun.
+struct Plan {
+    name: String,
+    summary: String,
+    source: String,
+    command: Option<String>,
+    /// The model of calls that name none, and why it is that one.
+    model: Option<Result<(String, String), Failure>>,
+    prices: Vec<(String, Option<Price>)>,
+    aliases: Vec<(String, String)>,
+    /// Path below the workspace of each collection, by name.
+    documents: Vec<(String, String)>,
+    /// Whether it works with branches and worktrees of the workspace's repository.
+    git: bool,
+    /// Programs and command lines that it may run, and what the user grants them besides.
+    commands: Vec<String>,
+    grants: Grants,
+    limits: Limits,
+    budget: Budget,
+}
+
+pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) -> Result<Exit> {
+    let client = client::client(host)?;
+    let manifest = &session.flow.manifest;
+    let model = manifest.permissions.llm.then(|| runtime()?.block_on(chosen(&client, begin.model.as_deref())));
+    let aliases: Vec<(String, String)> = match manifest.permissions.llm {
+        true => client.aliases().clone().into_iter().collect(),
+        false => Vec::new(),
+    };
+    let mut names: Vec<String> = model.iter().flatten().map(|(model, _)| model.clone()).collect();
+    names.extend(aliases.iter().map(|(_, model)| model.clone()));
+    names.sort();
+    names.dedup();
+    let plan = Plan {
+        name: manifest.name.clone(),
+        summary: manifest.summary.clone(),
+        source: session.flow.located.source(),
+        command: begin.command.clone(),
+        prices: names.into_iter().map(|name| (name.clone(), client.price(&name))).collect(),
+        model,
+        aliases,
+        documents: manifest
+            .collections
+            .iter()
+            .map(|(name, declared)| (name.clone(), declared.collection.path.clone()))
+            .collect(),
+        git: manifest.permissions.git,
+        commands: command::grants(&manifest.permissions.exec, &begin.params),
+        grants: begin.grants,
+        limits: manifest.limits.unwrap_or_default(),
+        budget: session.budget(host, begin.budget),
+    };
+    match json {
+        true => output::line(plan.json())?,
+        false => output::line(output::columns(&plan.rows()).trim_end())?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn chosen(client: &Client, wanted: Option<&str>) -> Result<(String, String)> {
+    match wanted {
+        Some(name) => Ok((client.resolve(Some(name)).await?, "it was asked for with --model".to_owned())),
+        None => client.choice().await.map(|choice| (choice.model.clone(), choice.why.clone())),
+    }
+}
+
+impl Plan {
+    fn rows(&self) -> Vec<Vec<String>> {
+        let mut rows: Vec<[String; 2]> = Vec::new();
+        let mut add = |head: &str, text: String| rows.push([head.to_owned(), clean(&text)]);
+        add("flow", format!("{}: {}", self.name, self.summary));
+        add("from", self.source.clone());
+        if let Some(command) = &self.command {
+            add("command", command.clone());
+        }
+        match &self.model {
+            None => add("models", "none: the flow does not declare that it calls models".to_owned()),
+            Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
+            Some(Err(failure)) => add("model", format!("none: {}", failure.message)),
+        }
+        for (alias, model) in &self.aliases {
+            add("", format!("{alias} means {model}"));
+        }
+        let mut head = "prices";
+        for (model, price) in &self.prices {
+            add(std::mem::take(&mut head), format!("{model}: {}", priced(*price)));
+        }
+        let mut head = "documents";
+        for (name, path) in &self.documents {
+            add(std::mem::take(&mut head), format!("reads and writes {path} ({name})"));
+        }
+        if self.documents.is_empty() {
+            add(head, "none".to_owned());
+        }
+        if self.git {
+            add("git", "branches of its own in this repository, and worktrees beside it".to_owned());
+        }
+        if !self.commands.is_empty() {
+            add("commands", command::told(&self.commands, self.grants));
+        }
+        let Limits { seconds, megabytes } = self.limits;
+        add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
+        add("budget", self.budget.to_string());
+        if self.commands.is_empty() {
+            add("nothing else", "no other file, no other address, no process".to_owned());
+        }
+        rows.into_iter().map(Vec::from).collect()
+    }
+
+    fn json(&self) -> Value {
+        let model = match &self.model {
+            Some(Ok((model, why))) => json!({ "model": model, "why": why }),
+            Some(Err(failure)) => json!({ "failure": failure }),
+            None => Value::Null,
+        };
+        let map = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
+        json!({
+            "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
+            "model": model, "aliases": map(&self.aliases), "documents": map(&self.documents),
+            "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
+            "git": self.git, "commands": self.commands, "grants": self.grants,
+            "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
+            "budget": self.budget,
+        })
+    }
+}
+
+fn priced(price: Option<Price>) -> String {
+    match price {
+        None => "not known; a limit on cost cannot be kept with it".to_owned(),
+        Some(price) if price == Price::FREE => "free".to_owned(),
+        Some(Price { input, output, .. }) => {
+            format!("{input} US dollars for a million tokens in, {output} out (known as of {})", prices_as_of())
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What a run may use, what it used, and what that costs.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::chat::Usage;
+
+/// The most that a run may use. What is absent is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// Model calls, those that failed counted too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Tokens of requests and replies together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Of one process: a run that is resumed has it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Span>,
+}
+
+impl Budget {
+    pub fn is_unlimited(&self) -> bool {
+        *self == Budget::default()
+    }
+
+    /// Returns the tighter limit of each kind.
+    #[must_use]
+    pub fn tightened(self, other: Budget) -> Budget {
+        Budget {
+            calls: tighter(self.calls, other.calls),
+            tokens: tighter(self.tokens, other.tokens),
+            cost: tighter(self.cost, other.cost),
+            time: tighter(self.time, other.time),
+        }
+    }
+
+    /// Returns this budget with each limit that `given` names replaced.
+    #[must_use]
+    pub fn replaced(self, given: Budget) -> Budget {
+        Budget {
+            calls: given.calls.or(self.calls),
+            tokens: given.tokens.or(self.tokens),
+            cost: given.cost.or(self.cost),
+            time: given.time.or(self.time),
+        }
+    }
+
+    /// Says what is wrong with a budget that somebody wrote.
+    pub fn problem(&self) -> Option<&'static str> {
+        let cost = self.cost.is_some_and(|cost| !cost.is_finite() || cost < 0.0);
+        cost.then_some("cost must be a number of US dollars, 0 or more")
+    }
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.calls.map(|calls| format!("{} {}", calls, if calls == 1 { "call" } else { "calls" })));
+        parts.extend(self.tokens.map(|tokens| format!("{tokens} tokens")));
+        parts.extend(self.cost.map(|cost| format!("{} US dollars", dollars(cost))));
+        parts.extend(self.time.map(|time| time.to_string()));
+        if parts.is_empty() { f.write_str("no limit") } else { f.write_str(&parts.join(", ")) }
+    }
+}
+
+fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other < one { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A time limit, written as seconds or with units: `90`, `90s`, `10m`, `1h30m`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "String")]
+pub struct Span(pub Duration);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Seconds(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Span {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Span, String> {
+        match written {
+            Written::Seconds(seconds) => seconds.to_string().parse(),
+            Written::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl std::str::FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        let wrong = || "a time is written like 90s, 10m or 1h30m".to_owned();
+        let mut seconds = 0.0;
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let count: f64 = rest[..end].parse().map_err(|_| wrong())?;
+            let unit = rest[end..].chars().next();
+            seconds += count
+                * match unit {
+                    None | Some('s') => 1.0,
+                    Some('m') => 60.0,
+                    Some('h') => 3600.0,
+                    Some(_) => return Err(wrong()),
+                };
+            rest = &rest[end + unit.map_or(0, char::len_utf8)..];
+        }
+        if seconds <= 0.0 {
+            return Err(wrong());
+        }
+        Duration::try_from_secs_f64(seconds).map(Span).map_err(|_| wrong())
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> String {
+        span.to_string()
+    }
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let whole = self.0.as_secs();
+        let (hours, minutes) = (whole / 3600, whole / 60 % 60);
+        let seconds = self.0.as_secs_f64() - (whole / 60 * 60) as f64;
+        if hours > 0 {
+            write!(f, "{hours}h")?;
+        }
+        if minutes > 0 {
+            write!(f, "{minutes}m")?;
+        }
+        if seconds > 0.0 || whole == 0 { write!(f, "{seconds}s") } else { Ok(()) }
+    }
+}
+
+/// US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    /// Input that came from the provider's cache; as `input` when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+    /// What holds for long requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<Long>,
+}
+
+/// The price of a call with more input than `above` tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Long {
+    pub above: u64,
+    pub input: f64,
+    pub output: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+}
+
+impl Price {
+    pub const FREE: Price = Price { input: 0.0, output: 0.0, cached: None, long: None };
+
+    /// Returns the price that holds for a call with this much input.
+    fn at(&self, input: u64) -> Price {
+        match self.long.filter(|long| input > long.above) {
+            Some(Long { input, output, cached, .. }) => Price { input, output, cached, long: None },
+            None => *self,
+        }
+    }
+
+    /// Returns the US dollars of one call.
+    pub fn of(&self, usage: Usage) -> f64 {
+        let price = self.at(usage.input);
+        let cached = usage.cached.min(usage.input);
+        (price.input * count(usage.input - cached)
+            + price.cached.unwrap_or(price.input) * count(cached)
+            + price.output * count(usage.output))
+            / 1e6
+    }
+
+    /// Returns how many tokens of reply these US dollars pay for, after the request.
+    pub fn room(&self, dollars: f64, input: u64) -> u64 {
+        let price = self.at(input);
+        let left = dollars * 1e6 - price.input * count(input);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        match left {
+            left if left < 0.0 => 0,
+            _ if price.output <= 0.0 => u64::MAX,
+            left => (left / price.output) as u64,
+        }
+    }
+
+    /// Says what is wrong with a price that somebody wrote.
+    pub fn problem(&self) -> Option<&'static str> {
+        let long = self.long.iter().flat_map(|long| [Some(long.input), Some(long.output), long.cached]);
+        let mut all = [Some(self.input), Some(self.output), self.cached].into_iter().chain(long).flatten();
+        all.any(|part| !part.is_finite() || part < 0.0)
+            .then_some("prices are US dollars for a million tokens, 0 or more")
+    }
+}
+
+/// Returns a count of tokens as the number that prices are multiplied with.
+#[allow(clippy::cast_precision_loss)]
+pub fn count(tokens: u64) -> f64 {
+    tokens as f64
+}
+
+/// What the calls of one persona to one model used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    /// As `provider/model`.
+    pub model: String,
+    /// The label of the calls: the persona's name, where one spoke.
+    pub label: String,
+    /// Calls that were answered.
+    pub calls: u64,
+    pub usage: Usage,
+    /// US dollars; absent when the price of one of the calls is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// Returns the cost of all together, if it is known.
+pub fn cost(spent: &[Spent]) -> Option<f64> {
+    spent.iter().map(|spent| spent.cost).sum()
+}
+
+/// Returns US dollars as a person reads them: cents, and as many digits below as matter.
+pub fn dollars(cost: f64) -> String {
+    match cost {
+        0.0 => "0".to_owned(),
+        small if small < 0.0001 => "less than 0.0001".to_owned(),
+        small if small < 0.1 => format!("{small:.4}"),
+        _ => format!("{cost:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(text: &str) -> Option<f64> {
+        text.parse::<Span>().ok().map(|span| span.0.as_secs_f64())
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let read = ["90", "90s", "10m", "1h30m", "0.5s"].map(span);
+        assert_eq!(read, [90.0, 90.0, 600.0, 5400.0, 0.5].map(Some));
+        assert_eq!(["", "0", "ten", "10 m", "-1", "1d", "1e400"].map(span), [None; 7]);
+        let shown = ["90", "10m", "1h30m", "0.5s"].map(|text| text.parse::<Span>().unwrap().to_string());
+        assert_eq!(shown, ["1m30s", "10m", "1h30m", "0.5s"]);
+    }
+
+    #[test]
+    fn the_tighter_limit_holds_and_a_given_one_replaces_it() {
+        let user = Budget { calls: Some(10), cost: Some(1.0), ..Budget::default() };
+        let flow = Budget { calls: Some(20), cost: Some(0.5), tokens: Some(100), ..Budget::default() };
+        let both = user.tightened(flow);
+        assert_eq!(both, Budget { calls: Some(10), cost: Some(0.5), tokens: Some(100), time: None });
+        assert_eq!(both.replaced(Budget { calls: Some(99), ..Budget::default() }).calls, Some(99));
+        assert_eq!(both.to_string(), "10 calls, 100 tokens, 0.50 US dollars");
+    }
+
+    #[test]
+    fn cached_input_has_a_price_of_its_own() {
+        let price = Price { input: 2.0, output: 8.0, cached: Some(0.5), long: None };
+        let usage = Usage { input: 1_000_000, output: 500_000, cached: 400_000 };
+        assert!((price.of(usage) - (1.2 + 0.2 + 4.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn long_requests_cost_more_and_leave_less_room() {
+        let long = Some(Long { above: 100, input: 4.0, output: 16.0, cached: None });
+        let price = Price { input: 2.0, output: 8.0, cached: None, long };
+        assert_eq!((price.room(0.001, 100), price.room(0.001, 101)), (100, 37));
+        assert_eq!((price.room(0.0001, 100), Price::FREE.room(0.0, 100)), (0, u64::MAX));
+    }
+}

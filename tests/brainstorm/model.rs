@@ -1,0 +1,135 @@
+//! A model for brainstorms: it answers each prompt by the names in the schema that comes with it, validly and the same
+//! way each time. Which words it uses depends on what it was sent alone.
+
+use serde_json::{Value, json};
+
+use crate::support::model_server::{ModelServer, Request, Response};
+
+/// How the model judges, and what it says in a round.
+#[derive(Clone, Copy)]
+pub(super) struct Brain {
+    /// What it claims for each axis.
+    pub(super) claims: u64,
+    /// Whether the voices of a round disagree.
+    pub(super) contested: bool,
+}
+
+impl Default for Brain {
+    fn default() -> Brain {
+        Brain { claims: 40, contested: true }
+    }
+}
+
+impl Brain {
+    pub(super) fn serve(self) -> ModelServer {
+        ModelServer::start(move |request| Response::text(self.reply(request).to_string()))
+    }
+
+    /// The reply to a request, without its steps of thought.
+    pub(super) fn reply(self, request: &Request) -> Value {
+        let schema = schema_of(request);
+        let properties = &schema["properties"];
+        let mut reply = self.reply_to(properties, request);
+        if !properties["_steps"].is_null() {
+            reply["_steps"] = json!(["The ledger comes first"]);
+        }
+        reply
+    }
+
+    fn reply_to(self, properties: &Value, request: &Request) -> Value {
+        let has = |name: &str| !properties[name].is_null();
+        if has("how_might_we") {
+            json!({"how_might_we": ["How might we keep selling while nobody can pay?"],
+                   "restated": "You want a checkout that survives an outage of payments."})
+        } else if has("questions") {
+            json!({"questions": questions(properties, request)})
+        } else if has("clarity") {
+            self.judgement(properties)
+        } else if has("points") {
+            voice(properties, request)
+        } else if has("agreed") {
+            let contested = if self.contested { json!(["Keeping the order, against refusing it"]) } else { json!([]) };
+            json!({"agreed": ["Customers must not pay twice"], "contested": contested,
+                   "question": "How long may an order stay pending?"})
+        } else if has("risks") {
+            json!({"risks": [
+                {"risk": "The ledger fills up unnoticed", "mitigation": "Alert on its age", "probability": 3, "impact": 2},
+                {"risk": "Support is not told", "mitigation": "Write the page first", "probability": 1, "impact": 2}]})
+        } else if has("threats") {
+            json!({"threats": [{"threat": "Somebody replays a payment", "defence": "One key for each attempt"}]})
+        } else if has("verdict") {
+            json!({"verdict": "GO", "why": "The key is there already; a duplicate charge would change that."})
+        } else if has("stories") {
+            json!({"stories": [
+                {"story": "A customer keeps the order in our ledger during an outage", "priority": "must", "effort": "M", "iteration": 1},
+                {"story": "Support sees pending orders", "priority": "could", "effort": "S", "iteration": 1}]})
+        } else if has("steps") {
+            json!({"steps": [{"step": "Write down the ledger's key", "iteration": 1}]})
+        } else if has("problem") {
+            json!({"problem": "When the provider is down, the ledger has no order and the customer leaves.",
+                   "users": ["customers at the ledger"]})
+        } else if has("rivals") {
+            json!({"rivals": [{"name": "A second provider", "strength": "Takes over at once", "weak_point": "it costs twice"}]})
+        } else if has("lookups") {
+            json!({"lookups": [{"where": "The provider's API", "question": "How long does an idempotency key live?"}]})
+        } else {
+            panic!("no reply is known for {properties}")
+        }
+    }
+
+    /// Each axis points to another piece of what the user said, as long as there is one.
+    fn judgement(self, properties: &Value) -> Value {
+        let mut value = json!({"ideas": [], "decided": []});
+        for (index, axis) in ["clarity", "depth", "coverage", "decisions", "action"].iter().enumerate() {
+            let ids = properties[axis]["properties"]["evidence"]["enum"].as_array().expect("the ids of the pieces");
+            let id = if index + 1 < ids.len() { &ids[index] } else { ids.last().expect("at least none") };
+            value[*axis] = json!({"evidence": id, "score": self.claims});
+        }
+        let first = &properties["clarity"]["properties"]["evidence"]["enum"][0];
+        value["ideas"] = json!([{"from": first, "idea": "Orders stay in our own ledger", "score": 8}]);
+        value["decided"] = json!([{"from": first, "decision": "Orders stay in our ledger"}]);
+        value
+    }
+}
+
+fn schema_of(request: &Request) -> &Value {
+    &request.body["response_format"]["json_schema"]["schema"]
+}
+
+/// Questions that differ from call to call, as many as are wanted.
+fn questions(properties: &Value, request: &Request) -> Value {
+    const SUBJECTS: [&str; 12] = [
+        "ledger",
+        "retries",
+        "support",
+        "refunds",
+        "alerts",
+        "invoices",
+        "backups",
+        "deadlines",
+        "budgets",
+        "metrics",
+        "tokens",
+        "owners",
+    ];
+    const ASPECTS: [&str; 7] = ["night", "holiday", "migration", "audit", "launch", "outage", "handover"];
+    let count = properties["questions"]["maxItems"].as_u64().unwrap_or(1) as usize;
+    let priorities = ["info", "critical", "important"];
+    let all = (0..count).map(|index| {
+        let seed = request.number * 3 + index;
+        // 12 and 7 have no divisor in common: the pairs repeat after 84.
+        let (subject, aspect) = (SUBJECTS[seed % 12], ASPECTS[seed % 7]);
+        json!({"question": format!("Which {subject} for which {aspect}?"), "priority": priorities[index % 3],
+               "replies": [format!("The {subject} stop"), format!("The {subject} wait for a person")]})
+    });
+    all.collect()
+}
+
+/// What one voice says; it takes up as many points as it may.
+fn voice(properties: &Value, request: &Request) -> Value {
+    let mut value = json!({"points": [format!("Point number {} is about consistency of data", request.number)]});
+    if let Some(ids) = properties["refers"]["items"]["enum"].as_array() {
+        value["refers"] = json!(ids.iter().take(2).collect::<Vec<_>>());
+    }
+    value
+}

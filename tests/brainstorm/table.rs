@@ -1,0 +1,103 @@
+//! Where a test sits with the brainstorm: an environment, what is typed, what was said and saved.
+
+use nietz::model::collection::Format;
+use serde_json::Value;
+
+use super::model::Brain;
+use crate::support::env::Env;
+use crate::support::model_server::ModelServer;
+use crate::support::process::{Call, Ended};
+
+pub(super) const TOPIC: &str = "checkout that survives a payment outage";
+pub(super) const SLUG: &str = "checkout-that-survives-a-payment-outage";
+
+/// An answer of five pieces, so that each axis can rest on one of its own.
+pub(super) const FULL: &str = "Orders stay in our own ledger first. A worker retries every payment each minute. \
+    Support people see pending orders daily. We will refund customers after two days. Ann writes the worker by Friday.";
+
+/// Five pieces again, in other words.
+pub(super) const MORE: &str = "Finance wants the ledger exported weekly. The worker stops after forty attempts. Customers get mail \
+    about every delay. Bob owns the alert on old orders. The first step is a table with keys.";
+
+/// An environment with a model that can brainstorm.
+pub(super) struct Table {
+    pub(super) env: Env,
+    pub(super) server: ModelServer,
+}
+
+impl Table {
+    pub(super) fn new() -> Table {
+        Table::with(Brain::default())
+    }
+
+    pub(super) fn with(brain: Brain) -> Table {
+        let server = brain.serve();
+        Table { env: Env::with(&server), server }
+    }
+
+    pub(super) fn file(mut self, path: &str, text: &str) -> Table {
+        self.env = self.env.file(path, text);
+        self
+    }
+
+    /// A call with these arguments; the flow is the repository's file.
+    pub(super) fn call<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        self.env.run([concat!(env!("CARGO_MANIFEST_DIR"), "/flows/brainstorm.lua")]).args(arguments)
+    }
+
+    /// Runs it with these arguments and types these lines, one for each question.
+    pub(super) fn talk<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, lines: &[&str]) -> Ended {
+        let _ = std::fs::remove_dir_all(self.env.path(".nietz"));
+        self.call(arguments).stdin(lines.iter().map(|line| format!("{line}\n")).collect::<String>()).go()
+    }
+
+    /// A new session about the usual topic, without the questions that come before the first one.
+    pub(super) fn begin(&self, lines: &[&str]) -> Ended {
+        self.talk([TOPIC, "--no-clarify", "--no-hmw"], lines)
+    }
+
+    /// Goes on with the session that `begin` began.
+    pub(super) fn go_on(&self, lines: &[&str]) -> Ended {
+        self.talk(["--continue", SLUG], lines)
+    }
+
+    /// The `session` of the saved file.
+    pub(super) fn session(&self) -> Value {
+        self.session_of(SLUG)
+    }
+
+    pub(super) fn session_of(&self, slug: &str) -> Value {
+        yaml(&self.env.read(&path(slug)))["session"].clone()
+    }
+}
+
+/// Where a session is saved.
+pub(super) fn path(slug: &str) -> String {
+    format!(".project-memory/brainstorm-sessions/{slug}.yaml")
+}
+
+pub(super) fn yaml(text: &str) -> Value {
+    nietz::schema::source::parse(text, Format::Yaml, "the file").expect("it is YAML")
+}
+
+/// All that was said, in order.
+pub(super) fn said(ended: &Ended) -> String {
+    let all: Vec<String> =
+        ended.of_type("said").iter().map(|event| event["markdown"].as_str().unwrap_or_default().to_owned()).collect();
+    all.join("\n")
+}
+
+/// The prompts of the questions that were put, in order.
+pub(super) fn prompts(ended: &Ended) -> Vec<String> {
+    let prompt = |event: &Value| event["question"]["prompt"].as_str().unwrap_or_default().to_owned();
+    ended.of_type("asked").iter().map(prompt).collect()
+}
+
+/// Checks that all of these are said.
+#[track_caller]
+pub(super) fn says(ended: &Ended, expected: &[&str]) {
+    let said = said(ended);
+    for part in expected {
+        assert!(said.contains(part), "nobody said {part:?} in:\n{said}\n{}", ended.stderr);
+    }
+}

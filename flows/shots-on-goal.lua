@@ -44,6 +44,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		attempts = 0,
 		breakdowns = 0,
 		tokens = 0,
+		cost = 0,
 		began = clock.unix(),
 		stopped = nil,
 	}
@@ -83,6 +84,7 @@ local function run(ctx: nietz.Context): any
 		commit = commit,
 		attempts = self.record.count.attempt,
 		tokens = self.tokens,
+		cost = self.cost,
 	}
 end
 

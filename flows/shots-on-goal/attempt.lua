@@ -107,7 +107,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		model = model,
 		attempt_type = kind,
 	})
-	local used = { calls = 0, input = 0, output = 0, cached = 0 }
+	local used: tools.Used = { calls = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local label = `goal {goal.id}, attempt {id}`
 	return {
 		id = id,
@@ -151,10 +151,14 @@ local function work(self: state.Session, begun: Begun, more: { [string]: any }):
 	end)
 	if ok then
 		begun.used.input, begun.used.output, begun.used.cached = reply.usage.input, reply.usage.output, reply.usage.cached
+		begun.used.cost = reply.cost
 		if reply.stopped == "tool_limit" then
 			return "tool_limit", `the limit of {params.max_tools} tool calls`, reply
 		elseif reply.stopped == "tokens" then
 			return "error", `the limit of {params.attempt_tokens} tokens`, reply
+		elseif reply.stopped == "cost" then
+			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
+			return "error", why, reply
 		end
 		return "completed", reply.text, reply
 	end
@@ -185,9 +189,11 @@ local function finish(self: state.Session, begun: Begun, commit: string, status:
 		input_tokens = begun.used.input,
 		output_tokens = begun.used.output,
 		cached_tokens = begun.used.cached,
+		cost = begun.used.cost,
 		tool_calls = begun.used.calls,
 	})
 	self.tokens += begun.used.input + begun.used.output
+	self.cost = if self.cost and begun.used.cost then self.cost + begun.used.cost else nil
 	return id
 end
 
@@ -330,6 +336,10 @@ end
 function attempt.room(self: state.Session): string?
 	if self.tokens >= self.params.session_tokens then
 		return `the session's limit of {self.params.session_tokens} tokens`
+	elseif self.params.session_cost ~= nil and self.cost == nil then
+		return "the session's cost is limited, and a price is not known"
+	elseif self.params.session_cost ~= nil and self.cost >= self.params.session_cost then
+		return `the session's limit of {self.params.session_cost} US dollars`
 	elseif clock.unix() - self.began >= self.params.session_seconds then
 		return `the session's limit of {self.params.session_seconds} seconds`
 	end

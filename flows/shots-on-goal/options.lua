@@ -22,6 +22,8 @@ options.PARAMS = {
 	session_seconds = { type = "number", default = 86400, min = 1, max = 864000, help = "Seconds after which no further attempt begins" },
 	attempt_tokens = { type = "integer", default = 2000000, min = 1, help = "Tokens that one attempt may use" },
 	session_tokens = { type = "integer", default = 20000000, min = 1, help = "Tokens after which no further attempt begins" },
+	attempt_cost = { type = "number", min = 0, help = "US dollars that one attempt may cost" },
+	session_cost = { type = "number", min = 0, help = "US dollars after which no further attempt begins" },
 	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
 	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
 	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },

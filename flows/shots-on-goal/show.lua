@@ -18,9 +18,17 @@ local function first_line(value: string): string
 	return text.truncate(string.split(value, "\n")[1] or "", 120)
 end
 
+local function dollars(cost: number): string
+	return if cost == 0 then "free" else string.format(if cost < 0.1 then "$%.4f" else "$%.2f", cost)
+end
+
+local function spent(calls: number, tokens: number, cost: number?): string
+	return `{calls} tools, {tokens} tokens` .. (if cost then `, {dollars(cost)}` else "")
+end
+
 --- One line for an attempt that is over.
 function show.attempt_line(target: { id: number }, outcome: { id: number, model: string, status: string, detail: string, used: any }): string
-	local used = `{outcome.used.calls} tools, {outcome.used.input + outcome.used.output} tokens`
+	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
 	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(outcome.detail)}`
 end
 
@@ -82,7 +90,9 @@ local function tree(all: any, parent: any, indent: string, lines: { string })
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]
 					local how = if result then `{result.status} · {first_line(result.status_detail)}` else "under way"
-					local used = if usage then `, {usage.tool_calls} tools, {usage.input_tokens + usage.output_tokens} tokens` else ""
+					local used = if usage
+						then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost)
+						else ""
 					local sign = if result then mark(result.status) else "•"
 					table.insert(lines, `{indent}    {sign} {attempt.attempt_type} {attempt.id} ({attempt.model}{used}): {how}`)
 				end
@@ -95,13 +105,21 @@ end
 --- Returns what the session cost and brought, as lines.
 local function economics(all: any): { string }
 	local lines, tokens, merged = {}, 0, 0
+	local cost = 0 :: number?
 	for _, usage in all.rows.attempt_usage do
 		tokens += usage.input_tokens + usage.output_tokens
+		cost = if cost and usage.cost then cost + usage.cost else nil
 	end
 	for _, goal in all.rows.goal do
 		merged += if status_of(all, goal) == "success" then 1 else 0
 	end
-	table.insert(lines, `{tokens} tokens` .. (if merged > 0 then `, {math.round(tokens / merged)} for each of {merged} goals reached` else ", no goal reached"))
+	local money = if cost then `, {dollars(cost)}` else ", a price is not known"
+	local each = "no goal reached"
+	if merged > 0 then
+		local share = if cost and cost > 0 then ` and {dollars(cost / merged)}` else ""
+		each = `{math.round(tokens / merged)} tokens{share} for each of {merged} goals reached`
+	end
+	table.insert(lines, `{tokens} tokens{money}, {each}`)
 	-- A model's first shot at a goal is alone; what comes after a breakdown comes after the other.
 	local seen, counts = {}, {} :: { [string]: { [string]: number } }
 	for _, attempt in all.rows.attempt do

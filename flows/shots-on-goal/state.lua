@@ -42,6 +42,8 @@ export type Session = {
 	attempts: number,
 	breakdowns: number,
 	tokens: number,
+	--- US dollars; nil once something was used whose price is not known.
+	cost: number?,
 	began: number,
 	--- Why it ended before it was done, if it did.
 	stopped: string?,

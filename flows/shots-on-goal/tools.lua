@@ -216,7 +216,7 @@ function tools.record(self: state.Session)
 end
 
 --- The limits of an attempt, and what it has used.
-export type Used = { calls: number, input: number, output: number, cached: number }
+export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
 
 --- Returns the tools for one attempt; each call is recorded, and `used` counts it.
 function tools.of(self: state.Session, attempt: number, tree: any, writing: boolean, label: string, used: Used): { [string]: any }
@@ -231,11 +231,15 @@ function tools.of(self: state.Session, attempt: number, tree: any, writing: bool
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
 				used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
+				used.cost = so_far.cost
 				if used.calls >= self.params.max_tools then
 					llm.stop("tool_limit")
 				end
 				if used.input + used.output > self.params.attempt_tokens then
 					llm.stop("tokens")
+				end
+				if self.params.attempt_cost ~= nil and (used.cost or math.huge) > self.params.attempt_cost then
+					llm.stop("cost")
 				end
 				used.calls += 1
 				local order = used.calls

@@ -207,6 +207,63 @@ fn the_limit_of_tools_ends_an_attempt_and_keeps_its_work() {
     assert_eq!(git(&env.workspace(), ["branch", "--contains", commit, "--format=%(refname:short)"]), "nietz/r1-g1-a1");
 }
 
+/// What the first attempt ended with, and what became of the session.
+fn limited(env: &Env, limits: &[&str]) -> (Value, Value, Value) {
+    let more = ["--validate", CHECK, "--max-breakdowns", "1"].into_iter().chain(limits.iter().copied());
+    let result = shoot(env, &more.collect::<Vec<_>>()).result();
+    let end = &rows(env, "attempt_result")[0];
+    (end["status"].clone(), end["status_detail"].clone(), result["detail"].clone())
+}
+
+#[test]
+fn tokens_money_and_time_end_an_attempt_and_keep_its_work() {
+    let busy = || {
+        ModelServer::start(|request| match step(request) {
+            0..5 => call("write_file", &json!({ "path": format!("f{}.txt", step(request)), "text": "x" })),
+            _ => Response::silence(),
+        })
+    };
+    // Each call uses 10 tokens in and 5 out: 60 millionths of a dollar.
+    const PRICES: &str = "models: {prices: {openai/a: {input: 2, output: 8}, openai/b: {input: 2, output: 8}}}\n";
+    let cases: [(&[&str], &str, &str, bool); 4] = [
+        (&["--attempt-tokens", "40"], "error", "the limit of 40 tokens", true),
+        (&["--attempt-cost", "0.0001"], "error", "the limit of 0.0001 US dollars", true),
+        (&["--attempt-cost", "0.0001"], "error", "its cost is limited, and the price is not known", false),
+        (&["--attempt-seconds", "2"], "timeout", "the time limit of this branch is over", true),
+    ];
+    for (limits, status, detail, priced) in cases {
+        let server = busy();
+        let env = if priced { env(&server).config(PRICES) } else { env(&server) };
+        let more = [limits, &["--session-tokens", "1"]].concat();
+        let (ended, why, session) = limited(&env, &more);
+        assert_eq!((ended.as_str(), why.as_str()), (Some(status), Some(detail)), "{limits:?}");
+        assert_eq!(session, "the session's limit of 1 tokens", "{limits:?}");
+        let end = &rows(&env, "attempt_result")[0];
+        if priced {
+            assert_eq!(show(&env, &format!("{}:f0.txt", end["end_commit_sha"].as_str().unwrap())), "x", "{limits:?}");
+            assert!(rows(&env, "attempt_usage")[0]["cost"].as_f64().unwrap() > 0.0, "{limits:?}");
+        }
+    }
+}
+
+#[test]
+fn the_sessions_limits_start_no_further_attempt() {
+    for (limits, detail) in [
+        (["--session-cost", "0.00005"], "the session's limit of 0.00005 US dollars"),
+        (["--session-tokens", "10"], "the session's limit of 10 tokens"),
+    ] {
+        let server = ModelServer::start(|request| match step(request) {
+            0 => call("write_file", &json!({ "path": "f.txt", "text": "x" })),
+            _ => Response::text("I tried").usage(10, 5),
+        });
+        let prices = "models: {prices: {openai/a: {input: 2, output: 8}, openai/b: {input: 2, output: 8}}}\n";
+        let env = env(&server).config(prices);
+        let (ended, _, session) = limited(&env, &limits);
+        assert_eq!((&ended, session.as_str()), (&json!("completed"), Some(detail)));
+        assert_eq!(rows(&env, "attempt").len(), 1, "{limits:?}");
+    }
+}
+
 #[test]
 fn silence_ends_an_attempt_and_keeps_its_work() {
     let server = ModelServer::start(|request| match step(request) {

@@ -28,6 +28,10 @@ pub struct Meter {
     /// Calls that ended, well or not.
     ended: Cell<u64>,
     aside: Cell<Worst>,
+    /// What calls that were given up half-way could have used: nobody says what they did use.
+    lost: Cell<Worst>,
+    /// US dollars of all calls whose price was known.
+    paid: Cell<f64>,
     /// Why no further call starts.
     closed: RefCell<Option<Failure>>,
     /// Told when something that was set aside is free again.
@@ -42,10 +46,11 @@ struct Worst {
     cost: f64,
 }
 
-/// What was set aside for one call. It is free again when this is dropped.
+/// What was set aside for one call. It is free again when the call is over, and lost when it is given up.
 struct Aside {
     meter: Rc<Meter>,
     worst: Worst,
+    over: bool,
 }
 
 impl Drop for Aside {
@@ -55,6 +60,11 @@ impl Drop for Aside {
         aside.tokens -= self.worst.tokens;
         aside.cost = if aside.calls == 0 { 0.0 } else { aside.cost - self.worst.cost };
         self.meter.aside.set(aside);
+        if !self.over {
+            let lost = self.meter.lost.get();
+            let (tokens, cost) = (lost.tokens.saturating_add(self.worst.tokens), lost.cost + self.worst.cost);
+            self.meter.lost.set(Worst { calls: lost.calls + 1, tokens, cost });
+        }
         self.meter.freed.notify_waiters();
     }
 }
@@ -67,6 +77,8 @@ impl Meter {
             spent: RefCell::default(),
             ended: Cell::new(0),
             aside: Cell::default(),
+            lost: Cell::default(),
+            paid: Cell::new(0.0),
             closed: RefCell::default(),
             freed: Notify::new(),
         })
@@ -90,11 +102,12 @@ impl Meter {
         perform: impl FnOnce(ChatRequest) -> F,
     ) -> Result<Value> {
         let wanted = wanted_reply(&request);
-        let aside = Meter::set_aside(&self, &mut request, conversation, price).await?;
+        let mut aside = Meter::set_aside(&self, &mut request, conversation, price).await?;
         let lowered = request.max_tokens.filter(|&limit| u64::from(limit) < wanted);
         let model = request.model.clone();
         let outcome = perform(request).await;
         self.count(&model, &label, &outcome);
+        aside.over = true;
         drop(aside);
         match &outcome {
             Ok(reply) => {
@@ -126,7 +139,9 @@ impl Meter {
         });
         spent.calls += 1;
         spent.usage += Usage::deserialize(&reply["usage"]).unwrap_or_default();
-        spent.cost = spent.cost.zip(reply["cost"].as_f64()).map(|(sum, cost)| sum + cost);
+        let cost = reply["cost"].as_f64();
+        self.paid.set(self.paid.get() + cost.unwrap_or_default());
+        spent.cost = spent.cost.zip(cost).map(|(sum, cost)| sum + cost);
     }
 
     /// Returns what the run used so far, by model and label.
@@ -176,26 +191,27 @@ impl Meter {
                 tokens: aside.tokens + worst.tokens,
                 cost: aside.cost + worst.cost,
             });
-            return Ok(Aside { meter: Rc::clone(meter), worst });
+            return Ok(Aside { meter: Rc::clone(meter), worst, over: false });
         }
     }
 
     /// Returns how many tokens of reply a call with this input could have, or why it cannot start.
     fn room(&self, aside: Worst, input: u64, price: Option<Price>) -> Result<u64, String> {
         let Budget { calls, tokens, cost: limit, .. } = self.budget;
-        if calls.is_some_and(|calls| self.ended.get() + aside.calls >= calls) {
+        let lost = self.lost.get();
+        if calls.is_some_and(|calls| self.ended.get() + lost.calls + aside.calls >= calls) {
             return Err("the calls of this run are used up".to_owned());
         }
         let mut room = u64::MAX;
         let spent = self.spent.borrow();
         if let Some(tokens) = tokens {
             let used: u64 = spent.values().map(|spent| spent.usage.input + spent.usage.output).sum();
-            room = tokens.saturating_sub(used).saturating_sub(aside.tokens).saturating_sub(input);
+            let taken = [used, lost.tokens, aside.tokens, input];
+            room = taken.into_iter().fold(tokens, u64::saturating_sub);
         }
         if let (Some(limit), Some(price)) = (limit, price) {
             // What a recorded call of an unknown price did cost, nobody knows: the rest is held to the limit.
-            let used: f64 = spent.values().filter_map(|spent| spent.cost).sum();
-            room = room.min(price.room(limit - used - aside.cost, input));
+            room = room.min(price.room(limit - self.paid.get() - lost.cost - aside.cost, input));
         }
         Ok(room)
     }
@@ -207,7 +223,11 @@ impl Meter {
             sum += spent.usage;
             sum
         });
-        let mut used = format!("used so far: {} calls, {} tokens", self.ended.get(), usage.input + usage.output);
+        let mut used = format!(
+            "used so far: {} calls, {} tokens",
+            self.ended.get() + self.lost.get().calls,
+            usage.input + usage.output
+        );
         if let Some(cost) = cost(&spent) {
             used += &format!(", {} US dollars", dollars(cost));
         }

@@ -96,6 +96,32 @@ fn a_reply_that_only_the_budget_cut_is_not_taken_for_whole() {
 }
 
 #[test]
+fn a_call_that_is_given_up_counts_as_the_worst_that_it_could_use() {
+    let meter = Meter::new(Budget { calls: Some(2), tokens: Some(10_000), ..Budget::default() });
+    run(async {
+        let said = said("hello");
+        let by = ("Max".to_owned(), None);
+        let endless = Rc::clone(&meter).call(request(Some(4000)), &said, by, |_| std::future::pending());
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), endless).await.is_err());
+    });
+    assert!(run(call(Rc::clone(&meter), "hello", Some(4000), 0.0)).is_ok());
+    let third = run(call(Rc::clone(&meter), "hello", Some(1), 0.0)).unwrap_err();
+    assert!(third.message.contains("calls"), "{third:?}");
+    assert!(meter.lost.get().tokens > 4000);
+}
+
+#[test]
+fn costs_are_held_to_the_limit_after_a_call_of_an_unknown_price() {
+    let meter = Meter::new(Budget { cost: Some(0.1), ..Budget::default() });
+    // Recorded before its price was known.
+    meter.count("lab/m", "Max", &Ok(json!({ "usage": { "input": 10, "output": 10 } })));
+    let calls = (0..40).map(|_| call(Rc::clone(&meter), "hello", Some(2000), 0.9));
+    let fine = run(join_all(calls)).into_iter().filter(Result::is_ok).count();
+    assert!((1..40).contains(&fine), "{fine}");
+    assert!(meter.paid.get() <= 0.1, "{}", meter.paid.get());
+}
+
+#[test]
 fn a_limit_on_cost_needs_a_price() {
     let meter = Meter::new(Budget { cost: Some(1.0), ..Budget::default() });
     let none = ("Max".to_owned(), None);

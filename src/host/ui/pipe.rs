@@ -250,7 +250,7 @@ mod tests {
         let (topic, shape, save) = (topic(), shape(), save());
         let name = question(json!({"id": "name", "type": "ask", "prompt": "Its name?", "default": "Bob"}));
         let mut answers = Vec::new();
-        pipe.show(&Event::Said { markdown: "# Hello\n\n*you*\u{7}\n".into(), from: Some("Socrates".into()) });
+        pipe.show(&Event::Said { markdown: "# Hello\n\n*you*\u{7}\n".into(), from: Some("Hypatia".into()) });
         for question in [&topic, &shape, &name, &save] {
             pipe.show(&Event::Asked { question: question.clone() });
             let answer = pipe.ask(question).await.expect("there is a line for it");
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(failure.code, Code::AnswerMissing);
         assert!(failure.hint.is_some_and(|hint| hint.contains("nietz resume r1")));
         assert_snapshot!(out.text(), @r"
-        Socrates:
+        Hypatia:
         # Hello
 
         *you*␇

@@ -70,13 +70,13 @@ fn lists_nest_and_keep_their_numbers() {
 
 #[test]
 fn quotes_and_code_keep_their_marks() {
-    let markdown = "> He who has a why\n> can bear almost any how.\n>\n> - Nietzsche\n\n```rust\nfn main() {\n\
+    let markdown = "> He who has a why\n> can bear almost any how.\n>\n> - a German\n\n```rust\nfn main() {\n\
         \tlet long = \"more than fits\";\n\n}\n```\n\n- item\n\n  ```\n  inside\n  ```\n\n> ```\n> quoted\n> ```";
     assert_snapshot!(plain(markdown, 30), @r#"
     │ He who has a why can bear
     │ almost any how.
     │
-    │ • Nietzsche
+    │ • a German
 
       rust
       fn main() {

@@ -220,4 +220,28 @@ function app.line(value: any, limit: number?): string
 	return (string.match(kept, "^(.*%S) %S*$") or string.gsub(kept, "…$", "")) .. "…"
 end
 
+--- A constrained model stops up to a word before the limit of its schema.
+local LONGEST_WORD = 12
+
+--- A word that begins in Latin letters and ends in Chinese ones, which take less room: models slip into them when
+--- little is left.
+local SLIPPED = "^(.-)%s%S*%a[\227-\233][\128-\191]"
+
+--- Returns a model's text as one clean line that ends whole, where it stopped close before the limit of its schema.
+function app.whole(value: any, limit: number): string
+	local line = app.line(value, limit)
+	local kept = string.match(line, SLIPPED)
+	if kept ~= nil then
+		return string.match(kept, "^(.*[%.%?!]) ") or kept .. "…"
+	end
+	if (utf8.len(line) or #line) < limit - LONGEST_WORD or string.match(line, "[%.%?!]$") ~= nil then
+		return line
+	end
+	local sentence = string.match(line, "^(.*[%.%?!]) ")
+	if sentence ~= nil and #sentence * 2 > #line then
+		return sentence
+	end
+	return string.match(line, "^(.-[^,]), [^,]*$") or (string.gsub(line, "%s%S*$", "…"))
+end
+
 return app

@@ -66,7 +66,7 @@ function brief.draft(self: app.App): any
 		table.remove(answers, 1)
 	end
 	local heart = core(self, answers)
-	local problem = app.line(heart.problem, 600)
+	local problem = app.whole(heart.problem, 600)
 	local list = stories.of(self, problem)
 	local next_steps = if self.switches.plan then stories.steps(self, list) else {}
 	if #state.risks == 0 then

@@ -61,7 +61,7 @@ function clarify.run(self: app.App): app.Signal?
 					type = "array",
 					minItems = 1,
 					maxItems = 3,
-					items = { type = "string", minLength = 10, maxLength = 120 },
+					items = { type = "string", minLength = 10, maxLength = 160 },
 				},
 				restated = { type = "string", minLength = 8, maxLength = 240 },
 			},
@@ -73,7 +73,7 @@ function clarify.run(self: app.App): app.Signal?
 	if self.switches.hmw then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
-			table.insert(lines, `- {app.line(way, 120)}`)
+			table.insert(lines, `- {app.whole(way, 160)}`)
 		end
 		ui.say(table.concat(lines, "\n"))
 	end

@@ -5,6 +5,7 @@
 local app = require("./app")
 local ems = require("./ems")
 local lang = require("./lang")
+local words = require("./words")
 
 local context = {}
 
@@ -13,8 +14,6 @@ local RECENT = 2
 local MOST_IDEAS = 6
 local MOST_DECISIONS = 6
 local MOST_NOTES = 4
---- A model needs the last questions to avoid repeating them; the rest is compared in Lua.
-local MOST_ASKED = 12
 
 local function last(items: { any }, count: number): { any }
 	local from = math.max(1, #items - count + 1)
@@ -34,6 +33,30 @@ function context.exchange(entry: any): { { question: string, answer: string } }
 		end
 	end
 	return pairs_
+end
+
+--- An answer of fewer meaningful words is nothing without its question.
+local FEWEST = 3
+--- Two sentences that share more than this say the same.
+local SAME = 0.6
+
+--- Returns what the user said, each thing once. Questions are left out where they can be: a small model repeats them.
+local function said(recent: { any }, lists: { { string } }): { string }
+	local found: { string } = {}
+	local function add(line: string)
+		if not words.repeats(line, found, SAME) then
+			table.insert(found, line)
+		end
+	end
+	for _, pair in recent do
+		add(if #words.of(pair.answer) < FEWEST then `{pair.question} → {pair.answer}` else pair.answer)
+	end
+	for _, lines in lists do
+		for _, line in lines do
+			add(line)
+		end
+	end
+	return found
 end
 
 --- Returns the ideas, best first.
@@ -61,12 +84,6 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 			table.insert(recent, pair)
 		end
 	end
-	local asked: { string } = {}
-	for _, entry in s.history do
-		for _, question in entry.questions do
-			table.insert(asked, app.line(question, 160))
-		end
-	end
 	local ideas: { string } = {}
 	for index, idea in context.ideas(self) do
 		if index <= MOST_IDEAS then
@@ -87,6 +104,7 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 			table.insert(notes, note)
 		end
 	end
+	local told = texts(notes, MOST_NOTES)
 	local axes: { any } = {}
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = state.axes[axis.key] or 0 })
@@ -100,9 +118,9 @@ function context.of(self: app.App, upto: number?): { [string]: any }
 		weak = ems.weak(state.axes, s.phase),
 		ideas = ideas,
 		decisions = texts(state.decisions, MOST_DECISIONS),
-		notes = texts(notes, MOST_NOTES),
+		notes = told,
 		recent = recent,
-		asked = last(asked, MOST_ASKED),
+		said = said(recent, { ideas, told }),
 	}
 end
 

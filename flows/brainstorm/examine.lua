@@ -56,10 +56,10 @@ function examine.risks(self: app.App): { any }
 	local found: { any } = {}
 	for _, risk in if value then value.risks else {} do
 		table.insert(found, {
-			risk = app.line(risk.risk, 160),
+			risk = app.whole(risk.risk, 160),
 			probability = risk.probability,
 			impact = risk.impact,
-			mitigation = app.line(risk.mitigation, 160),
+			mitigation = app.whole(risk.mitigation, 160),
 			iteration = self.doc.session.iteration,
 		})
 	end
@@ -111,7 +111,7 @@ function examine.security(self: app.App): app.Signal?
 	end
 	local lines: { string } = { self.t("security.title"), "" }
 	for _, item in value.threats do
-		local threat, defence = app.line(item.threat, 160), app.line(item.defence, 160)
+		local threat, defence = app.whole(item.threat, 160), app.whole(item.defence, 160)
 		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
 		session.note(self.doc, "notes", `{threat} → {defence}`, "security")
 	end
@@ -152,7 +152,7 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		verdict = value.verdict,
 		question = question :: string,
 		duration = duration :: string,
-		why = app.line(value.why, 240),
+		why = app.whole(value.why, 240),
 	})
 	ui.say(line)
 	session.note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")

@@ -3,6 +3,7 @@
 
 local app = require("./app")
 local ask = require("./ask")
+local context = require("./context")
 local ems = require("./ems")
 local examine = require("./examine")
 local random = require("@nietz/random")
@@ -48,12 +49,13 @@ local function announce(self: app.App, technique: techniques.Technique)
 	ui.say(self.t("technique.now", { name = technique.name[self.lang], text = words[self.lang] }))
 end
 
---- Why this technique is proposed, as in the specification: `Clarte 42%`.
-local function reason(self: app.App, technique: techniques.Technique): string
+--- Why this technique is proposed: in a session's file as in the specification, `Clarte 42%`, and in the user's
+--- language where `labels` are given.
+local function reason(self: app.App, technique: techniques.Technique, labels: { [string]: string }?): string
 	local s = self.doc.session
 	for _, key in situation(self).weak do
 		if table.find(technique.axes, key) ~= nil then
-			return `{ems.file_name(key)} {s.flow_state.axes[key]}%`
+			return `{if labels then labels[key] else ems.file_name(key)} {s.flow_state.axes[key]}%`
 		end
 	end
 	return `EMS {s.ems}`
@@ -101,9 +103,10 @@ function explore.propose(self: app.App): app.Signal?
 		return nil
 	end
 	local lines: { string } = {}
+	local labels = context.labels(self)
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
-		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = reason(self, technique), text = words[self.lang] }))
+		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }))
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))

@@ -92,7 +92,7 @@ function party.round(self: app.App): app.Signal?
 		return nil
 	end
 	local together = voices.synthesis(self, topic, points)
-	if #together.contested == 0 then
+	if together.drawn and #together.contested == 0 then
 		local other = contradict(self, points, speak)
 		if other ~= nil then
 			table.insert(found, other)
@@ -117,7 +117,9 @@ function party.round(self: app.App): app.Signal?
 	})
 	s.flow_state.talk = { from = s.last_question, next = together.question }
 	app.save(self)
-	ui.say(self.t("voices.synthesis", { text = summary(self, together) }))
+	if summary(self, together) ~= "" then
+		ui.say(self.t("voices.synthesis", { text = summary(self, together) }))
+	end
 	return voices.put(self, "party", "voices.question", together.question)
 end
 

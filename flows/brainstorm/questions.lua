@@ -19,7 +19,7 @@ export type Question = { question: string, priority: string, suggestions: { stri
 local TARGETS: { [string]: string } = yaml.load("./prompts/targets.yaml")
 local MOST_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
-local LONGEST_REPLY = 110
+local LONGEST_REPLY = 90
 
 local function schema(count: number): { [string]: any }
 	return {
@@ -34,17 +34,17 @@ local function schema(count: number): { [string]: any }
 				items = {
 					type = "object",
 					additionalProperties = false,
-					required = { "priority", "question", "replies" },
+					required = { "question", "replies", "urgency" },
+					-- A constrained model writes names in their order: the question first, then what hangs on it.
 					properties = {
-						priority = { enum = { "critical", "important", "info" } },
 						question = { type = "string", minLength = 8, maxLength = 180 },
-						-- The host sorts names, and a constrained model writes in that order: the question first.
 						replies = {
 							type = "array",
 							minItems = 2,
 							maxItems = MOST_SUGGESTIONS,
 							items = { type = "string", minLength = 2, maxLength = LONGEST_REPLY },
 						},
+						urgency = { enum = { "critical", "important", "info" } },
 					},
 				},
 			},
@@ -84,14 +84,6 @@ local function whole_replies(raw: { any }): { string }
 	return kept
 end
 
---- Returns a reply without the piece of a word at which a constrained model ran into the limit.
-local function whole(line: string): string
-	if #line < LONGEST_REPLY - 1 or string.match(line, "[%.!]$") ~= nil then
-		return line
-	end
-	return string.match(line, "^(.-[^,]), [^,]*$") or (string.gsub(line, "%s%S*$", "…"))
-end
-
 local function suggestions(self: app.App, raw: { any }, question: string): { string }
 	local said: { string } = { question }
 	for _, entry in self.doc.session.history do
@@ -101,7 +93,7 @@ local function suggestions(self: app.App, raw: { any }, question: string): { str
 	end
 	local kept: { string } = {}
 	for _, value in whole_replies(raw) do
-		local line = whole(app.line(value, LONGEST_REPLY))
+		local line = app.whole(value, LONGEST_REPLY)
 		-- Models like to number their lists; we letter them ourselves.
 		line = string.gsub(string.gsub(line, "^[%-%*•%s]+", ""), "^[%(%[]?%w?[%)%.%]:]%s*", "")
 		-- A question is no answer, and neither is the question itself, or what the user has said already.
@@ -127,7 +119,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
 		if #kept < count and #words.of(line) >= 2 and not echoes(line) and not words.repeats(line, seen, SAME) then
 			table.insert(seen, line)
-			table.insert(kept, { question = line, priority = item.priority, suggestions = suggestions(self, item.replies, line) })
+			table.insert(kept, { question = line, priority = item.urgency, suggestions = suggestions(self, item.replies, line) })
 		end
 	end
 	local rank: { [string]: number } = { critical = 1, important = 2, info = 3 }

@@ -38,19 +38,21 @@ function stories.material(self: app.App): { { iteration: number, text: string } 
 	return found
 end
 
---- Returns the iteration that a line comes from: the claimed one where it holds, else the one that shares most words
---- with it. A model's claim alone is no trace.
+--- Returns the iteration that a line comes from: the claimed one where it shares half as many words with the line as
+--- any other does, else the one that shares most. A model's claim alone is no trace.
 function stories.trace(line: string, claimed: number?, material: { { iteration: number, text: string } }): number
 	local best, most = 0, 0
-	local claimed_shares = false
+	local of_claimed = 0
 	for _, item in material do
 		local shared = words.shared(line, item.text)
-		claimed_shares = claimed_shares or (item.iteration == claimed and shared > 0)
+		if item.iteration == claimed then
+			of_claimed = math.max(of_claimed, shared)
+		end
 		if shared > most then
 			best, most = item.iteration, shared
 		end
 	end
-	if claimed ~= nil and claimed_shares then
+	if claimed ~= nil and of_claimed > 0 and of_claimed * 2 >= most then
 		return claimed
 	end
 	return best

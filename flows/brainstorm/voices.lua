@@ -13,7 +13,11 @@ local words = require("./words")
 
 local voices = {}
 
-export type Synthesis = { agreed: { string }, contested: { string }, question: string }
+--- `drawn` is false where no model could draw the round together.
+export type Synthesis = { drawn: boolean, agreed: { string }, contested: { string }, question: string }
+
+--- No point of a voice is longer, in letters: two sentences.
+local LONGEST = 240
 
 local function list(most: number, limit: number, least: number?): { [string]: any }
 	return { type = "array", minItems = least or 0, maxItems = most, items = { type = "string", minLength = 5, maxLength = limit } }
@@ -75,7 +79,22 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 		vars.must = must
 		vars.framework = voice.meta.framework or ""
 		vars.most = most
-		local properties: { [string]: any } = { points = list(most, 200, 1) }
+		local properties: { [string]: any } = { points = list(most, LONGEST, 1) }
+		-- What the user said, in whatever order, or what another voice said is no point.
+		local known = { table.concat(vars.said, "\n") }
+		for _, point in seen do
+			table.insert(known, point.text)
+		end
+		local function fresh(raw: { any }): { string }
+			local said: { string } = {}
+			for _, point in raw do
+				local line = app.whole(point, LONGEST)
+				if #words.of(line) >= 2 and not words.repeats(line, said) and not words.echoes(line, known) then
+					table.insert(said, line)
+				end
+			end
+			return said
+		end
 		local required = { "points" }
 		if #ids > 0 then
 			-- The ids are an enumeration: a reference to something that nobody said cannot even be written.
@@ -92,14 +111,19 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 		if value == nil then
 			return nil, nil
 		end
-		local said: { string } = {}
-		for _, point in value.points do
-			local line = app.line(point, 240)
-			if #words.of(line) >= 2 and not words.repeats(line, said) then
-				table.insert(said, line)
+		local said = fresh(value.points)
+		if #said == 0 then
+			-- Whoever spoke before and only has nothing to answer is not silent.
+			local spoke = false
+			for _, point in seen do
+				spoke = spoke or point.by == voice.name
 			end
+			if not spoke then
+				ui.say(self.t("voices.silent", { name = voice.name }))
+			end
+			return nil, nil
 		end
-		return if #said > 0 then said else nil, value.refers
+		return said, value.refers
 	end
 end
 
@@ -147,18 +171,32 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 		},
 	})
 	if value == nil then
-		return { agreed = {}, contested = {}, question = topic }
+		return { drawn = false, agreed = {}, contested = {}, question = self.t("voices.weigh") }
 	end
-	local function lines(raw: { string }): { string }
+	local speakers: { string } = {}
+	for _, point in points do
+		table.insert(speakers, point.by)
+	end
+	local names = table.concat(speakers, " ")
+	local kept: { string } = {}
+	local function lines(raw: { string }, limit: number): { string }
 		local found: { string } = {}
-		for _, line in raw do
-			if #words.of(line) >= 2 and not words.repeats(line, found) then
-				table.insert(found, app.line(line, 220))
+		for _, item in raw do
+			local line = app.whole(item, limit)
+			-- Two names alone say nothing, and what is contested is not agreed.
+			if #words.of(line) - words.shared(line, names) >= 2 and not words.repeats(line, kept) then
+				table.insert(kept, line)
+				table.insert(found, line)
 			end
 		end
 		return found
 	end
-	return { agreed = lines(value.agreed), contested = lines(value.contested), question = app.line(value.question, 220) }
+	local contested = lines(value.contested, 200)
+	local question = app.line(value.question, 220)
+	if words.repeats(question, { topic }) then
+		question = self.t("voices.weigh")
+	end
+	return { drawn = true, agreed = lines(value.agreed, 160), contested = contested, question = question }
 end
 
 --- Asks the user what a round leaves to them, and keeps the answer as something that they said.

@@ -72,6 +72,16 @@ function words.repeats(value: string, others: { string }, limit: number?): boole
 	return false
 end
 
+--- Whether one of `others` holds more than three quarters of `value`, which then says nothing of its own.
+function words.echoes(value: string, others: { string }): boolean
+	for _, other in others do
+		if words.shared(value, other) > 0.75 * #words.of(value) then
+			return true
+		end
+	end
+	return false
+end
+
 --- Returns the pieces of a text that say one thing each: sentences, and the parts of long ones.
 function words.pieces(value: string): { string }
 	local found: { string } = {}

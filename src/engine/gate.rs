@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::engine::budget::Meter;
 use crate::engine::past::{Before, Past};
-use crate::engine::world::{Pulse, World};
+use crate::engine::world::{Pulse, World, chance};
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::{Key, Keys};
 use crate::journal::texts::Chain;
@@ -194,16 +194,26 @@ impl Gate {
             }
         }
         let pulse = Pulse::new();
-        let future = self.perform(effect, key, again, pulse.clone());
+        let future = self.perform(effect, key, state.seed, again, pulse.clone());
         Ok(Admitted::Live(Live { key, future, pulse }))
     }
 
     /// Performs an effect, a model call within the budget.
-    fn perform(&self, effect: Effect, key: Key, again: bool, pulse: Pulse) -> LocalBoxFuture<'static, Result<Value>> {
+    fn perform(
+        &self,
+        effect: Effect,
+        key: Key,
+        seed: u64,
+        again: bool,
+        pulse: Pulse,
+    ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
-        let Effect::Chat { request, conversation, show } = effect else {
+        let Effect::Chat { mut request, conversation, show } = effect else {
             return world.perform(effect, key, again, pulse);
         };
+        if world.models.is_seeded(&request.model) {
+            request.seed.get_or_insert_with(|| chance(seed, key).as_u64());
+        }
         let meter = Rc::clone(&self.meter);
         let by = (show.label.clone(), world.models.price(&request.model));
         let said = conversation.clone();

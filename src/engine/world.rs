@@ -60,6 +60,14 @@ pub struct World {
     pub now: Box<dyn Fn() -> u64>,
 }
 
+/// Returns the chance that an effect has in a run with this seed.
+pub fn chance(seed: u64, key: Key) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(&key.bytes());
+    Digest::of(hasher.finalize().as_bytes())
+}
+
 impl World {
     pub fn clock(&self) -> u64 {
         (self.now)()
@@ -70,10 +78,7 @@ impl World {
         match effect {
             Effect::Clock => json!(self.clock()),
             Effect::Random => {
-                let mut hasher = blake3::Hasher::new();
-                hasher.update(&seed.to_le_bytes());
-                hasher.update(&key.bytes());
-                json!(Digest::of(hasher.finalize().as_bytes()).to_string())
+                json!(chance(seed, key).to_string())
             }
             Effect::Say { markdown, from } => {
                 self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });

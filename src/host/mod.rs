@@ -33,6 +33,11 @@ pub trait Models {
         None
     }
 
+    /// Whether a model's replies follow from request and seed alone. Such a model is given the run's chance.
+    fn is_seeded(&self, _model: &str) -> bool {
+        false
+    }
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

@@ -44,6 +44,13 @@ impl Digest {
         Some(Digest(bytes))
     }
 
+    /// Returns the first 64 bits as a number.
+    pub fn as_u64(self) -> u64 {
+        let mut first = [0; 8];
+        first.copy_from_slice(&self.0[..8]);
+        u64::from_le_bytes(first)
+    }
+
     /// Returns the bytes, for what is made from a digest: chance, ids.
     pub fn bytes(self) -> [u8; 16] {
         self.0

@@ -96,30 +96,34 @@ fn schema_of(request: &Request) -> &Value {
     &request.body["response_format"]["json_schema"]["schema"]
 }
 
+const SUBJECTS: [&str; 12] = [
+    "ledger",
+    "retries",
+    "support",
+    "refunds",
+    "alerts",
+    "invoices",
+    "backups",
+    "deadlines",
+    "budgets",
+    "metrics",
+    "tokens",
+    "owners",
+];
+const ASPECTS: [&str; 7] = ["night", "holiday", "migration", "audit", "launch", "outage", "handover"];
+
+/// Returns a pair of words that differs from call to call. 12 and 7 have no divisor in common: it repeats after 84.
+fn pair(number: usize) -> (&'static str, &'static str) {
+    (SUBJECTS[number % 12], ASPECTS[number % 7])
+}
+
 /// Questions that differ from call to call, as many as are wanted.
 fn questions(properties: &Value, request: &Request) -> Value {
-    const SUBJECTS: [&str; 12] = [
-        "ledger",
-        "retries",
-        "support",
-        "refunds",
-        "alerts",
-        "invoices",
-        "backups",
-        "deadlines",
-        "budgets",
-        "metrics",
-        "tokens",
-        "owners",
-    ];
-    const ASPECTS: [&str; 7] = ["night", "holiday", "migration", "audit", "launch", "outage", "handover"];
     let count = properties["questions"]["maxItems"].as_u64().unwrap_or(1) as usize;
-    let priorities = ["info", "critical", "important"];
+    let urgencies = ["info", "critical", "important"];
     let all = (0..count).map(|index| {
-        let seed = request.number * 3 + index;
-        // 12 and 7 have no divisor in common: the pairs repeat after 84.
-        let (subject, aspect) = (SUBJECTS[seed % 12], ASPECTS[seed % 7]);
-        json!({"question": format!("Which {subject} for which {aspect}?"), "priority": priorities[index % 3],
+        let (subject, aspect) = pair(request.number * 3 + index);
+        json!({"question": format!("Which {subject} for which {aspect}?"), "urgency": urgencies[index % 3],
                "replies": [format!("The {subject} stop"), format!("The {subject} wait for a person")]})
     });
     all.collect()
@@ -127,7 +131,8 @@ fn questions(properties: &Value, request: &Request) -> Value {
 
 /// What one voice says; it takes up as many points as it may.
 fn voice(properties: &Value, request: &Request) -> Value {
-    let mut value = json!({"points": [format!("Point number {} is about consistency of data", request.number)]});
+    let (subject, aspect) = pair(request.number);
+    let mut value = json!({"points": [format!("Point {}: {subject} break at {aspect}", request.number)]});
     if let Some(ids) = properties["refers"]["items"]["enum"].as_array() {
         value["refers"] = json!(ids.iter().take(2).collect::<Vec<_>>());
     }

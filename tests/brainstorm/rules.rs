@@ -127,7 +127,7 @@ fn a_technique_is_offered_for_two_weak_axes_with_its_reason_and_recorded_either_
         let lines = ["the ledger keeps orders", "", "", "a worker retries them", "", "", answer, "quit"];
         let ended = table.begin(&lines).exits(0);
         let offer = prompts(&ended).into_iter().find(|prompt| prompt.contains("Use it?")).expect("it is offered");
-        assert!(offer.contains("could help (Profondeur 2"), "{offer}");
+        assert!(offer.contains("could help (Depth 2"), "{offer}");
         let session = table.session();
         let history = session["techniques_history"].as_array().expect("a list");
         assert_eq!(history.len(), 2, "{history:?}");

@@ -163,16 +163,25 @@ impl FrontEnd for Front {
     }
 }
 
-/// A model that says "hello", or a smallest value that is valid by the schema.
+/// A model that says "hello", or a smallest value that is valid by the schema; `fake/echo` and `seeded/echo` say the
+/// seed that they were given.
 struct Obliging;
 
 impl Models for Obliging {
+    fn is_seeded(&self, model: &str) -> bool {
+        model.starts_with("seeded/")
+    }
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,
         _: &'a mut dyn FnMut(CallEvent<'_>),
     ) -> LocalBoxFuture<'a, Result<ChatReply, Failure>> {
-        let text = request.schema.as_ref().map_or_else(|| "hello".to_owned(), |schema| least(schema).to_string());
+        let text = match &request.schema {
+            Some(schema) => least(schema).to_string(),
+            None if request.model.ends_with("/echo") => format!("{:?}", request.seed),
+            None => "hello".to_owned(),
+        };
         ready(Ok(ChatReply {
             text,
             tool_calls: Vec::new(),

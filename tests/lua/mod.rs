@@ -1,6 +1,7 @@
 //! Flow code on the real machine and the real gate, with a world of fakes and a temporary folder.
 
 mod bench;
+mod chance;
 mod errors;
 mod hostile;
 mod parity;

@@ -147,6 +147,11 @@ impl Models for Client {
         self.settings.price(model)
     }
 
+    /// The local engine is. Providers promise nothing of the kind, and some refuse a seed.
+    fn is_seeded(&self, model: &str) -> bool {
+        model.starts_with("local/")
+    }
+
     /// Asks the model that the request names. `Retry` events count attempts from 1, and so begin at 2.
     fn chat<'a>(
         &'a self,

@@ -11,7 +11,7 @@ use crate::model::collection::Format;
 use crate::schema::source;
 
 /// The user's configuration.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
     pub models: ModelsConfig,

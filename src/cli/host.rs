@@ -31,6 +31,15 @@ impl Host {
         Ok(host)
     }
 
+    /// Returns the same user and machine with another workspace.
+    pub(super) fn in_workspace(&self, workspace: PathBuf) -> Host {
+        Host { workspace, environment: self.environment.clone(), config: self.config.clone() }
+    }
+
+    pub(super) fn workspace_name(&self) -> String {
+        self.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }

@@ -12,13 +12,16 @@ mod flows;
 mod host;
 mod log;
 mod models;
+mod new;
 mod output;
 mod params;
 mod plan;
+mod replay;
 mod resume;
 mod run;
 mod runs;
 mod session;
+mod test;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -49,6 +52,8 @@ enum Verb {
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
     Check(check::CheckArgs),
+    Test(test::TestArgs),
+    New(new::NewArgs),
     Flows(flows::FlowsArgs),
     Models(models::ModelsArgs),
     Explain(explain::ExplainArgs),
@@ -87,6 +92,8 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Runs(args) => runs::run(&host, args),
         Verb::Log(args) => log::run(&host, &args),
         Verb::Check(args) => check::run(&host, &args),
+        Verb::Test(args) => test::run(&host, args),
+        Verb::New(args) => new::run(&host, &args),
         Verb::Flows(args) => flows::run(&host, &args),
         Verb::Models(args) => models::run(&host, &args),
         Verb::Explain(args) => explain::run(&args),

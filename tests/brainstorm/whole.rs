@@ -95,7 +95,7 @@ fn play() -> (Env, ModelServer, Ended) {
 }
 
 fn cassette() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes/brainstorm.jsonl")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes/brainstorm/whole.jsonl")
 }
 
 #[test]

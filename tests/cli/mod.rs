@@ -1,7 +1,9 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod authoring;
 mod budget;
+mod cassettes;
 mod disk_faults;
 mod exits;
 mod git;

@@ -19,7 +19,7 @@ pub(super) struct FlowsArgs {
 pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for located in resolve::every(&host.workspace, &host.packs()) {
+    for located in resolve::every(&host.workspace, &host.packs())? {
         let source = located.source();
         let (name, summary) = match session::load(host, located) {
             Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),

@@ -20,6 +20,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
+use crate::journal::key::Key;
 use crate::journal::reader;
 use crate::journal::v1::{End, Open, Read, Record};
 use crate::journal::writer::{Tail, Writer};
@@ -40,13 +41,13 @@ pub(super) struct Ends {
 }
 
 /// How a replay went.
-#[derive(Debug)]
 pub(super) struct Played {
     pub effects: usize,
     status: EndStatus,
     result: Option<Value>,
     failure: Option<Failure>,
     left: Vec<String>,
+    donor: Option<Donor>,
 }
 
 /// Reads how a journal begins and ends.
@@ -151,10 +152,21 @@ pub(super) fn play(
     let (usage, calls) = total(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
     gate.close(End { status, result: ended, failure: shown, usage, calls, spent, at: open.at.clone() })?;
-    Ok(Played { effects: donor.map_or(0, |donor| donor.taken()), status, result, failure, left })
+    let effects = donor.as_ref().map_or(0, Donor::taken);
+    Ok(Played { effects, status, result, failure, left, donor })
 }
 
 impl Played {
+    /// Tells whether the flow asked for the effect with this key.
+    pub(super) fn asked_for(&self, key: Key) -> bool {
+        self.donor.as_ref().is_some_and(|donor| donor.gave(key))
+    }
+
+    /// Returns what was asked for and is not recorded.
+    pub(super) fn missed(&self) -> Option<&Failure> {
+        self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
+    }
+
     pub(super) fn forget_left(&mut self) {
         self.left.clear();
     }

@@ -70,7 +70,7 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
             crate::cli::output::line(help.render_help())?;
             return Ok(Exit::Done);
         }
-        let names = resolve::names(&host.workspace, &host.packs()).join(", ");
+        let names = resolve::names(&host.workspace, &host.packs())?.join(", ");
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
     let wanted = rest.remove(at);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
+use crate::cli::pack::trust;
 use crate::engine::budget::Meter;
 use crate::engine::donor::{Donor, Takes};
 use crate::engine::gate::Gate;
@@ -91,7 +92,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 
 impl Session {
     pub(super) fn load(host: &Host, located: Located) -> Result<Session> {
-        let layers = host.layers(&located.tree);
+        let layers = host.layers(&located.tree)?;
         Session::load_with(located, layers)
     }
 
@@ -116,6 +117,7 @@ impl Session {
 
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
+        trust::require(host, &self.flow)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
@@ -172,6 +174,7 @@ impl Session {
         (mut open, more): (Open, Budget),
         front: &FrontArgs,
     ) -> Result<Exit> {
+        trust::require(host, &self.flow)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;

@@ -122,7 +122,7 @@ impl Case {
         let located = replay::flow_of(&self.root, &ends.open)?;
         // What else is installed is no part of a pack that is tested for itself.
         let layers = match self.root == host.workspace {
-            true => host.layers(&located.tree),
+            true => host.layers(&located.tree)?,
             false => vec![located.tree.clone(), Tree::new(Root::Bundled)],
         };
         Ok((located, layers))
@@ -183,7 +183,7 @@ fn record_new(host: &Host, args: TestArgs) -> Result<Exit> {
         return Err(Failure::new(Code::Usage, "which flow is recorded?").hint("nietz test --record FLOW -- ARGS"));
     };
     let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
-    let layers = host.layers(&located.tree);
+    let layers = host.layers(&located.tree)?;
     let session = Session::load_with(located.clone(), layers.clone())?;
     let (mut begin, front) = match run::line(host, wanted, &session, args.rest)? {
         Line::Run(begin, front) => (*begin, front),
@@ -201,8 +201,8 @@ fn from_run(host: &Host, wanted: &str, name: Option<&str>) -> Result<Exit> {
     let runs = host.runs();
     let journal = runs.journal(&runs.find(Some(wanted))?);
     let ends = replay::ends(&journal)?;
-    let located = Located::from_source(&ends.open.source)?;
-    let layers = host.layers(&located.tree);
+    let located = host.located(&ends.open.source)?;
+    let layers = host.layers(&located.tree)?;
     let path = match name {
         Some(name) => place(host, &located, &ends.open.flow, name)?,
         None => {

@@ -74,6 +74,11 @@ impl Donor {
         self.used.len()
     }
 
+    /// Tells whether the effect with this key was taken.
+    pub fn gave(&self, key: Key) -> bool {
+        self.used.contains(&key)
+    }
+
     /// Returns the outcome of an effect and its line, if it is there and is taken.
     pub fn take(&mut self, key: Key, effect: &Effect) -> Result<Option<(u64, Result<Value>)>> {
         let said = matches!(effect, Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random);

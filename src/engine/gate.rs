@@ -141,14 +141,29 @@ impl Gate {
                 }
                 Ok(state.give_back(&self.world, &effect, line, outcome))
             }
-            Before::Never if state.donor.is_some() => self.take(state, scope, effect, key, asked),
-            Before::Never => self.begin(state, scope, effect, key, asked, None),
-            Before::Began(prepared) => self.begin(state, scope, effect, key, asked, Some(prepared)),
+            before => {
+                let began = match before {
+                    Before::Began(prepared) => Some(prepared),
+                    Before::Never | Before::Ended(..) => None,
+                };
+                match state.donor {
+                    Some(_) => self.take(state, scope, effect, key, asked, began),
+                    None => self.begin(state, scope, effect, key, asked, began),
+                }
+            }
         }
     }
 
     /// Takes an effect from the donor, or begins it.
-    fn take(&self, state: &mut State, scope: &str, effect: Effect, key: Key, mut asked: Asked) -> Result<Admitted> {
+    fn take(
+        &self,
+        state: &mut State,
+        scope: &str,
+        effect: Effect,
+        key: Key,
+        mut asked: Asked,
+        began: Option<Option<Value>>,
+    ) -> Result<Admitted> {
         let State { donor: Some(donor), permissions, .. } = &mut *state else {
             return Err(Failure::new(Code::Internal, "there is nothing to take from"));
         };
@@ -158,7 +173,7 @@ impl Gate {
         }
         let Some((line, outcome)) = donor.take(key, &effect)? else {
             if !alone {
-                return self.begin(state, scope, effect, key, asked, None);
+                return self.begin(state, scope, effect, key, asked, began);
             }
             if !effect.conversation().is_empty() {
                 let messages = effect.conversation().iter().map(|said| serde_json::to_value(&said.message));
@@ -172,23 +187,21 @@ impl Gate {
         }
         state.go_live(&self.world)?;
         let (at, hex, kind) = (self.world.clock(), key.to_string(), effect.kind());
-        let request = state.fold(asked, &effect)?;
         if effect.settles() == Settles::Instant
             && let Ok(ok) = &outcome
         {
+            let request = state.fold(asked, &effect)?;
             let folded = state.writer.fold(ok.clone(), false)?;
             let done = Done { key: &hex, kind, scope, request: &request, ok: &folded, at };
             state.writer.append(&Record::Effect(done))?;
             return Ok(Admitted::Now(outcome));
         }
-        state.writer.append(&Record::Intent(Intent {
-            key: &hex,
-            kind,
-            scope,
-            request: &request,
-            prepared: None,
-            at,
-        }))?;
+        // One that stands there already was taken just before the process ended.
+        if began.is_none() {
+            let request = state.fold(asked, &effect)?;
+            let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
+            state.writer.append(&Record::Intent(intent))?;
+        }
         if let Effect::Ask(question) = &effect {
             self.world.front.answered_before(question);
         }

@@ -51,3 +51,227 @@ fn nothing_is_written_over_and_odd_names_are_refused() {
     }
     assert_eq!(env.documents().len(), 1);
 }
+
+/// All faults at once, each with its file, line, column and code.
+#[test]
+fn check_sees_what_a_flow_gets_wrong_without_running_it() {
+    let flow = r#"local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local room = require("./wrong/room")
+local template = require("@nietz/template")
+local ui = require("@nietz/uii")
+
+return nietz.flow {
+	name = "wrong",
+	summary = "Wrong",
+	run = function(ctx)
+		local prompt = template.render("./wrong/ask.md", { topic = "x" })
+		template.render("./wrong/gone.md", {})
+		llm.chatt { prompt = prompt }
+		return llm.chat { prompt = prompt }
+	end,
+}
+"#;
+    let env = Env::new()
+        .flow("wrong", &flow.replace("local ui = require(\"@nietz/uii\")\n", ""))
+        .file("flows/wrong/room.lua", "-- llm.nothing is no use here\nlocal ui = require(\"@nietz/ui\")\nreturn { say = function() ui.shout(\"x\") end }\n")
+        .file("flows/wrong/ask.md", "About {{ topic }} for {{ reader }}{% if mood is defined %} {{ mood }}{% endif %}.\n")
+        .file("personas/odd.md", "---\nname: 3\ntags: none\n---\nYou {{ broken.\n")
+        .file("quotes/odd.yaml", "quotes:\n  - text: x\n    philosopher: y\n    contxt: z\n")
+        .file("pack.yaml", "name: Odd\nversion: one\nsummary: x\nlicence: MIT\n");
+    let ended = env.nietz(["check"]).go().exits(4);
+    assert_snapshot!(env.normal(&ended.stdout), @r#"
+    ./flows/wrong/room.lua: valid
+    error: `./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`
+      --> ./flows/wrong.lua:10:34
+       |
+    10 |   local prompt = template.render("./wrong/ask.md", { topic = "x" })
+       |                                  ^^^^^^^^^^^^^^^^
+
+    error: there is no prompt `./wrong/gone.md` in this pack
+      --> ./flows/wrong.lua:11:19
+       |
+    11 |   template.render("./wrong/gone.md", {})
+       |                   ^^^^^^^^^^^^^^^^^
+
+    error: @nietz/llm has no `chatt`; did you mean `chat`?
+      --> ./flows/wrong.lua:12:7
+       |
+    12 |   llm.chatt { prompt = prompt }
+       |       ^^^^^
+
+    error: this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}
+      --> ./flows/wrong.lua:13:14
+       |
+    13 |   return llm.chat { prompt = prompt }
+       |              ^^^^
+    error: @nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status
+     --> /tmp/test/work/flows/wrong/room.lua:3:30
+      |
+    3 | return { say = function() ui.shout("x") end }
+      |                              ^^^^^^^^^^
+    error: is missing required "host_api"
+     --> ./pack.yaml:1:1
+      |
+    1 | name: Odd
+      | ^^^^
+
+    error: must match the pattern ^[a-z][a-z0-9-]{0,63}$; found "Odd"
+     --> ./pack.yaml:1:7
+      |
+    1 | name: Odd
+      |       ^^^ /name
+
+    error: must match the pattern ^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.-]+)?$; found "one"
+     --> ./pack.yaml:2:10
+      |
+    2 | version: one
+      |          ^^^ /version
+    error: must be text; found 3, which is a number; put it in quotes
+     --> ./personas/odd.md:2:7
+      |
+    2 | name: 3
+      |       ^ /name
+
+    error: must be a list; found "none"
+     --> ./personas/odd.md:3:7
+      |
+    3 | tags: none
+      |       ^^^^ /tags
+
+    error: ./personas/odd.md:5: syntax error: unexpected end of input, expected identifier or integer
+     --> ./personas/odd.md:1:1
+      |
+    1 | ---
+      | ^^^
+    error: is missing required "context"
+     --> ./quotes/odd.yaml:2:5
+      |
+    2 |   - text: x
+      |     ^^^^ /quotes/0
+
+    error: is missing required "source"
+     --> ./quotes/odd.yaml:2:5
+      |
+    2 |   - text: x
+      |     ^^^^ /quotes/0
+
+    error: "contxt" is not known here; did you mean "context"?
+     --> ./quotes/odd.yaml:4:5
+      |
+    4 |     contxt: z
+      |     ^^^^^^ /quotes/0/contxt
+    "#);
+    let ended = env.nietz(["check", "--json", "flows"]).go().exits(4);
+    assert_snapshot!(env.normal(&ended.stdout), @r#"
+    {"file":"flows/wrong.lua","line":10,"column":34,"pointer":"","message":"`./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`","keyword":"template-invalid","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":11,"column":19,"pointer":"","message":"there is no prompt `./wrong/gone.md` in this pack","keyword":"template-invalid","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"template-invalid"}
+    {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
+    "#);
+    // A module that is not there is told with its neighbours.
+    let env = Env::new().flow("wrong", flow);
+    let ended = env.nietz(["check", "flows/wrong.lua"]).go().exits(4);
+    assert!(ended.stderr.is_empty() && ended.stdout.contains("flows/wrong.lua:3"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_bundled_flows_and_their_files_pass_every_check() {
+    let env = Env::new();
+    let repository = env!("CARGO_MANIFEST_DIR");
+    for folder in ["flows", "personas", "quotes"] {
+        env.nietz(["check", &format!("{repository}/{folder}")]).go().exits(0);
+    }
+}
+
+#[test]
+fn lists_say_where_things_come_from_and_what_hides_them() {
+    let env = Env::new()
+        .file("personas/architect.md", "---\nname: Mine\nsummary: My own\n---\nYou are mine.\n")
+        .file("personas/broken.md", "no front matter\n")
+        .file("quotes/classics.yaml", "quotes:\n  - {text: x, philosopher: y, context: victory, source: z}\n");
+    let ended = env.nietz(["personas"]).go().exits(0);
+    let lines: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.starts_with("architect ") || line.starts_with("broken")).collect();
+    assert_snapshot!(env.normal(&lines.join("\n")), @r"
+    architect            My own                                                                              project
+    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                      project
+    architect            Looks at boundaries, dependencies and what will be hard to change    party council  bundled (hidden by that of: project)
+    ");
+    let ended = env.nietz(["quotes"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r"
+    classics  1: victory                                                         project
+    classics  52: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
+    ");
+    let ended = env.nietz(["personas", "--json", "--tag", "panel"]).go().exits(0);
+    assert!(
+        ended.stdout.lines().count() >= 5 && ended.stdout.lines().all(|line| line.contains("bundled")),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn types_complete_what_there_is_and_keep_what_the_user_has() {
+    let env = Env::new()
+        .file(".luaurc", "{\"lint\": {\"*\": true}, \"aliases\": {\"mine\": \"lib\"}}")
+        .file(".vscode/settings.json", "{ // mine\n}");
+    let ended = env.nietz(["types"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r#"
+    wrote .nietz/types: 15 modules, 5 schemas
+    wrote .luaurc
+    .vscode/settings.json is no plain JSON; add this to it:
+    {
+      "luau-lsp.platform.type": "standard",
+      "yaml.schemas": {
+        "./.nietz/types/schemas/quotes.schema.json": [
+          "quotes/*.yaml"
+        ],
+        "./.nietz/types/schemas/pack.schema.json": [
+          "pack.yaml"
+        ],
+        "./.nietz/types/schemas/config.schema.json": [
+          "nietz/config.yaml"
+        ],
+        "./.nietz/types/schemas/project.schema.json": [
+          "nietz.yaml"
+        ]
+      }
+    }
+    "#);
+    assert_snapshot!(env.read(".luaurc"), @r#"
+    {
+      "lint": {
+        "*": true
+      },
+      "aliases": {
+        "mine": "lib",
+        "nietz": ".nietz/types/nietz"
+      },
+      "languageMode": "strict"
+    }
+    "#);
+    assert_eq!(env.read(".vscode/settings.json"), "{ // mine\n}");
+    assert!(env.read(".nietz/types/nietz/llm.luau").contains("function llm.chat("));
+    assert!(env.read(".nietz/types/nietz/init.luau").contains("function nietz.flow("));
+    let schema: serde_json::Value =
+        serde_json::from_str(&env.read(".nietz/types/schemas/pack.schema.json")).expect("JSON");
+    assert_eq!(schema["title"], "nietz pack");
+    // A second time changes nothing.
+    assert!(env.nietz(["types"]).go().exits(0).stdout.contains(".luaurc is as it should be"));
+}
+
+#[test]
+fn completions_and_manual_pages_tell_every_command() {
+    let env = Env::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = env.nietz(["completions", shell]).go().exits(0);
+        assert!(ended.stdout.contains("from-run") && ended.stdout.contains("revoke"), "{shell}");
+    }
+    env.nietz(["man", "man"]).go().exits(0);
+    for page in ["nietz.1", "nietz-test.1", "nietz-pack-add.1"] {
+        assert!(env.read(&format!("man/{page}")).contains(".TH"), "{page}");
+    }
+    assert!(env.documents().keys().all(|name| !name.contains("__")), "hidden commands have no page");
+}

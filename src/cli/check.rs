@@ -85,7 +85,8 @@ fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
         }
         for fault in &findings.located {
             let mut fault = serde_json::to_value(fault).unwrap_or_default();
-            fault["code"] = serde_json::json!(findings.code);
+            let own = fault["keyword"].as_str().and_then(Code::parse);
+            fault["code"] = serde_json::json!(own.unwrap_or(findings.code));
             output::line(fault)?;
         }
     }

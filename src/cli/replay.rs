@@ -79,6 +79,10 @@ pub(super) fn flow_of(root: &Path, open: &Open) -> Result<Located> {
         None if bundled.is_some() || source.starts_with("flows/") => source,
         None => source.rsplit('/').next().unwrap_or(source),
     };
+    if path.split('/').any(|part| part == "..") {
+        let message = format!("the cassette names a flow outside of its pack: {}", crate::model::text::excerpt(path));
+        return Err(Failure::new(Code::PathRefused, message));
+    }
     match (Located::from_source(&root.join(path).display().to_string()), bundled) {
         (Ok(found), _) => Ok(found),
         (Err(_), Some(_)) if crate::assets::read(path).is_some() => {

@@ -190,7 +190,8 @@ impl Session {
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
-        let donor = open.fork.as_ref().map(|fork| donor(host, fork)).transpose()?;
+        let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
+        let donor = there.map(|fork| donor(host, fork)).transpose()?;
         self.drive(
             host,
             client,
@@ -224,6 +225,13 @@ impl Session {
         let _ = listener.set(Rc::clone(&shown));
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
+        }
+        if let Some(fork) = open.fork.as_ref().filter(|_| donor.is_none()) {
+            let text = format!(
+                "the run {} is gone, which this one was forked from: what was not taken over yet is done anew",
+                fork.run
+            );
+            shown.show(&Event::Notice { text });
         }
         if let Some(model) = open.model.as_deref().filter(|model| model.starts_with("local/")) {
             let text = format!(
@@ -281,7 +289,8 @@ impl Session {
             }
         }
         if let Some(taken) = gate.donor().map(|donor| donor.taken()).filter(|taken| *taken > 0) {
-            shown.show(&Event::Notice { text: format!("{taken} effects were taken over, and not done again") });
+            let what = if taken == 1 { "effect was" } else { "effects were" };
+            shown.show(&Event::Notice { text: format!("{taken} {what} taken over, and not done again") });
         }
         let exit = end(&gate, &*shown, done, host.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::{Code, Failure, Result};
-use crate::pack::asks::{Asks, Declared};
+use crate::pack::asks::{Asks, Declared, told};
 use crate::pack::tree::Tree;
 use crate::schema::own;
 
@@ -50,6 +50,6 @@ impl About {
 
     /// Returns what each flow may do.
     pub fn asks(&self) -> Asks {
-        self.permissions.iter().map(|(flow, declared)| (flow.clone(), declared.items())).collect()
+        self.permissions.iter().map(|(flow, declared)| (flow.clone(), told(declared))).collect()
     }
 }

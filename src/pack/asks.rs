@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::model::effect::Permissions;
 
@@ -11,34 +11,41 @@ pub type Items = BTreeSet<String>;
 /// The same for each flow of a pack, by its name.
 pub type Asks = BTreeMap<String, Items>;
 
-/// What a flow may do, as it stands in `pack.yaml`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Declared {
-    llm: bool,
-    git: bool,
-    exec: Vec<String>,
-    documents: Vec<String>,
-}
-
-impl Declared {
-    pub fn items(&self) -> Items {
-        let permissions = Permissions { llm: self.llm, git: self.git, exec: self.exec.clone() };
-        items(&permissions, self.documents.iter().map(String::as_str))
-    }
-}
+/// What a flow may do, as it stands in `pack.yaml`: as in the flow's own `permissions`, and `documents` with the paths of
+/// its collections.
+pub type Declared = BTreeMap<String, Value>;
 
 /// Returns what a flow asks for with these permissions and documents at these paths.
+///
+/// It goes through whatever permissions there are, so that none can be forgotten here.
 pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
-    let mut items = Items::new();
-    if permissions.llm {
-        items.insert("llm".to_owned());
-    }
-    if permissions.git {
-        items.insert("git".to_owned());
-    }
-    items.extend(permissions.exec.iter().map(|command| format!("exec={command}")));
+    let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
+    let mut items = named(permissions.as_object().into_iter().flatten());
     items.extend(documents.map(|path| format!("documents={path}")));
+    items
+}
+
+/// Returns what `pack.yaml` says that a flow asks for.
+pub fn told(declared: &Declared) -> Items {
+    named(declared.iter())
+}
+
+fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
+    let mut items = Items::new();
+    for (name, value) in members {
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => drop(items.insert(name.clone())),
+            Value::Array(list) => {
+                items.extend(list.iter().map(|item| match item {
+                    Value::String(text) => format!("{name}={text}"),
+                    other => format!("{name}={other}"),
+                }));
+            }
+            Value::String(text) => drop(items.insert(format!("{name}={text}"))),
+            other => drop(items.insert(format!("{name}={other}"))),
+        }
+    }
     items
 }
 
@@ -75,4 +82,25 @@ pub fn without(asks: &Asks, others: &Asks) -> Asks {
     };
     let left = asks.iter().map(|(flow, items)| (flow.clone(), rest(flow, items)));
     left.filter(|(_, items)| !items.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_and_what_is_declared_are_the_same_things() {
+        let permissions =
+            Permissions { llm: true, exec: vec!["cargo".into(), "{validate}".into()], ..Permissions::default() };
+        let asked = items(&permissions, ["notes/{slug}.yaml"].into_iter());
+        let declared: Declared = serde_json::from_value(serde_json::json!({
+            "llm": true, "git": false, "exec": ["{validate}", "cargo"], "documents": ["notes/{slug}.yaml"],
+        }))
+        .unwrap();
+        assert_eq!(told(&declared), asked);
+        assert!(asked.contains("exec=cargo") && asked.len() == 4, "{asked:?}");
+        for item in &asked {
+            assert_ne!(words(item), *item, "it is said in words");
+        }
+    }
 }

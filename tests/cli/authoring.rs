@@ -82,30 +82,30 @@ return nietz.flow {
     let ended = env.nietz(["check"]).go().exits(4);
     assert_snapshot!(env.normal(&ended.stdout), @r#"
     ./flows/wrong/room.lua: valid
-    error: `./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`
+    error[template-invalid]: `./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`
       --> ./flows/wrong.lua:10:34
        |
     10 |   local prompt = template.render("./wrong/ask.md", { topic = "x" })
        |                                  ^^^^^^^^^^^^^^^^
 
-    error: there is no prompt `./wrong/gone.md` in this pack
+    error[template-invalid]: there is no prompt `./wrong/gone.md` in this pack
       --> ./flows/wrong.lua:11:19
        |
     11 |   template.render("./wrong/gone.md", {})
        |                   ^^^^^^^^^^^^^^^^^
 
-    error: @nietz/llm has no `chatt`; did you mean `chat`?
+    error[flow-invalid]: @nietz/llm has no `chatt`; did you mean `chat`?
       --> ./flows/wrong.lua:12:7
        |
     12 |   llm.chatt { prompt = prompt }
        |       ^^^^^
 
-    error: this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}
+    error[permission-refused]: this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}
       --> ./flows/wrong.lua:13:14
        |
     13 |   return llm.chat { prompt = prompt }
        |              ^^^^
-    error: @nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status
+    error[flow-invalid]: @nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status
      --> /tmp/test/work/flows/wrong/room.lua:3:30
       |
     3 | return { say = function() ui.shout("x") end }
@@ -139,10 +139,10 @@ return nietz.flow {
     3 | tags: none
       |       ^^^^ /tags
 
-    error: ./personas/odd.md:5: syntax error: unexpected end of input, expected identifier or integer
-     --> ./personas/odd.md:1:1
+    error[template-invalid]: syntax error: unexpected end of input, expected identifier or integer
+     --> ./personas/odd.md:5:1
       |
-    1 | ---
+    5 | You {{ broken.
       | ^^^
     error: is missing required "context"
      --> ./quotes/odd.yaml:2:5
@@ -166,14 +166,33 @@ return nietz.flow {
     assert_snapshot!(env.normal(&ended.stdout), @r#"
     {"file":"flows/wrong.lua","line":10,"column":34,"pointer":"","message":"`./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`","keyword":"template-invalid","severity":"error","code":"template-invalid"}
     {"file":"flows/wrong.lua","line":11,"column":19,"pointer":"","message":"there is no prompt `./wrong/gone.md` in this pack","keyword":"template-invalid","severity":"error","code":"template-invalid"}
-    {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"template-invalid"}
-    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
+    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"permission-refused"}
     {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
     "#);
     // A module that is not there is told with its neighbours.
     let env = Env::new().flow("wrong", flow);
     let ended = env.nietz(["check", "flows/wrong.lua"]).go().exits(4);
     assert!(ended.stderr.is_empty() && ended.stdout.contains("flows/wrong.lua:3"), "{}", ended.stdout);
+}
+
+/// A folder is looked through for documents, too, and each is held to its collection.
+#[test]
+fn check_finds_the_documents_of_a_folder() {
+    let env = Env::new()
+        .flow("short", include_str!("../support/flows/short.lua"))
+        .file("notes/first.yaml", "slug: first\nsaid: [x]\n")
+        .file("notes/other.txt", "none of ours\n");
+    let ended = env.nietz(["check"]).go().exits(0);
+    assert_eq!(ended.stdout, "./flows/short.lua: valid\n./notes/first.yaml: valid\n");
+    env.write("notes/first.yaml", "slug: second\nsaid: x\n");
+    let ended = env.nietz(["check", "notes", "--json"]).go().exits(4);
+    assert_eq!(
+        ended.stdout.lines().filter(|line| line.contains("\"code\":\"document-invalid\"")).count(),
+        2,
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

@@ -159,7 +159,14 @@ fn what_cannot_be_a_test_is_refused() {
     env.run(["short"]).go();
     let ended = env.nietz(["test", "--from-run", "r1"]).go();
     assert!(ended.code != Some(0) || env.path(CASSETTE).exists(), "{ended:?}");
+    // A cassette that names a flow elsewhere.
     let env = recorded();
+    let other = Env::new().flow("short", SHORT);
+    let journal = env.read(CASSETTE);
+    assert!(journal.contains("\"source\":\"flows/short.lua\""));
+    other.write("packs/tests/cassettes/short/run.jsonl", &journal);
+    let ended = other.nietz(["test", "packs"]).go().exits(1);
+    assert!(ended.stdout.contains("[flow-not-found]"), "only its own pack's flow is played: {}", ended.stdout);
     let text = env.read(CASSETTE).replace("you said", "you sayd");
     env.write(CASSETTE, text);
     let ended = env.nietz(["test"]).go().exits(1);
@@ -171,4 +178,19 @@ fn what_cannot_be_a_test_is_refused() {
 fn every_cassette_of_this_repository_replays() {
     let ended = Env::new().nietz(["test", env!("CARGO_MANIFEST_DIR")]).var("OPENAI_API_KEY", "").go().exits(0);
     assert!(ended.stdout.contains("passed brainstorm/whole"), "{}", ended.stdout);
+}
+
+/// What git and commands gave back is in the cassette: it replays where there is neither.
+#[test]
+fn a_flow_that_works_with_git_and_commands_replays_without_them() {
+    let env = Env::new()
+        .flow("worktree", include_str!("../support/flows/worktree.lua"))
+        .file("README", "read me\n")
+        .file(".gitignore", ".nietz\n");
+    crate::support::git::init(&env.workspace());
+    env.run(["worktree", "echo made > made.txt; cat made.txt"]).go().exits(0);
+    env.nietz(["test", "--from-run", "r1"]).go().exits(0);
+    std::fs::remove_dir_all(env.path(".git")).expect("it is there");
+    let ended = env.nietz(["test"]).var("PATH", "/nonexistent").go().exits(0);
+    assert_snapshot!(plain(&env, &ended.stdout), @"");
 }

@@ -50,7 +50,8 @@ fn a_fork_does_only_what_the_change_touches() {
     assert_eq!(prompts(&server)[3..], ["two c", "<one a><two c>that"]);
     // The fork is a run of its own: it is done, and needs its donor no more.
     std::fs::remove_dir_all(env.path(".nietz/runs/r1")).expect("it is there");
-    env.nietz(["resume", "r2", "--json"]).go();
+    let ended = env.nietz(["resume", "r2", "--json"]).go().exits(0);
+    assert!(ended.stdout.contains("is gone, which this one was forked from"), "{}", ended.stdout);
     assert_eq!(server.calls(), 5);
 }
 

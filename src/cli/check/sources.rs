@@ -12,15 +12,14 @@ use crate::host::documents::Store;
 use crate::lua::api;
 use crate::lua::limits::Limits;
 use crate::lua::vm::Vm;
-use crate::model::collection::Format;
 use crate::pack::asks::Asks;
 use crate::pack::audit;
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
 use crate::schema::own::{self, Own};
-use crate::schema::report::{self, Severity};
-use crate::schema::{Fault, Place, source};
+use crate::schema::report;
+use crate::schema::{Place, source};
 use crate::template;
 
 /// How deep a folder is looked through, and folders that are not.
@@ -148,8 +147,13 @@ fn persona(text: &str, name: &str) -> Result<Findings> {
         located = own::check(&own::PERSONA, &format!("\n{front}"), name)?.1;
         let before = front.matches('\n').count() + 3;
         if let Err(failure) = template::names(name, &format!("{}{body}", "\n".repeat(before))) {
-            let fault = Fault::new("", "template", failure.message);
-            located.extend(report::locate(vec![fault], Severity::Error, "", Format::Text, name));
+            // `FILE:LINE: what`, where it says a line.
+            let rest = failure.message.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')?.split_once(": "));
+            let line = rest.and_then(|(line, _)| line.parse().ok()).unwrap_or(1);
+            let what = rest.map_or(failure.message.as_str(), |(_, what)| what);
+            let mut fault = report::Located::unreadable(name, Place { line, column: 1 }, what);
+            failure.code.name().clone_into(&mut fault.keyword);
+            located.push(fault);
         }
     }
     if located.is_empty() {

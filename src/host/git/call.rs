@@ -86,7 +86,6 @@ impl Call {
         for protocol in ["file", "git", "http", "https", "ssh"] {
             call.command.arg("-c").arg(format!("protocol.{protocol}.allow=always"));
         }
-        call.command.args(["-c", "transfer.fsckObjects=true"]);
         call
     }
 

@@ -292,6 +292,11 @@ impl Session {
             let what = if taken == 1 { "effect was" } else { "effects were" };
             shown.show(&Event::Notice { text: format!("{taken} {what} taken over, and not done again") });
         }
+        let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
+        if open.fork.is_some() && matches!(&done, Ok(Done::Failed(failure)) if changed(failure)) {
+            let text = "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own";
+            shown.show(&Event::Notice { text: text.to_owned() });
+        }
         let exit = end(&gate, &*shown, done, host.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.
         std::mem::forget(self.flow);

@@ -119,7 +119,11 @@ impl Case {
 
     /// Returns the flow of this cassette, and where its personas and quotes come from.
     fn flow(&self, host: &Host, ends: &Ends) -> Result<(Located, Vec<Tree>)> {
-        let located = replay::flow_of(&self.root, &ends.open)?;
+        let located = replay::flow_of(&self.root, &ends.open).or_else(|failure| match self.root == host.workspace {
+            // A project tests the flows of its packs as well.
+            true => resolve::flow(&ends.open.flow, &host.workspace, &host.packs()).map_err(|_| failure),
+            false => Err(failure),
+        })?;
         // What else is installed is no part of a pack that is tested for itself.
         let layers = match self.root == host.workspace {
             true => host.layers(&located.tree)?,

@@ -4,12 +4,10 @@
 
 pub mod about;
 pub mod asks;
-pub mod audit;
 pub mod intake;
 pub mod lock;
 pub mod persona;
 pub mod quote;
 pub mod resolve;
-pub mod scan;
 pub mod seal;
 pub mod tree;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::model::Brain;
 use super::table::{SLUG, TOPIC, path, yaml};
-use crate::support::env::Env;
+use crate::support::env::{Env, RUN};
 use crate::support::journal::Journal;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
 use crate::support::process::{Ended, Running};
@@ -120,8 +120,8 @@ fn a_whole_session_survives_a_kill_and_its_files_are_in_order() {
     let checked = env.nietz(["check", &path(SLUG)]).go();
     assert_eq!(checked.code, Some(0), "{checked:?}");
     if std::env::var_os("NIETZ_RECORD").is_some() {
-        std::fs::create_dir_all(cassette().parent().expect("it is in a folder")).expect("it can be made");
-        std::fs::copy(env.journal_path(), cassette()).expect("it can be written");
+        env.nietz(["test", "--from-run", RUN, "--name", "whole"]).go().exits(0);
+        std::fs::copy(env.path("tests/cassettes/brainstorm/whole.jsonl"), cassette()).expect("it can be written");
     }
 }
 

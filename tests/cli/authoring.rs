@@ -37,6 +37,8 @@ fn new_personas_quotes_and_packs_are_valid() {
     }
     env.nietz(["check", "personas/deep-thought.md", "quotes/deep-thought.yaml"]).go().exits(0);
     env.nietz(["test", "deep-thought"]).go().exits(0);
+    env.nietz(["check", "deep-thought"]).go().exits(0);
+    env.nietz(["pack", "add", "deep-thought", "--yes", "--allow", "llm"]).go().exits(0);
     assert!(env.read("personas/deep-thought.md").contains("name: Deep Thought"));
     assert!(env.read("deep-thought/pack.yaml").contains("name: deep-thought"));
 }

@@ -192,5 +192,8 @@ fn a_flow_that_works_with_git_and_commands_replays_without_them() {
     env.nietz(["test", "--from-run", "r1"]).go().exits(0);
     std::fs::remove_dir_all(env.path(".git")).expect("it is there");
     let ended = env.nietz(["test"]).var("PATH", "/nonexistent").go().exits(0);
-    assert_snapshot!(plain(&env, &ended.stdout), @"");
+    assert_snapshot!(plain(&env, &ended.stdout), @r"
+    passed worktree/run: 5 effects in N ms
+    1 passed, 0 failed
+    ");
 }

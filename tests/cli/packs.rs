@@ -128,6 +128,9 @@ fn a_team_shares_a_pack_by_git() {
     assert!(!installed(&user)[0].join("Makefile").exists(), "what is no part of the pack is not taken");
     let ended = user.run(["retro", "the year"]).go().exits(0);
     assert_eq!(ended.result()[0], "About Look back on the year.");
+    // The project keeps a test of its own for it.
+    user.nietz(["test", "--from-run", RUN]).go().exits(0);
+    user.nietz(["test"]).go().exits(0);
 
     // The author releases a version that wants to run commands.
     let wants = FLOW.replace("{ llm = true }", "{ llm = true, git = true, exec = { \"cargo\" } }");
@@ -288,4 +291,46 @@ fn what_cannot_be_a_source_is_said_to_be_so() {
     }
     user.nietz(["pack", "add", &source(&author, "v1.0.0"), "--yes", "--allow", "exec=rm"]).go().exits(2);
     assert!(installed(&user).is_empty() && user.documents().is_empty());
+}
+
+/// Killed at any time, a pack is there whole or not at all, and the next command clears up.
+#[test]
+fn an_installation_that_is_killed_leaves_nothing_that_is_used() {
+    let server = model();
+    let author = author(&server);
+    let user = Env::with(&server);
+    // It has taken the pack in, and waits for the answer.
+    let running = user.nietz(["pack", "add", &source(&author, "v1.0.0")]).spawn();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let unpacked = || installed(&user).iter().any(|path| path.join("pack/tests/cassettes/retro/run.jsonl").exists());
+    while !unpacked() {
+        assert!(std::time::Instant::now() < until, "it takes nothing in");
+        std::thread::yield_now();
+    }
+    running.kill();
+    assert!(!user.path("nietz.lock").exists());
+    user.nietz(["run", "retro"]).go().exits(2);
+    user.nietz(["pack", "add", &source(&author, "v1.0.0"), "--yes"]).go().exits(0);
+    assert_eq!(installed(&user).len(), 1);
+}
+
+/// A pack that takes the place of what is there says so before it is added.
+#[test]
+fn names_that_others_have_are_told() {
+    let user = Env::new()
+        .file("mine/pack.yaml", "name: mine\nversion: 1.0.0\nsummary: x\nlicence: MIT\nhost_api: 1\n")
+        .file("mine/personas/architect.md", "---\nname: A\n---\nYou are another.\n")
+        .file("mine/personas/known.md", "---\nname: K\n---\nYou are known.\n")
+        .file("personas/known.md", "---\nname: K\n---\nYou are mine.\n");
+    let ended = user.nietz(["pack", "add", "mine", "--yes"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r"
+    mine 1.0.0: x (MIT)
+      from mine
+      2 personas; it has no test of its own
+      its persona known is hidden by the project's own
+      its persona architect takes the place of the bundled one
+    added mine 1.0.0 to nietz.lock
+    ");
+    let ended = user.nietz(["personas"]).go().exits(0);
+    assert!(ended.stdout.contains("pack mine 1.0.0"), "{}", ended.stdout);
 }

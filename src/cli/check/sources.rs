@@ -9,11 +9,10 @@ use crate::cli::pack::{ready, trust};
 use crate::cli::session;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
-use crate::lua::api;
+use crate::lua::audit;
 use crate::lua::limits::Limits;
 use crate::lua::vm::Vm;
 use crate::pack::asks::Asks;
-use crate::pack::audit;
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
@@ -114,7 +113,7 @@ fn flow(host: &Host, file: &Path) -> Result<Vec<Findings>> {
     let located = host.located(&file.display().to_string())?;
     let (tree, path) = (located.tree.clone(), located.path.clone());
     let flow = session::load(host, located)?;
-    let found = audit::flow(&tree, &path, &flow.manifest.permissions, &api::names());
+    let found = audit::flow(&tree, &path, &flow.manifest.permissions);
     let mut files: BTreeMap<String, Findings> = BTreeMap::new();
     for finding in found {
         let text = tree.text(&finding.path)?.unwrap_or_default().to_string();

@@ -39,7 +39,7 @@ pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
             Failure::new(Code::Usage, message).hint(format!("nietz pack update {name}; or nietz pack remove {name}"))
         );
     }
-    ready.tell(source)?;
+    ready.tell(host, source)?;
     tell(&ready.asks, '+')?;
     let mut grants = Grants::read(&host.grants())?;
     let Some(granted) = ask(host, &args.flags, &name, &ready.asks)? else {

@@ -11,11 +11,13 @@ mod source;
 pub(super) mod trust;
 mod update;
 
+use std::fs::File;
+
 use clap::{Args, Subcommand};
 
 use crate::cli::host::Host;
 use crate::cli::output;
-use crate::error::{Exit, Result};
+use crate::error::{Exit, Failure, Result};
 use crate::pack::lock::{Grants, Lock};
 
 /// Add, update and trust packs of flows, personas and quotes
@@ -54,6 +56,10 @@ pub(super) struct GrantFlags {
 }
 
 pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
+    let _held = match args.verb {
+        PackVerb::List(_) => None,
+        _ => Some(hold(host)?),
+    };
     match args.verb {
         PackVerb::Add(args) => add::run(host, &args),
         PackVerb::Update(args) => update::run(host, &args),
@@ -63,6 +69,21 @@ pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
         PackVerb::Trust(args) => trust::run(host, &args),
         PackVerb::Revoke { name } => revoke(host, &name),
     }
+}
+
+/// Waits until no other process of this user changes packs, and clears up behind one that died.
+fn hold(host: &Host) -> Result<File> {
+    let path = host.grants().with_extension("lock");
+    let folder = path.parent().unwrap_or(&path);
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.and_then(|file| file.lock().map(|()| file)).map_err(|error| Failure::io(&path, "lock", &error))?;
+    for entry in std::fs::read_dir(host.packs()).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(ready::UNFINISHED.as_bytes()) {
+            std::fs::remove_dir_all(entry.path()).map_err(|error| Failure::io(&entry.path(), "remove", &error))?;
+        }
+    }
+    Ok(file)
 }
 
 fn remove(host: &Host, name: &str) -> Result<Exit> {

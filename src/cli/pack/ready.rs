@@ -1,6 +1,7 @@
 //! A pack that was taken in and looked at, and is not installed yet: every file read, every flow loaded (which performs
 //! nothing), its own tests played with no permission at all.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::cli::host::Host;
@@ -9,13 +10,16 @@ use crate::cli::pack::trust;
 use crate::cli::session::Session;
 use crate::cli::{output, test};
 use crate::error::{Code, Failure, Result};
-use crate::lua::api;
+use crate::lua::audit;
 use crate::pack::about::About;
 use crate::pack::asks::{Asks, Items, without};
 use crate::pack::lock::Locked;
 use crate::pack::persona::Persona;
 use crate::pack::tree::{Root, Tree};
-use crate::pack::{audit, quote, resolve, seal};
+use crate::pack::{quote, resolve, seal};
+
+/// How folders begin that are not installed yet.
+pub(super) const UNFINISHED: &str = ".new-";
 
 pub(super) struct Ready {
     /// Gone with all that is in it, unless it was installed.
@@ -34,7 +38,7 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
     std::fs::create_dir_all(&packs).map_err(|error| Failure::io(&packs, "create", &error))?;
     // Beside the others, so that installing it is one renaming.
     let scratch = tempfile::Builder::new()
-        .prefix(".new-")
+        .prefix(UNFINISHED)
         .tempdir_in(&packs)
         .map_err(|error| Failure::io(&packs, "write to", &error))?;
     let root = scratch.path().join("pack");
@@ -70,7 +74,6 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
 
 /// Loads each flow, and returns what it asks for.
 fn look_at_flows(tree: &Tree) -> Result<Asks> {
-    let modules = api::names();
     let mut asks = Asks::new();
     for located in resolve::flows(tree) {
         let path = located.path.clone();
@@ -81,7 +84,7 @@ fn look_at_flows(tree: &Tree) -> Result<Asks> {
             let message = format!("{path}: it calls itself `{}`; a flow has the name of its file", manifest.name);
             return Err(Failure::new(Code::PackInvalid, message));
         }
-        let found = audit::flow(tree, &path, &manifest.permissions, &modules);
+        let found = audit::flow(tree, &path, &manifest.permissions);
         if !found.is_empty() {
             let failure = Failure::new(Code::PackInvalid, format!("{path} cannot work as it is"));
             return Err(found.iter().fold(failure, |failure, found| {
@@ -91,6 +94,18 @@ fn look_at_flows(tree: &Tree) -> Result<Asks> {
         asks.insert(manifest.name.clone(), trust::asked(manifest));
     }
     Ok(asks)
+}
+
+/// Returns what of a tree is found by its name.
+fn names(tree: &Tree) -> BTreeSet<String> {
+    let stem = |path: &str| {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
+    };
+    let flows = resolve::flows(tree).into_iter().map(|located| format!("flow {}", stem(&located.path)));
+    let personas = tree.list("personas", ".md").into_iter().map(|path| format!("persona {}", stem(&path)));
+    let quotes = tree.list("quotes", ".yaml").into_iter().map(|path| format!("quote collection {}", stem(&path)));
+    flows.chain(personas).chain(quotes).collect()
 }
 
 /// What `pack.yaml` says of the flows' permissions is what people read: it must be so.
@@ -124,13 +139,36 @@ fn as_invalid(what: &str) -> impl Fn(Failure) -> Failure + '_ {
 
 impl Ready {
     /// Tells what the pack is.
-    pub(super) fn tell(&self, source: &str) -> Result<()> {
+    pub(super) fn tell(&self, host: &Host, source: &str) -> Result<()> {
         let About { name, version, summary, licence, .. } = &self.about;
         let clean = crate::model::text::clean;
         output::line(format!("{name} {version}: {} ({})", clean(summary), clean(licence)))?;
         let commit = self.commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         output::line(format!("  from {}{commit}", clean(source)))?;
-        output::line(format!("  {}", self.contents))
+        output::line(format!("  {}", self.contents))?;
+        for shared in self.shared(host)? {
+            output::line(format!("  {shared}"))?;
+        }
+        Ok(())
+    }
+
+    /// Says which names others have as well: who takes whose place has to be known beforehand.
+    fn shared(&self, host: &Host) -> Result<Vec<String>> {
+        let own = names(&Tree::new(Root::Disk(self.root.clone())));
+        let mut told = Vec::new();
+        for other in host.trees()? {
+            let how = match (other.seal(), &other.root) {
+                (Some(seal), _) if seal.pack == self.about.name => continue,
+                (Some(seal), _) if seal.pack < self.about.name => {
+                    format!("is hidden by that of the pack {}", seal.pack)
+                }
+                (Some(seal), _) => format!("takes the place of that of the pack {}", seal.pack),
+                (None, Root::Disk(_)) => "is hidden by the project's own".to_owned(),
+                (None, Root::Bundled) => "takes the place of the bundled one".to_owned(),
+            };
+            told.extend(names(&other).intersection(&own).map(|name| format!("its {name} {how}")));
+        }
+        Ok(told)
     }
 
     /// Puts the tree where the packs are, whole or not at all, and returns its line of the lock.

@@ -51,7 +51,7 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     output::line(format!("{name} {} → {}", before.version, ready.about.version))?;
-    ready.tell(&text)?;
+    ready.tell(host, &text)?;
     let seal = Seal::new(name, &before.version, &before.sha256);
     let asked = match installed_asks(&before.folder(&host.packs(), name), seal) {
         Ok(asks) => asks,

@@ -58,7 +58,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
 ];
 
 /// Returns the names that each module has, as its types tell them.
-pub fn names() -> BTreeMap<&'static str, BTreeSet<String>> {
+pub(in crate::lua) fn names() -> BTreeMap<&'static str, BTreeSet<String>> {
     let named = |module: &str, types: &str| -> BTreeSet<String> {
         let of = module.rsplit(['/', '@']).next().unwrap_or(module);
         let (function, field) = (format!("function {of}."), format!("{of}."));

@@ -5,13 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Code, nearest};
+use crate::lua::api;
+use crate::lua::scan::{Is, Word, words};
 use crate::model::effect::Permissions;
-use crate::pack::scan::{Is, Word, words};
 use crate::pack::tree::{Tree, join};
 use crate::template;
 
-/// A module of the host: its name, and the names that it has.
-pub type Modules = BTreeMap<&'static str, BTreeSet<String>>;
+/// The modules of the host, each with the names that it has.
+type Modules = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// Something wrong at a place in a file of the pack.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +26,8 @@ pub struct Finding {
 }
 
 /// Looks at all Lua files that a flow reaches by `require`, and at the prompts that they render.
-pub fn flow(tree: &Tree, path: &str, permissions: &Permissions, modules: &Modules) -> Vec<Finding> {
-    let mut audit = Audit { tree, modules, permissions, found: Vec::new() };
+pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> {
+    let mut audit = Audit { tree, modules: api::names(), permissions, found: Vec::new() };
     let mut open = vec![path.to_owned()];
     let mut seen = BTreeSet::new();
     while let Some(path) = open.pop() {
@@ -45,7 +46,7 @@ pub fn flow(tree: &Tree, path: &str, permissions: &Permissions, modules: &Module
 
 struct Audit<'a> {
     tree: &'a Tree,
-    modules: &'a Modules,
+    modules: Modules,
     permissions: &'a Permissions,
     found: Vec<Finding>,
 }
@@ -104,7 +105,7 @@ impl Audit<'_> {
     fn require(&mut self, path: &str, word: &Word, wanted: &str) -> Option<Result<&'static str, String>> {
         if wanted.starts_with('@') {
             if let Some((name, _)) = self.modules.get_key_value(wanted) {
-                return Some(Ok(name));
+                return Some(Ok(*name));
             }
             let hint = match nearest(wanted, self.modules.keys().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),

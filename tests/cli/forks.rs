@@ -106,6 +106,11 @@ fn a_fork_into_another_folder_leaves_the_documents_of_the_run_alone() {
         env.read("other/notes/first.yaml").contains("coffee") && env.read("other/notes/first.yaml").contains("more")
     );
     assert_eq!(server.calls(), 2);
+    // In the same folder, what the run has saved is not written over, and it is said what helps.
+    let ended = env.nietz(["fork", "r1", "--set", "topic=cocoa"]).var("NIETZ_RUN", "r3").go().exits(1);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(said.contains("[document-changed]") && said.contains("--into FOLDER"), "{said}");
+    assert_eq!(env.read("notes/first.yaml"), before);
 }
 
 #[test]

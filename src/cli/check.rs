@@ -1,4 +1,6 @@
-//! `nietz check FILE…`.
+//! `nietz check [PATH…]`.
+
+mod sources;
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +12,15 @@ use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::documents::Store;
 use crate::lua::flow::Flow;
 use crate::model::collection::Format;
-use crate::pack::resolve::{self, Located};
+use crate::pack::resolve;
 use crate::schema::report::{self, Severity};
 use crate::schema::{Fault, source};
 
-/// Check files: documents by their collection, flows, personas and quotes by their kind
+/// Check files: flows, personas, quotes, packs and configuration by their kind, documents by their collection
 #[derive(Args)]
 pub(super) struct CheckArgs {
-    /// The files
-    #[arg(required = true, value_name = "FILE")]
+    /// Files and folders; without one, this folder
+    #[arg(value_name = "PATH")]
     files: Vec<PathBuf>,
     /// The collection that the files belong to; without it, it is found by their path
     #[arg(long = "as", value_name = "FLOW:COLLECTION")]
@@ -32,45 +34,77 @@ pub(super) struct CheckArgs {
 struct Findings {
     text: String,
     located: Vec<report::Located>,
+    /// What the faults are called, for `nietz explain`.
+    code: Code,
 }
 
 pub(super) fn run(host: &Host, args: &CheckArgs) -> Result<Exit> {
     let mut invalid = 0;
     let mut flows = Flows { host, loaded: None };
-    for file in &args.files {
-        let found = check(&mut flows, file, args.collection.as_deref());
-        let name = file.display().to_string();
-        match found {
-            Ok(findings) => {
-                let errors = findings.located.iter().filter(|fault| fault.severity == Severity::Error).count();
-                invalid += usize::from(errors > 0);
-                if args.json {
-                    for fault in &findings.located {
-                        output::line(serde_json::to_string(fault).unwrap_or_default())?;
-                    }
-                } else if findings.located.is_empty() {
-                    output::line(format!("{name}: valid"))?;
-                } else {
-                    output::line(report::render(&findings.text, &findings.located, false).trim_end())?;
+    let here = [PathBuf::from(".")];
+    let wanted = if args.files.is_empty() { here.as_slice() } else { args.files.as_slice() };
+    for file in wanted {
+        let inside = host.workspace.join(file);
+        let file = if file.exists() || !inside.exists() { file.clone() } else { inside };
+        let files = if file.is_dir() { sources::below(&mut flows, &file) } else { vec![file.clone()] };
+        for file in &files {
+            let name = file.display().to_string();
+            match check(&mut flows, file, args.collection.as_deref()) {
+                Ok(all) => {
+                    invalid += usize::from(all.iter().any(Findings::is_invalid));
+                    tell(&name, &all, args.json)?;
                 }
-            }
-            Err(failure) if failure.code == Code::Usage => return Err(failure),
-            Err(failure) => {
-                invalid += 1;
-                if args.json {
-                    output::line(serde_json::json!({
-                        "file": name, "code": failure.code, "message": failure.message, "details": failure.details,
-                        "hint": failure.hint,
-                    }))?;
-                } else {
-                    output::line(
-                        crate::host::ui::ending::failure(&failure, &crate::host::ui::ending::plain).trim_end(),
-                    )?;
+                Err(failure) if failure.code == Code::Usage => return Err(failure),
+                Err(failure) => {
+                    invalid += 1;
+                    tell_failure(&name, &failure, args.json)?;
                 }
             }
         }
+        if files.is_empty() && !args.json {
+            output::line(format!("{}: nothing here that nietz knows", file.display()))?;
+        }
     }
     Ok(if invalid > 0 { Exit::Invalid } else { Exit::Done })
+}
+
+impl Findings {
+    fn is_invalid(&self) -> bool {
+        self.located.iter().any(|fault| fault.severity == Severity::Error)
+    }
+}
+
+fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
+    if all.iter().all(|findings| findings.located.is_empty()) {
+        return if as_json { Ok(()) } else { output::line(format!("{name}: valid")) };
+    }
+    for findings in all.iter().filter(|findings| !findings.located.is_empty()) {
+        if !as_json {
+            output::line(report::render(&findings.text, &findings.located, false).trim_end())?;
+            continue;
+        }
+        for fault in &findings.located {
+            let mut fault = serde_json::to_value(fault).unwrap_or_default();
+            let own = fault["keyword"].as_str().and_then(Code::parse);
+            fault["code"] = serde_json::json!(own.unwrap_or(findings.code));
+            output::line(fault)?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
+    if as_json {
+        // The place of a fault in Lua stands first among the details.
+        let at =
+            failure.details.first().and_then(|detail| detail.strip_prefix("at ")?.lines().next()?.rsplit_once(':'));
+        let (file, line) = at.map_or((name, None), |(file, line)| (file, line.parse::<usize>().ok()));
+        return output::line(serde_json::json!({
+            "file": file, "line": line, "code": failure.code, "message": failure.message, "details": failure.details,
+            "hint": failure.hint,
+        }));
+    }
+    output::line(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain).trim_end())
 }
 
 /// Flows are loaded when the first document needs one.
@@ -83,20 +117,21 @@ impl Flows<'_> {
     fn all(&mut self) -> &[Flow] {
         let host = self.host;
         self.loaded.get_or_insert_with(|| {
-            let every = resolve::every(&host.workspace, &host.packs());
+            // A broken lock or flow is told where it stands; here it has no documents.
+            let every = resolve::every(&host.workspace, &host.packs()).unwrap_or_default();
             every.into_iter().filter_map(|located| session::load(host, located).ok()).collect()
         })
     }
 }
 
-fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Findings> {
+fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<Findings>> {
     let name = file.display().to_string();
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::new(Code::Usage, format!("there is no file {name}")),
         _ => Failure::io(file, "read", &error),
     })?;
     if named.is_none()
-        && let Some(findings) = check_source(flows.host, file)?
+        && let Some(findings) = sources::check(flows.host, file)?
     {
         return Ok(findings);
     }
@@ -108,39 +143,18 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Find
             Failure::new(Code::Usage, format!("--as {named}: write FLOW:COLLECTION")).hint("such as `notes:entries`")
         })?;
         let flow = session::load(host, resolve::flow(flow, &host.workspace, &host.packs())?)?;
-        return check_document(&flow, &store, collection, file, text);
+        return check_document(&flow, &store, collection, file, text).map(|findings| vec![findings]);
     }
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
     for flow in flows.all() {
         for (collection, declared) in &flow.manifest.collections {
             if store.match_path(&declared.collection, &full).is_some() {
-                return check_document(flow, &store, collection, file, text);
+                return check_document(flow, &store, collection, file, text).map(|findings| vec![findings]);
             }
         }
     }
     Err(Failure::new(Code::Usage, format!("{name} belongs to no collection of any flow here"))
         .hint("say which: nietz check --as FLOW:COLLECTION FILE"))
-}
-
-/// Checks flows, personas and quotes; nothing for other files.
-fn check_source(host: &Host, file: &Path) -> Result<Option<Findings>> {
-    let within = |folder: &str| file.canonicalize().is_ok_and(|path| path.iter().any(|part| part == folder));
-    let ending = file.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
-    match ending {
-        "lua" => {
-            session::load(host, Located::from_source(&file.display().to_string())?)?;
-        }
-        "md" if within("personas") => {
-            let text = std::fs::read_to_string(file).map_err(|error| Failure::io(file, "read", &error))?;
-            crate::pack::persona::Persona::parse("persona", &text, &file.display().to_string())?;
-        }
-        "yaml" if within("quotes") => {
-            let text = std::fs::read_to_string(file).map_err(|error| Failure::io(file, "read", &error))?;
-            crate::pack::quote::parse(&text, &file.display().to_string())?;
-        }
-        _ => return Ok(None),
-    }
-    Ok(Some(Findings { text: String::new(), located: Vec::new() }))
 }
 
 fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, text: String) -> Result<Findings> {
@@ -168,7 +182,7 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
         let faults = rules.into_iter().map(|(pointer, message)| Fault::new(pointer, "rule", message)).collect();
         located.extend(report::locate(faults, Severity::Error, &text, declared.collection.format, &name));
     }
-    Ok(Findings { text, located })
+    Ok(Findings { text, located, code: Code::DocumentInvalid })
 }
 
 /// Brings an older document up to the current version, which must be valid then.

@@ -8,10 +8,11 @@ use crate::error::{Code, Failure, Result};
 use crate::host::llm::ModelsConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
+use crate::schema::own::{self, Own};
 use crate::schema::source;
 
 /// The user's configuration.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
     pub models: ModelsConfig,
@@ -37,14 +38,14 @@ struct ProjectModels {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        let config: Config = read(path)?.unwrap_or_default();
+        let config: Config = read(path, &own::CONFIG)?.unwrap_or_default();
         checked(path, config.budget)?;
         Ok(config)
     }
 
     /// Adds what the project's file says where the user's own says nothing.
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
-        let Some(project) = read::<Project>(path)? else { return Ok(()) };
+        let Some(project) = read::<Project>(path, &own::PROJECT)? else { return Ok(()) };
         checked(path, project.budget)?;
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
@@ -65,7 +66,7 @@ fn checked(path: &Path, budget: Budget) -> Result<()> {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<T>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -79,6 +80,9 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
         return Ok(None);
     }
     serde_json::from_value(value).map(Some).map_err(|error| {
-        Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("mend that field, or take it out")
+        // What is wrong is told all at once and with its places, where the schema sees it too.
+        let told = own::read(own, text, &name).err().map(as_config);
+        let failure = told.unwrap_or_else(|| Failure::new(Code::ConfigInvalid, format!("{name}: {error}")));
+        Failure { hint: None, ..failure }.hint("mend it, or take it out")
     })
 }

@@ -19,8 +19,9 @@ pub(super) struct FlowsArgs {
 pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for located in resolve::every(&host.workspace, &host.packs()) {
+    for located in resolve::every(&host.workspace, &host.packs())? {
         let source = located.source();
+        let origin = located.tree.origin(&host.workspace);
         let (name, summary) = match session::load(host, located) {
             Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),
             Err(failure) => ("(invalid)".to_owned(), failure.message),
@@ -28,7 +29,7 @@ pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
         let shadowed = !seen.insert(name.clone()) && name != "(invalid)";
         if args.json {
             output::line(
-                serde_json::json!({ "name": name, "summary": summary, "source": source, "shadowed": shadowed }),
+                serde_json::json!({ "name": name, "summary": summary, "source": source, "origin": origin, "shadowed": shadowed }),
             )?;
         } else {
             let note = if shadowed { " (shadowed by the one above)" } else { "" };

@@ -9,7 +9,7 @@ use crate::engine::run::Runs;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault::Fault;
 use crate::model::redact::Redactor;
-use crate::pack::resolve;
+use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree};
 
 /// The machine and the user, as this process found them.
@@ -26,9 +26,18 @@ impl Host {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
         let mut host = Host { workspace, environment, config: Config::default() };
-        host.config = Config::read(&host.folder("XDG_CONFIG_HOME", ".config").join("config.yaml"))?;
+        host.config = Config::read(&host.config_path())?;
         host.config.take_project(&host.workspace.join("nietz.yaml"))?;
         Ok(host)
+    }
+
+    /// Returns the same user and machine with another workspace.
+    pub(super) fn in_workspace(&self, workspace: PathBuf) -> Host {
+        Host { workspace, environment: self.environment.clone(), config: self.config.clone() }
+    }
+
+    pub(super) fn workspace_name(&self) -> String {
+        self.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
@@ -44,6 +53,11 @@ impl Host {
             Some(folder) => Path::new(folder).join("nietz"),
             None => Path::new(self.variable("HOME").unwrap_or(".")).join(fallback).join("nietz"),
         }
+    }
+
+    /// Returns the user's own configuration file.
+    pub(super) fn config_path(&self) -> PathBuf {
+        self.folder("XDG_CONFIG_HOME", ".config").join("config.yaml")
     }
 
     pub(super) fn packs(&self) -> PathBuf {
@@ -65,12 +79,27 @@ impl Host {
     }
 
     /// Returns where personas and quotes of a flow come from, nearest first.
-    pub(super) fn layers(&self, flow: &Tree) -> Vec<Tree> {
+    pub(super) fn layers(&self, flow: &Tree) -> Result<Vec<Tree>> {
         let mut layers = vec![Tree::new(Root::Disk(self.workspace.clone()))];
         layers.push(flow.clone());
-        layers.extend(resolve::installed(&self.packs()));
+        layers.extend(resolve::installed(&self.workspace, &self.packs())?);
         layers.push(Tree::new(Root::Bundled));
-        layers
+        Ok(layers)
+    }
+
+    /// Returns every tree of this project, nearest first.
+    pub(super) fn trees(&self) -> Result<Vec<Tree>> {
+        resolve::trees(&self.workspace, &self.packs())
+    }
+
+    /// Finds a flow again that a run named.
+    pub(super) fn located(&self, source: &str) -> Result<Located> {
+        resolve::as_installed(Located::from_source(source)?, &self.workspace, &self.packs())
+    }
+
+    /// Returns the file of what the user granted to packs.
+    pub(super) fn grants(&self) -> PathBuf {
+        self.folder("XDG_DATA_HOME", ".local/share").join("grants.yaml")
     }
 
     /// Returns the user's language, two letters.

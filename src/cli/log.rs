@@ -1,14 +1,12 @@
 //! `nietz log RUN`.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::host::{Host, iso};
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::journal::reader;
-use crate::journal::texts::Unfold;
-use crate::journal::v1::Read;
+use crate::journal::entries;
 use crate::model::text::excerpt;
 
 /// Show what a run did: its journal, made readable
@@ -30,18 +28,8 @@ pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
             .or_else(|_| runs.ids().pop().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here")))?,
     };
     let path = runs.journal(&id);
-    let bytes = reader::text(&path)?;
-    let mut unfold = Unfold::default();
     let mut lines = Vec::new();
-    let read = reader::read(&path, &bytes, |seq, record| {
-        let entry = entry(record, &mut unfold)
-            .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
-        if let Some(mut entry) = entry {
-            entry["seq"] = json!(seq);
-            lines.push(if args.json { entry.to_string() } else { readable(&entry) });
-        }
-        Ok(())
-    });
+    let read = entries::read(&path, |entry| lines.push(if args.json { entry.to_string() } else { readable(&entry) }));
     // What is whole is shown before it is said that the rest is not.
     for line in lines {
         output::line(line)?;
@@ -51,36 +39,6 @@ pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
         output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", whole.torn))?;
     }
     Ok(Exit::Done)
-}
-
-/// Returns a line of the journal as one object; long texts stand where they are used, not on their own.
-fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String> {
-    let mut value = |raw: &serde_json::value::RawValue| -> Result<Value, String> {
-        let value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
-        unfold.value(value).map_err(|id| format!("it refers to {id}, which is not there"))
-    };
-    Ok(Some(match record {
-        Read::Text(text) => {
-            let plain: String = serde_json::from_str(text.text.get()).map_err(|error| error.to_string())?;
-            unfold.learn(text.id, plain);
-            return Ok(None);
-        }
-        Read::Open(open) => json!({ "type": "open", "open": *open }),
-        Read::Resume(resume) => json!({ "type": "resume", "resume": resume }),
-        Read::Intent(intent) => json!({
-            "type": "intent", "key": intent.key, "kind": intent.kind, "scope": intent.scope, "at": intent.at,
-            "request": value(intent.request)?,
-        }),
-        Read::Outcome(outcome) => match (outcome.ok, outcome.failure) {
-            (Some(ok), _) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "ok": value(ok)? }),
-            (None, failure) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "failure": failure }),
-        },
-        Read::Effect(done) => json!({
-            "type": "effect", "key": done.key, "kind": done.kind, "scope": done.scope, "at": done.at,
-            "request": value(done.request)?, "ok": value(done.ok)?,
-        }),
-        Read::End(end) => json!({ "type": "end", "end": *end }),
-    }))
 }
 
 /// Returns one line for a person.

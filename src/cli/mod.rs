@@ -9,23 +9,31 @@ mod client;
 mod config;
 mod explain;
 mod flows;
+mod fork;
+mod generate;
 mod host;
+mod listing;
 mod log;
 mod models;
+mod new;
 mod output;
+mod pack;
 mod params;
 mod plan;
+mod replay;
 mod resume;
 mod run;
 mod runs;
 mod session;
+mod test;
+mod types;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
@@ -49,9 +57,19 @@ enum Verb {
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
     Check(check::CheckArgs),
+    Test(test::TestArgs),
+    New(new::NewArgs),
+    Pack(pack::PackArgs),
+    Fork(fork::ForkArgs),
+    Why(fork::WhyArgs),
     Flows(flows::FlowsArgs),
+    Personas(listing::PersonasArgs),
+    Quotes(listing::QuotesArgs),
     Models(models::ModelsArgs),
+    Types(types::TypesArgs),
     Explain(explain::ExplainArgs),
+    Completions(generate::CompletionsArgs),
+    Man(generate::ManArgs),
     /// Serve the local model to the process that started this one
     #[cfg(feature = "local")]
     #[command(name = "__engine", hide = true)]
@@ -87,6 +105,16 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Runs(args) => runs::run(&host, args),
         Verb::Log(args) => log::run(&host, &args),
         Verb::Check(args) => check::run(&host, &args),
+        Verb::Test(args) => test::run(&host, args),
+        Verb::New(args) => new::run(&host, &args),
+        Verb::Pack(args) => pack::run(&host, args),
+        Verb::Fork(args) => fork::run(&host, args),
+        Verb::Why(args) => fork::why(&host, &args),
+        Verb::Personas(args) => listing::personas(&host, &args),
+        Verb::Quotes(args) => listing::quotes(&host, &args),
+        Verb::Types(args) => types::run(&host, &args),
+        Verb::Completions(args) => generate::completions(&args, Cli::command()),
+        Verb::Man(args) => generate::man(&host, &args, Cli::command()),
         Verb::Flows(args) => flows::run(&host, &args),
         Verb::Models(args) => models::run(&host, &args),
         Verb::Explain(args) => explain::run(&args),

@@ -6,7 +6,6 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
 use crate::cli::session::{FrontArgs, GrantArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::pack::resolve::Located;
 
 /// Go on with a run: nothing that is finished is done, asked or paid for again
 #[derive(Args)]
@@ -34,6 +33,6 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
             .hint("start a new run"));
     };
     open.grants = args.grants.added_to(open.grants);
-    let session = Session::load(host, Located::from_source(&open.source)?)?;
+    let session = Session::load(host, host.located(&open.source)?)?;
     session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
 }

@@ -70,12 +70,29 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
             crate::cli::output::line(help.render_help())?;
             return Ok(Exit::Done);
         }
-        let names = resolve::names(&host.workspace, &host.packs()).join(", ");
+        let names = resolve::names(&host.workspace, &host.packs())?.join(", ");
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
     let wanted = rest.remove(at);
     let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
     let session = Session::load(host, located)?;
+    match line(host, &wanted, &session, rest)? {
+        Line::Over(exit) => Ok(exit),
+        Line::Plan(begin, front) => plan::show(&session, host, &begin, front.json),
+        Line::Run(begin, front) => session.begin(host, *begin, &front),
+    }
+}
+
+/// What a command line asks for.
+pub(super) enum Line {
+    Run(Box<Begin>, FrontArgs),
+    Plan(Box<Begin>, FrontArgs),
+    /// Help or a mistake, which was printed.
+    Over(Exit),
+}
+
+/// Reads the arguments of a flow.
+pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<String>) -> Result<Line> {
     let manifest = &session.flow.manifest;
     let command = command(&format!("nietz run {wanted}"), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
@@ -85,7 +102,7 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
-            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Done });
+            return Ok(Line::Over(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
         }
     };
     let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
@@ -114,11 +131,12 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
         budget: of_host.budget.budget()?,
         id: host.variable("NIETZ_RUN").map(str::to_owned),
         grants,
+        workspace: None,
+        fork: None,
+        donor: None,
     };
-    if of_host.plan {
-        return plan::show(&session, host, &begin, of_host.front.json);
-    }
-    session.begin(host, begin, &of_host.front)
+    let line = if of_host.plan { Line::Plan } else { Line::Run };
+    Ok(line(Box::new(begin), of_host.front))
 }
 
 /// Returns where the flow's name stands: the first word that is neither an option nor its value.

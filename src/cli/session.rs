@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
+use crate::cli::pack::trust;
 use crate::engine::budget::Meter;
+use crate::engine::donor::{Donor, Takes};
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
 use crate::engine::run::Locked;
@@ -24,7 +26,7 @@ use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
-use crate::journal::v1::{End, Open, Resume};
+use crate::journal::v1::{End, Fork, Open, Resume};
 use crate::journal::writer::{Tail, Writer};
 use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
@@ -37,6 +39,7 @@ use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
 use crate::pack::persona::Personas;
 use crate::pack::resolve::Located;
+use crate::pack::tree::Tree;
 
 /// How a run is shown and answered.
 #[derive(Args, Clone, Debug, Default)]
@@ -72,7 +75,7 @@ impl GrantArgs {
 /// A flow with what its run needs.
 pub(super) struct Session {
     pub flow: Flow,
-    pinned: Rc<RefCell<Pinned>>,
+    pub pinned: Rc<RefCell<Pinned>>,
 }
 
 /// Loads a flow, for whatever wants to look at it.
@@ -89,9 +92,14 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 
 impl Session {
     pub(super) fn load(host: &Host, located: Located) -> Result<Session> {
+        let layers = host.layers(&located.tree)?;
+        Session::load_with(located, layers)
+    }
+
+    /// Loads a flow whose personas and quotes come from these trees, nearest first.
+    pub(super) fn load_with(located: Located, layers: Vec<Tree>) -> Result<Session> {
         let pinned: Rc<RefCell<Pinned>> = Rc::default();
         let resolver = Rc::clone(&pinned);
-        let layers = host.layers(&located.tree);
         let context = Context {
             tree: located.tree.clone(),
             personas: Personas::new(layers.clone()),
@@ -109,6 +117,7 @@ impl Session {
 
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
+        trust::require(host, &self.flow)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
@@ -141,6 +150,8 @@ impl Session {
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
+            workspace: Some(begin.workspace.unwrap_or_else(|| host.workspace_name())),
+            fork: begin.fork,
         };
         let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
         // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
@@ -149,7 +160,7 @@ impl Session {
             host,
             client,
             &runtime,
-            Recorded { locked, open, writer, past: Past::default(), resume: None, listener },
+            Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor: begin.donor },
             front,
         )
     }
@@ -163,6 +174,7 @@ impl Session {
         (mut open, more): (Open, Budget),
         front: &FrontArgs,
     ) -> Result<Exit> {
+        trust::require(host, &self.flow)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
@@ -178,11 +190,13 @@ impl Session {
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
+        let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
+        let donor = there.map(|fork| donor(host, fork)).transpose()?;
         self.drive(
             host,
             client,
             &runtime,
-            Recorded { locked, open, writer, past, resume: Some(resume), listener },
+            Recorded { locked, open, writer, past, resume: Some(resume), listener, donor },
             front,
         )
     }
@@ -195,7 +209,7 @@ impl Session {
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
-        let Recorded { locked, open, writer, past, resume, listener } = recorded;
+        let Recorded { locked, open, writer, past, resume, listener, donor } = recorded;
         let resumed = resume.is_some();
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
@@ -211,6 +225,13 @@ impl Session {
         let _ = listener.set(Rc::clone(&shown));
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
+        }
+        if let Some(fork) = open.fork.as_ref().filter(|_| donor.is_none()) {
+            let text = format!(
+                "the run {} is gone, which this one was forked from: what was not taken over yet is done anew",
+                fork.run
+            );
+            shown.show(&Event::Notice { text });
         }
         if let Some(model) = open.model.as_deref().filter(|model| model.starts_with("local/")) {
             let text = format!(
@@ -247,11 +268,14 @@ impl Session {
             shown.show(&Event::Notice { text });
         }
         gate.permit(permissions);
+        if let Some(donor) = donor {
+            gate.take_from(donor);
+        }
         let start = Start {
             params: open.params.clone(),
             run: open.run.clone(),
             lang: open.lang.clone(),
-            workspace: host.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
         };
         let done = runtime.block_on(async {
             let mut interrupts = CtrlC::new()?;
@@ -264,6 +288,15 @@ impl Session {
                 shown.show(&Event::Notice { text });
             }
         }
+        if let Some(taken) = gate.donor().map(|donor| donor.taken()).filter(|taken| *taken > 0) {
+            let what = if taken == 1 { "effect was" } else { "effects were" };
+            shown.show(&Event::Notice { text: format!("{taken} {what} taken over, and not done again") });
+        }
+        let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
+        if open.fork.is_some() && matches!(&done, Ok(Done::Failed(failure)) if changed(failure)) {
+            let text = "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own";
+            shown.show(&Event::Notice { text: text.to_owned() });
+        }
         let exit = end(&gate, &*shown, done, host.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.
         std::mem::forget(self.flow);
@@ -272,7 +305,7 @@ impl Session {
 }
 
 /// Returns what runs the commands of a run.
-fn commands(host: &Host, open: &Open) -> Result<Commands> {
+pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
     let helper = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Internal, format!("this program cannot find itself: {error}")))?;
     let outputs = format!(".nietz/runs/{}/output", open.run);
@@ -286,9 +319,9 @@ fn commands(host: &Host, open: &Open) -> Result<Commands> {
     })
 }
 
-/// Writes and shows how a run ended, and returns its exit status.
-fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Result<Exit> {
-    let (status, result, failure) = match done {
+/// Returns how a run ended, with its result or its failure.
+pub(super) fn told(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Failure>) {
+    match done {
         Ok(Done::Returned(result)) => (EndStatus::Done, Some(result), None),
         Ok(Done::Failed(failure)) if failure.code == Code::Interrupted => (EndStatus::Interrupted, None, Some(failure)),
         Ok(Done::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
@@ -296,7 +329,21 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
         Ok(Done::Stopped) => {
             (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
         }
-    };
+    }
+}
+
+/// Returns the run that a fork takes from, up to where it was forked.
+pub(super) fn donor(host: &Host, fork: &Fork) -> Result<Donor> {
+    let mut donor = Donor::new(&host.runs().journal(&fork.run), Takes::Everything)?;
+    if let Some(line) = fork.before {
+        donor.cut(line)?;
+    }
+    Ok(donor)
+}
+
+/// Writes and shows how a run ended, and returns its exit status.
+fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Result<Exit> {
+    let (status, result, failure) = told(done);
     let spent = gate.spent();
     let (usage, calls) = total(&spent);
     let closed = gate.close(End {
@@ -320,7 +367,7 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
     }
 }
 
-fn total(spent: &[Spent]) -> (Usage, u64) {
+pub(super) fn total(spent: &[Spent]) -> (Usage, u64) {
     spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
         usage += spent.usage;
         (usage, calls + spent.calls)
@@ -338,6 +385,11 @@ pub(super) struct Begin {
     pub budget: Budget,
     pub id: Option<String>,
     pub grants: Grants,
+    /// What the flow is told of the workspace's name; without it, what it is.
+    pub workspace: Option<String>,
+    pub fork: Option<Fork>,
+    /// What the run takes from.
+    pub donor: Option<Donor>,
 }
 
 /// A run's journal, read and open for writing.
@@ -348,6 +400,7 @@ struct Recorded {
     past: Past,
     resume: Option<Resume>,
     listener: Listener,
+    donor: Option<Donor>,
 }
 
 /// Shares one front end between the gate and this verb.
@@ -392,13 +445,13 @@ fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
 }
 
 /// Ctrl-C, and the request to end that a service manager sends.
-struct CtrlC {
+pub(super) struct CtrlC {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
 
 impl CtrlC {
-    fn new() -> Result<CtrlC> {
+    pub(super) fn new() -> Result<CtrlC> {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| {
             signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))

@@ -10,6 +10,7 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
+use crate::engine::donor::Donor;
 use crate::engine::past::{Before, Past};
 use crate::engine::world::{Pulse, World, chance};
 use crate::error::{Code, Failure, Result};
@@ -32,6 +33,8 @@ pub enum Admitted {
     Now(Result<Value>),
     /// It was done in the past; its outcome's line says when, among the others that are waited for.
     Recorded(u64, Result<Value>),
+    /// It was done in another run, in that line of its journal. Its outcome is written before the flow gets it.
+    Taken(u64, Key, Result<Value>),
     /// It is under way.
     Live(Live),
 }
@@ -62,6 +65,7 @@ struct State {
     unseen: Vec<Event>,
     given_back: usize,
     seed: u64,
+    donor: Option<Donor>,
 }
 
 impl Gate {
@@ -82,6 +86,7 @@ impl Gate {
             unseen: Vec::new(),
             given_back: 0,
             seed,
+            donor: None,
         };
         Gate { world, redactor, meter, state: RefCell::new(state) }
     }
@@ -89,6 +94,16 @@ impl Gate {
     /// Sets what the flow's manifest declared.
     pub fn permit(&self, permissions: Permissions) {
         self.state.borrow_mut().permissions = permissions;
+    }
+
+    /// Lets the run take from an earlier journal what its own does not have.
+    pub fn take_from(&self, donor: Donor) {
+        self.state.borrow_mut().donor = Some(donor);
+    }
+
+    /// Gives the donor back, with what was taken from it.
+    pub fn donor(&self) -> Option<Donor> {
+        self.state.borrow_mut().donor.take()
     }
 
     /// Returns the world that effects are performed through.
@@ -126,9 +141,77 @@ impl Gate {
                 }
                 Ok(state.give_back(&self.world, &effect, line, outcome))
             }
-            Before::Never => self.begin(state, scope, effect, key, asked, None),
-            Before::Began(prepared) => self.begin(state, scope, effect, key, asked, Some(prepared)),
+            before => {
+                let began = match before {
+                    Before::Began(prepared) => Some(prepared),
+                    Before::Never | Before::Ended(..) => None,
+                };
+                match state.donor {
+                    Some(_) => self.take(state, scope, effect, key, asked, began),
+                    None => self.begin(state, scope, effect, key, asked, began),
+                }
+            }
         }
+    }
+
+    /// Takes an effect from the donor, or begins it.
+    fn take(
+        &self,
+        state: &mut State,
+        scope: &str,
+        effect: Effect,
+        key: Key,
+        mut asked: Asked,
+        began: Option<Option<Value>>,
+    ) -> Result<Admitted> {
+        let State { donor: Some(donor), permissions, .. } = &mut *state else {
+            return Err(Failure::new(Code::Internal, "there is nothing to take from"));
+        };
+        let alone = donor.is_alone();
+        if alone && let Err(refused) = permitted(&effect, permissions) {
+            return Ok(Admitted::Now(Err(refused)));
+        }
+        let Some((line, outcome)) = donor.take(key, &effect)? else {
+            if !alone {
+                return self.begin(state, scope, effect, key, asked, began);
+            }
+            if !effect.conversation().is_empty() {
+                let messages = effect.conversation().iter().map(|said| serde_json::to_value(&said.message));
+                asked.value["messages"] = messages.filter_map(std::result::Result::ok).collect();
+            }
+            return Err(donor.missed(effect.kind(), scope, &asked.value)?);
+        };
+        self.world.still_valid(&effect)?;
+        if let Effect::Chat { request, show, .. } = &effect {
+            self.meter.count(&request.model, &show.label, &outcome);
+        }
+        state.go_live(&self.world)?;
+        let (at, hex, kind) = (self.world.clock(), key.to_string(), effect.kind());
+        if effect.settles() == Settles::Instant
+            && let Ok(ok) = &outcome
+        {
+            let request = state.fold(asked, &effect)?;
+            let folded = state.writer.fold(ok.clone(), false)?;
+            let done = Done { key: &hex, kind, scope, request: &request, ok: &folded, at };
+            state.writer.append(&Record::Effect(done))?;
+            return Ok(Admitted::Now(outcome));
+        }
+        // One that stands there already was taken just before the process ended.
+        if began.is_none() {
+            let request = state.fold(asked, &effect)?;
+            let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
+            state.writer.append(&Record::Intent(intent))?;
+        }
+        if let Effect::Ask(question) = &effect {
+            self.world.front.answered_before(question);
+        }
+        if let (Effect::Chat { show, .. }, Ok(reply)) = (&effect, &outcome)
+            && show.stream
+            && let Some(text) = reply["text"].as_str()
+        {
+            self.world.front.show(&Event::Said { markdown: text.to_owned(), from: Some(show.label.clone()) });
+        }
+        Ok(Admitted::Taken(line, key, outcome))
     }
 
     fn begin(

@@ -1,8 +1,9 @@
 //! Where effects happen. The gate is the one place; `past` is what a journal says has happened already;
-//! `budget` is what
+//! `donor` is another journal that a run takes from: a cassette, or the run that it was forked from; `budget` is what
 //! it holds model calls to; `world` holds the adapters that the gate performs through; `run` opens, locks and lists runs.
 
 pub mod budget;
+pub mod donor;
 pub mod gate;
 pub mod past;
 pub mod run;

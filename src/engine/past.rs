@@ -51,8 +51,17 @@ pub enum Before {
 }
 
 impl Past {
-    /// Reads the journal at `path`; `keep` is what goes to the writer that continues it.
+    /// Reads the journal at `path`, and where the writer that continues it goes on.
     pub fn read(path: &Path) -> Result<(Past, Tail)> {
+        Past::read_with(path, false)
+    }
+
+    /// Reads a journal that nobody continues: what it says is given back as it was, the failure that ended it too.
+    pub fn read_as_it_was(path: &Path) -> Result<Past> {
+        Past::read_with(path, true).map(|(past, _)| past)
+    }
+
+    fn read_with(path: &Path, as_it_was: bool) -> Result<(Past, Tail)> {
         let bytes = reader::text(path)?;
         let mut past = Past::default();
         let mut texts = Texts::default();
@@ -105,7 +114,7 @@ impl Past {
         })?;
         // A run that is done went on after each of its failures, even after the last.
         let done = past.end.as_ref().is_some_and(|end| end.status == EndStatus::Done);
-        for key in failures.into_iter().filter(|_| !done) {
+        for key in failures.into_iter().filter(|_| !done && !as_it_was) {
             past.forget_unless_handled(key, scopes.get(&key).map_or("/", String::as_str), &active);
         }
         past.effects = past.outcomes.len();
@@ -122,6 +131,17 @@ impl Past {
         if !handled {
             self.outcomes.remove(&key);
         }
+    }
+
+    /// Tells whether there is an outcome of the effect with this key.
+    pub fn has(&self, key: Key) -> bool {
+        self.outcomes.contains_key(&key)
+    }
+
+    /// Forgets the outcome of an effect, as if it had never been asked for.
+    pub fn forget(&mut self, key: Key) {
+        self.outcomes.remove(&key);
+        self.open.remove(&key);
     }
 
     /// Returns what became of the effect with this key.

@@ -16,7 +16,7 @@ use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
 use crate::model::chat::{ChatRequest, Usage};
-use crate::model::collection::Collection;
+use crate::model::collection::{Collection, Format};
 use crate::model::command::Command;
 use crate::model::digest::Digest;
 use crate::model::effect::{Effect, Show};
@@ -128,6 +128,25 @@ impl World {
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
             _ => None,
         }
+    }
+
+    /// Checks a document whose saving is not done again by the schema of today.
+    pub fn still_valid(&self, effect: &Effect) -> Result<()> {
+        let Effect::Save { collection, value, .. } = effect else { return Ok(()) };
+        let declared = self.collection(collection)?;
+        if !matches!(declared.format, Format::Yaml | Format::Json) {
+            return Ok(());
+        }
+        let faults = self.store.validate(&declared, value)?;
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let failure =
+            Failure::new(Code::DocumentInvalid, format!("a document of `{collection}` is not valid any more"))
+                .hint("correct the schema or what the flow saves");
+        Err(faults
+            .iter()
+            .fold(failure, |failure, fault| failure.because(format!("{}: {}", fault.pointer, fault.message))))
     }
 
     /// Performs an effect that takes its time; `again` if a crash left it unknown whether it happened.

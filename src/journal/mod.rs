@@ -5,8 +5,10 @@
 //! crash is cut off. Long texts are written once and referred to by their digest.
 //!
 //! `v1` is the format, and never changes; a second version would be a file beside it. `writer` and `reader`
-//! know the format and the disk, and nothing of what effects mean. `key` is how effects are told apart.
+//! know the format and the disk, and nothing of what effects mean; `entries` is the same for people. `key` is how effects
+//! are told apart.
 
+pub mod entries;
 pub mod fault;
 pub mod key;
 pub mod reader;

@@ -82,6 +82,21 @@ pub struct Open {
     pub host: String,
     /// ISO 8601, UTC.
     pub at: String,
+    /// The name of the workspace's folder, as the flow is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The run that this one takes from, by its id, and from which line on it takes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
+}
+
+/// Where a run was forked from another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fork {
+    pub run: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
 }
 
 /// The run went on in another process.

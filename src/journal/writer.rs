@@ -21,6 +21,7 @@ pub struct Writer {
     length: u64,
     texts: Texts,
     unsynced: bool,
+    syncs: bool,
     fault: Option<Fault>,
     buffer: Vec<u8>,
 }
@@ -51,9 +52,16 @@ impl Writer {
             length: tail.length,
             texts: tail.texts,
             unsynced: false,
+            syncs: true,
             fault,
             buffer: Vec::new(),
         })
+    }
+
+    /// Waits for no disk: for a journal that can be made again at once.
+    pub fn without_sync(mut self) -> Writer {
+        self.syncs = false;
+        self
     }
 
     /// Takes the long texts out of a value and writes those that are new.
@@ -117,7 +125,7 @@ impl Writer {
 
     /// Waits until everything that was appended is on the disk.
     pub fn sync(&mut self) -> Result<()> {
-        if self.unsynced {
+        if self.unsynced && self.syncs {
             self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
             self.unsynced = false;
         }

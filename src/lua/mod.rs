@@ -6,11 +6,13 @@
 //! can require.
 
 pub mod api;
+pub mod audit;
 pub mod convert;
 pub mod fault;
 pub mod flow;
 pub mod limits;
 pub mod manifest;
 pub mod modules;
+mod scan;
 pub mod scheduler;
 pub mod vm;

@@ -116,7 +116,8 @@ pub struct Scheduler<'a> {
     tasks: HashMap<Id, Task>,
     next_id: Id,
     ready: VecDeque<(Id, Answer)>,
-    recorded: BTreeMap<u64, (Id, Result<Value>)>,
+    /// By line; one that comes from another run is written under its key before it is given.
+    recorded: BTreeMap<u64, (Id, Option<Key>, Result<Value>)>,
     live: FuturesUnordered<LocalBoxFuture<'static, (Key, Result<Value>)>>,
     /// Who waits for which live effect; one that is not here any more was cancelled.
     waiting: HashMap<Key, Waiting>,
@@ -164,8 +165,12 @@ impl<'a> Scheduler<'a> {
                 if let Some(ended) = self.step(id, answer)? {
                     return Ok(ended);
                 }
-            } else if let Some((_, (id, outcome))) = self.recorded.pop_first() {
+            } else if let Some((_, (id, taken, outcome))) = self.recorded.pop_first() {
                 self.vm.allow();
+                let outcome = match taken {
+                    Some(key) => self.gate.end(key, outcome)?,
+                    None => outcome,
+                };
                 self.deliver(id, outcome)?;
             } else if self.live.is_empty() {
                 let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
@@ -246,7 +251,11 @@ impl<'a> Scheduler<'a> {
         match self.gate.admit(&scope, effect)? {
             Admitted::Now(outcome) => self.deliver(id, outcome),
             Admitted::Recorded(line, outcome) => {
-                self.recorded.insert(line, (id, outcome));
+                self.recorded.insert(line, (id, None, outcome));
+                Ok(())
+            }
+            Admitted::Taken(line, key, outcome) => {
+                self.recorded.insert(line, (id, Some(key), outcome));
                 Ok(())
             }
             Admitted::Live(live) => {

@@ -5,6 +5,7 @@ pub mod canonical;
 pub mod chat;
 pub mod collection;
 pub mod command;
+pub mod difference;
 pub mod digest;
 pub mod document;
 pub mod effect;

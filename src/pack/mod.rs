@@ -1,6 +1,13 @@
-//! Where flows come from: a folder on disk or what is bundled, and how a name is resolved to one.
+//! Where flows come from: a folder on disk or what is bundled, and how a name is resolved to one. And packs of others:
+//! `about` is what a pack says of itself, `asks` what its flows want, `intake` takes its files in, `lock` says which
+//! content a project uses and what the user granted to it, and `seal` sees that it is that content.
 
+pub mod about;
+pub mod asks;
+pub mod intake;
+pub mod lock;
 pub mod persona;
 pub mod quote;
 pub mod resolve;
+pub mod seal;
 pub mod tree;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result, nearest};
+use crate::pack::lock::Lock;
+use crate::pack::seal::Seal;
 use crate::pack::tree::{Root, Tree, below};
 
 /// A flow that was found: its pack's files and its path in it.
@@ -37,16 +39,19 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
     if as_path {
         let found = [PathBuf::from(wanted), workspace.join(wanted)].iter().find_map(|path| at_path(path));
         if let Some(found) = found {
-            return Ok(found);
+            return as_installed(found, workspace, packs);
         }
         let bundled = wanted.trim_start_matches("./");
         if crate::assets::read(bundled).is_some() {
             return Ok(Located { tree: Tree::new(Root::Bundled), path: bundled.to_owned() });
         }
     }
-    let all = every(workspace, packs);
+    let all = every(workspace, packs)?;
     if let Some(found) = all.iter().find(|located| !as_path && name(&located.path) == Some(wanted)) {
         return Ok(found.clone());
+    }
+    if !as_path && let Some(failure) = missing(wanted, workspace, packs)? {
+        return Err(failure);
     }
     let names: Vec<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
     let plain = wanted.rsplit('/').next().unwrap_or(wanted).trim_end_matches(".lua");
@@ -58,34 +63,75 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
         .hint(hint))
 }
 
+/// Says that packs of the project are not on this machine: the flow that is looked for may be in one of them.
+fn missing(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<Failure>> {
+    let lock = Lock::read(workspace)?;
+    let gone: Vec<&str> = lock
+        .packs
+        .iter()
+        .filter(|(name, locked)| !locked.folder(packs, name).is_dir())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    Ok((!gone.is_empty()).then(|| {
+        let message = format!(
+            "there is no flow `{}`, and packs are not installed here: {}",
+            crate::model::text::excerpt(wanted),
+            gone.join(", ")
+        );
+        Failure::new(Code::PackNotFound, message).hint("install what nietz.lock names: nietz pack add --locked")
+    }))
+}
+
 /// Returns the names of all flows, each once.
-pub fn names(workspace: &Path, packs: &Path) -> Vec<String> {
-    let all = every(workspace, packs);
+pub fn names(workspace: &Path, packs: &Path) -> Result<Vec<String>> {
+    let all = every(workspace, packs)?;
     let names: std::collections::BTreeSet<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
-    names.into_iter().map(str::to_owned).collect()
+    Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns every flow there is: the project's own, those of installed packs, the bundled ones.
-pub fn every(workspace: &Path, packs: &Path) -> Vec<Located> {
+/// Returns every flow there is: the project's own, those of its packs, the bundled ones.
+pub fn every(workspace: &Path, packs: &Path) -> Result<Vec<Located>> {
+    Ok(trees(workspace, packs)?.iter().flat_map(flows).collect())
+}
+
+/// Returns the project's own files, its packs, and what is bundled: the first that has a name wins.
+pub fn trees(workspace: &Path, packs: &Path) -> Result<Vec<Tree>> {
     let mut trees = vec![Tree::new(Root::Disk(workspace.to_owned()))];
-    trees.extend(installed(packs));
+    trees.extend(installed(workspace, packs)?);
     trees.push(Tree::new(Root::Bundled));
-    trees
-        .into_iter()
-        .flat_map(|tree| {
-            let paths = tree.list("flows", ".lua").into_iter().filter(|path| name(path).is_some());
-            paths.map(|path| Located { tree: tree.clone(), path }).collect::<Vec<_>>()
-        })
-        .collect()
+    Ok(trees)
 }
 
-/// Returns the trees of the packs that are installed, sorted by name.
-pub fn installed(packs: &Path) -> Vec<Tree> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(packs)
-        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect())
-        .unwrap_or_default();
-    folders.sort();
-    folders.into_iter().map(|folder| Tree::new(Root::Disk(folder))).collect()
+/// Returns the flows of one tree.
+pub fn flows(tree: &Tree) -> Vec<Located> {
+    let paths = tree.list("flows", ".lua").into_iter().filter(|path| name(path).is_some());
+    paths.map(|path| Located { tree: tree.clone(), path }).collect()
+}
+
+/// Returns the trees of the project's packs, sorted by name. One that `nietz.lock` names and that is not on this
+/// machine is not among them.
+pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<Tree>> {
+    let lock = Lock::read(workspace)?;
+    let folders = lock
+        .packs
+        .iter()
+        .map(|(name, locked)| (locked.folder(packs, name), Seal::new(name, &locked.version, &locked.sha256)));
+    Ok(folders.filter(|(folder, _)| folder.is_dir()).map(|(folder, seal)| Tree::sealed(folder, seal)).collect())
+}
+
+/// A flow that was found by its path, and that stands in an installed pack, is that pack's.
+pub fn as_installed(found: Located, workspace: &Path, packs: &Path) -> Result<Located> {
+    let Root::Disk(root) = &found.tree.root else { return Ok(found) };
+    let same =
+        |tree: &Tree| matches!(&tree.root, Root::Disk(other) if other.canonicalize().is_ok_and(|other| other == *root));
+    if let Some(tree) = installed(workspace, packs)?.into_iter().find(same) {
+        return Ok(Located { tree, ..found });
+    }
+    if packs.canonicalize().is_ok_and(|packs| root.starts_with(packs)) {
+        let message = format!("{} belongs to a pack that this project does not have", found.source());
+        return Err(Failure::new(Code::PackUntrusted, message).hint("add it: nietz pack add SOURCE"));
+    }
+    Ok(found)
 }
 
 /// Returns the name of a flow's file that stands directly in `flows/`.

@@ -9,6 +9,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 use crate::model::effect::Sources;
 use crate::model::text::excerpt;
+use crate::pack::seal::Seal;
 
 /// Source files larger than this are refused: they are meant to be read by people.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -26,17 +27,29 @@ pub struct Tree {
     pub root: Root,
     /// The name of a flow that stands in no pack, without its ending.
     alone: Option<String>,
+    /// What an installed tree must be; nothing of it is read before it was checked.
+    seal: Option<Arc<Seal>>,
     read: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
 }
 
 impl Tree {
     pub fn new(root: Root) -> Tree {
-        Tree { root, alone: None, read: Arc::default() }
+        Tree { root, alone: None, seal: None, read: Arc::default() }
+    }
+
+    /// Returns the files of an installed pack.
+    pub fn sealed(folder: PathBuf, seal: Seal) -> Tree {
+        Tree { seal: Some(Arc::new(seal)), ..Tree::new(Root::Disk(folder)) }
+    }
+
+    /// Returns which installed pack this is, if it is one.
+    pub fn seal(&self) -> Option<&Seal> {
+        self.seal.as_deref()
     }
 
     /// Returns the files of a flow that stands in no pack: Lua files beside it, and the folder of its name.
     pub fn alone(root: Root, name: &str) -> Tree {
-        Tree { root, alone: Some(name.to_owned()), read: Arc::default() }
+        Tree { root, alone: Some(name.to_owned()), seal: None, read: Arc::default() }
     }
 
     /// Returns the text of a file by its path below the root, or nothing where there is none.
@@ -66,6 +79,9 @@ impl Tree {
             Root::Bundled => return Ok(assets::read(path).map(<[u8]>::to_vec)),
             Root::Disk(root) => root,
         };
+        if let Some(seal) = &self.seal {
+            seal.check(root)?;
+        }
         if !self.is_of_pack(path) {
             return Err(Failure::new(Code::PathRefused, format!("{} is no file of its pack", excerpt(path)))
                 .hint("a pack is what stands in flows/, personas/, quotes/ and tests/; copy the file there"));
@@ -124,6 +140,16 @@ impl Tree {
     /// Returns the digests of all files that were read.
     pub fn digests(&self) -> Sources {
         self.seen().iter().map(|(path, text)| (path.clone(), Digest::of(text.as_bytes()).to_string())).collect()
+    }
+
+    /// Returns whose this tree is, for lists.
+    pub fn origin(&self, workspace: &Path) -> String {
+        match (&self.seal, &self.root) {
+            (Some(seal), _) => format!("pack {} {}", seal.pack, seal.version),
+            (None, Root::Bundled) => "bundled".to_owned(),
+            (None, Root::Disk(root)) if root == workspace => "project".to_owned(),
+            (None, Root::Disk(root)) => root.display().to_string(),
+        }
     }
 
     /// Returns how a person finds this file: a path on disk, or `bundled:` and its path.

@@ -10,6 +10,7 @@ pub mod check;
 mod cost;
 mod json;
 pub mod notes;
+pub mod own;
 pub mod report;
 mod scalar;
 pub mod shape;

@@ -117,7 +117,11 @@ fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
         Severity::Error => Level::ERROR,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(fault.message.as_str());
+    let mut title = level.primary_title(fault.message.as_str());
+    // What stands for itself in `nietz explain` is named; a keyword of a schema is not.
+    if Code::parse(&fault.keyword).is_some() {
+        title = title.id(fault.keyword.as_str());
+    }
     let Some(line) = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column) else {
         let origin = Origin::path(fault.file.as_str()).line(fault.line).char_column(fault.column);
         return renderer.render(&[title.element(origin)]);

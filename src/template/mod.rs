@@ -7,6 +7,8 @@
 mod filters;
 mod syntax;
 
+use std::collections::BTreeSet;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
@@ -48,6 +50,28 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
         .map_err(|error| invalid(path, &error))?;
     let text = String::from_utf8_lossy(&out.0);
     Ok(text.trim().to_owned())
+}
+
+/// Returns the names that a template needs. One that it tests, or has a default for, may be absent.
+pub fn names(path: &str, source: &str) -> Result<BTreeSet<String>> {
+    syntax::check(source).map_err(|why| refused(path, &why))?;
+    let environment = environment();
+    let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
+    let tested = |name: &str| {
+        let pattern = format!(r"\b{}\b[\w.]*\s*(\|\s*default\b|is\s+(not\s+)?(un)?defined\b)", regex::escape(name));
+        regex::Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(source))
+    };
+    Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested(name)).collect())
+}
+
+/// Returns the files that a template includes by name, with their lines.
+pub fn includes(source: &str) -> Vec<(usize, String)> {
+    let pattern = regex::Regex::new(r#"\{%[-+]?\s*include\s*["']([^"']*)["']"#).expect("a valid pattern");
+    let line = |at: usize| 1 + source[..at].matches('\n').count();
+    pattern
+        .captures_iter(source)
+        .map(|found| (line(found.get(0).map_or(0, |all| all.start())), found[1].to_owned()))
+        .collect()
 }
 
 fn environment() -> Environment<'static> {

@@ -1,9 +1,9 @@
 //! A whole session: six iterations and more, a party, a panel, `back 2`, `save`, a kill in the middle of a model call,
-//! `resume`, `finish`. Two journals are kept as cassettes, which replay with no model, no key and nobody to answer: one
-//! with the scripted model, and one of a person at a terminal with the local 1.5B model.
+//! `resume`, `finish`. Its journal is kept as a cassette, which replays with no model, no key and nobody to answer.
 //!
-//! After a change of a prompt the first is recorded anew by `NIETZ_RECORD=1 cargo test --locked survives_a_kill`, and
-//! the second by hand: hold such a session in an empty folder and copy its `journal.jsonl`.
+//! After a change of a prompt it is recorded anew: `NIETZ_RECORD=1 cargo test --locked survives_a_kill`.
+//! `tests/cassettes/brainstorm/local.jsonl` is such a session with the local 1.5B model, held by hand in an empty folder
+//! and kept with `nietz test --from-run RUN --name local`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::model::Brain;
 use super::table::{SLUG, TOPIC, path, yaml};
-use crate::support::env::Env;
+use crate::support::env::{Env, RUN};
 use crate::support::journal::Journal;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
 use crate::support::process::{Ended, Running};
@@ -96,8 +96,8 @@ fn play() -> (Env, ModelServer, Ended) {
     (env, server, ended)
 }
 
-fn cassette(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes").join(name)
+fn cassette() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes/brainstorm/whole.jsonl")
 }
 
 #[test]
@@ -122,31 +122,26 @@ fn a_whole_session_survives_a_kill_and_its_files_are_in_order() {
     let checked = env.nietz(["check", &path(SLUG)]).go();
     assert_eq!(checked.code, Some(0), "{checked:?}");
     if std::env::var_os("NIETZ_RECORD").is_some() {
-        std::fs::copy(env.journal_path(), cassette("brainstorm.jsonl")).expect("it can be written");
+        env.nietz(["test", "--from-run", RUN, "--name", "whole"]).go().exits(0);
+        std::fs::copy(env.path("tests/cassettes/brainstorm/whole.jsonl"), cassette()).expect("it can be written");
     }
 }
 
 /// No model listens, nobody answers: all of it comes from the journal.
-fn replay(name: &str) -> (Env, Ended) {
-    let recorded = Journal::read(&cassette(name));
+#[test]
+fn the_cassette_of_a_whole_session_replays() {
+    let recorded = Journal::read(&cassette());
     let env = Env::new();
     std::fs::create_dir_all(env.journal_path().parent().expect("a journal is in a folder")).expect("it can be made");
-    std::fs::copy(cassette(name), env.journal_path()).expect("it can be copied");
+    std::fs::copy(cassette(), env.journal_path()).expect("it can be copied");
     let ended = env.resume().go();
     assert_eq!(ended.code, Some(0), "record it anew with NIETZ_RECORD=1 cargo test survives_a_kill: {ended:?}");
     let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");
     assert_eq!(ended.result(), end["result"]);
-    assert!(ended.of_type("call_started").is_empty() && ended.of_type("asked").is_empty());
-    assert_eq!(env.journal().of_kind("chat").len(), recorded.of_kind("chat").len());
-    (env, ended)
-}
-
-#[test]
-fn the_cassette_of_a_whole_session_replays() {
-    let (_, ended) = replay("brainstorm.jsonl");
     let notices: Vec<Value> = ended.of_type("notice");
     assert!(
         notices.iter().any(|notice| notice["text"].as_str().unwrap_or_default().contains("nothing was done again")),
         "{notices:?}"
     );
+    assert_eq!(env.journal().of_kind("chat").len(), recorded.of_kind("chat").len());
 }

@@ -1,16 +1,21 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod authoring;
 mod budget;
+mod cassettes;
 mod disk_faults;
 mod exits;
+mod forks;
 mod git;
+mod hostile_packs;
 mod idle;
 mod journal_file;
 mod kill_matrix;
 mod model_faults;
 mod order;
 mod output;
+mod packs;
 mod redaction;
 mod sandbox;
 mod shots;

@@ -216,9 +216,9 @@ fn documents_and_flows_are_checked_with_all_their_faults() {
     assert_snapshot!(call(&env, &["check", "notes/bad.yaml", "--json"]), @r#"
     exit 4
     -- stdout
-    {"file":"notes/bad.yaml","line":1,"column":7,"pointer":"/slug","message":"must be \"bad\", as the file's name says; found \"other\"","keyword":"key","severity":"error"}
-    {"file":"notes/bad.yaml","line":2,"column":7,"pointer":"/said","message":"must be a list; found \"one\"","keyword":"type","severity":"error"}
-    {"file":"notes/bad.yaml","line":3,"column":1,"pointer":"/mood","message":"\"mood\" is not known here","keyword":"additionalProperties","severity":"error"}
+    {"file":"notes/bad.yaml","line":1,"column":7,"pointer":"/slug","message":"must be \"bad\", as the file's name says; found \"other\"","keyword":"key","severity":"error","code":"document-invalid"}
+    {"file":"notes/bad.yaml","line":2,"column":7,"pointer":"/said","message":"must be a list; found \"one\"","keyword":"type","severity":"error","code":"document-invalid"}
+    {"file":"notes/bad.yaml","line":3,"column":1,"pointer":"/mood","message":"\"mood\" is not known here","keyword":"additionalProperties","severity":"error","code":"document-invalid"}
     "#);
     assert_snapshot!(call(&env, &["check", "flows/odd.lua"]), @r#"
     exit 4

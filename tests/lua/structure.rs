@@ -72,6 +72,7 @@ fn each_room_knows_only_those_below_it() {
         ("src/schema", &["schema", "model", "error"]),
         ("src/journal", &["journal", "model", "error"]),
         ("src/template", &["template", "pack", "model", "error"]),
+        ("src/pack", &["pack", "assets", "schema", "model", "error"]),
         ("src/host", &["host", "schema", "model", "error"]),
         ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "error"]),
         ("src/engine", &["engine", "host", "journal", "model", "error"]),

@@ -1,6 +1,7 @@
 //! One call of git, in an environment of its own: no hook, no signing, no pager, no configuration of the user's,
 //! no question, and never another repository than the one that is named.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -22,6 +23,18 @@ const SETTINGS: &[&str] = &[
     "protocol.allow=never",
     "gc.auto=0",
     "maintenance.auto=false",
+];
+
+/// What of the user's environment a call to another machine needs.
+const USERS: &[&str] = &[
+    "HOME",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "GIT_SSL_CAINFO",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
 ];
 
 /// Who makes the commits of runs.
@@ -59,6 +72,21 @@ impl Call {
             command.args(["-c", setting]);
         }
         Call { command, what: String::new(), input: None }
+    }
+
+    /// A call that reaches other machines, as the user would: with their keys and proxies, by the usual protocols.
+    pub(super) fn as_user(environment: &BTreeMap<String, String>) -> Call {
+        let path = environment.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
+        let mut call = Call::new(path);
+        for name in USERS {
+            if let Some(value) = environment.get(*name) {
+                call.command.env(name, value);
+            }
+        }
+        for protocol in ["file", "git", "http", "https", "ssh"] {
+            call.command.arg("-c").arg(format!("protocol.{protocol}.allow=always"));
+        }
+        call
     }
 
     /// Finds the repository from a folder, and from nowhere above it.

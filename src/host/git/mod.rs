@@ -3,7 +3,8 @@
 //! - `call` runs one git command, with the user's hooks, signing and configuration kept out;
 //! - `branches` makes, compares and merges branches, all in memory;
 //! - `worktrees` makes and removes worktrees, commits and restores them; `files` and `search` read and write in them,
-//!   through `beneath`, which cannot leave them.
+//!   through `beneath`, which cannot leave them;
+//! - `fetch` gets one commit of somebody's repository.
 //!
 //! The user's checkout, index and stashes are never touched, and no branch is moved but those that begin with
 //! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
@@ -12,6 +13,7 @@
 mod beneath;
 mod branches;
 mod call;
+pub mod fetch;
 mod files;
 mod search;
 mod worktrees;

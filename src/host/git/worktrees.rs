@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,6 +13,9 @@ use super::call::{Call, names};
 use super::search::globs;
 use crate::error::{Code, Failure, Result};
 use crate::model::git::Protect;
+
+/// How long a git that nobody waits for may take to its end.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 /// One worktree of this run. Where its repository is, is known from the repository's side alone.
 pub(super) struct Tree<'r> {
@@ -214,9 +218,19 @@ fn gone(folder: &Path) -> PathBuf {
 }
 
 /// Removes a folder with all that is in it, links not followed; one that is not there is fine.
+///
+/// A git that outlived the process which started it may still write there; it comes to its end soon.
 fn clear(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::io(folder, "remove", &error)),
-        _ => Ok(()),
+    let until = Instant::now() + LEFT_BEHIND;
+    loop {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::io(folder, "remove", &error));
+            }
+            _ => return Ok(()),
+        }
     }
 }

@@ -21,7 +21,7 @@ mod ui;
 mod yaml;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
@@ -56,6 +56,20 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/yaml", yaml::module, include_str!("yaml.d.luau")),
     ("@nietz/text", text::module, include_str!("text.d.luau")),
 ];
+
+/// Returns the names that each module has, as its types tell them.
+pub(in crate::lua) fn names() -> BTreeMap<&'static str, BTreeSet<String>> {
+    let named = |module: &str, types: &str| -> BTreeSet<String> {
+        let of = module.rsplit(['/', '@']).next().unwrap_or(module);
+        let (function, field) = (format!("function {of}."), format!("{of}."));
+        let names = types.lines().filter_map(|line| {
+            let rest = line.strip_prefix(&function).or_else(|| line.strip_prefix(&field))?;
+            Some(rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned())
+        });
+        names.collect()
+    };
+    ALL.iter().map(|(name, _, types)| (*name, named(name, types))).collect()
+}
 
 /// Puts what is recorded in place of the stock functions for time, chance and output.
 pub fn replace_stock(vm: &Rc<Vm>) -> mlua::Result<()> {

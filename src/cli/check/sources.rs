@@ -1,0 +1,177 @@
+//! Checking what people write by hand: flows, personas, quotes, packs and configuration.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::cli::check::{Findings, Flows};
+use crate::cli::host::Host;
+use crate::cli::pack::{ready, trust};
+use crate::cli::session;
+use crate::error::{Code, Failure, Result};
+use crate::host::documents::Store;
+use crate::lua::audit;
+use crate::lua::limits::Limits;
+use crate::lua::vm::Vm;
+use crate::pack::asks::Asks;
+use crate::pack::persona::Persona;
+use crate::pack::resolve;
+use crate::pack::tree::{Root, Tree};
+use crate::schema::own::{self, Own};
+use crate::schema::report;
+use crate::schema::{Place, source};
+use crate::template;
+
+/// How deep a folder is looked through, and folders that are not.
+const DEPTH: usize = 12;
+const PASSED_OVER: &[&str] = &[".git", ".nietz", "target", "node_modules"];
+
+/// Returns the files below a folder that nietz knows: sources by their kind, documents by the flows' collections.
+pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
+    let Ok(full) = folder.canonicalize() else { return Vec::new() };
+    let store = Store::new(&flows.host.workspace).ok();
+    let walk = walkdir::WalkDir::new(&full).max_depth(DEPTH).sort_by_file_name().into_iter();
+    let files: Vec<PathBuf> = walk
+        .filter_entry(|entry| entry.depth() == 0 || !PASSED_OVER.iter().any(|name| entry.file_name() == *name))
+        .filter_map(std::result::Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    let all = flows.all();
+    let is_document = |path: &Path| {
+        let store = store.as_ref();
+        let mut collections = all.iter().flat_map(|flow| flow.manifest.collections.values());
+        store.is_some_and(|store| collections.any(|declared| store.match_path(&declared.collection, path).is_some()))
+    };
+    let known = files.into_iter().filter(|path| kind(path).is_some() || is_document(path));
+    // As they were asked for, so that they are told in the same words.
+    known.map(|path| path.strip_prefix(&full).map_or_else(|_| path.clone(), |below| folder.join(below))).collect()
+}
+
+/// What a file is by its name.
+enum Kind {
+    Flow,
+    Module,
+    Persona,
+    Yaml(&'static Own),
+}
+
+fn kind(file: &Path) -> Option<Kind> {
+    let full = file.canonicalize().ok()?;
+    let within = |folder: &str| full.iter().any(|part| part == folder);
+    let name = full.file_name()?.to_str()?;
+    let parent = full.parent()?;
+    Some(match full.extension()?.to_str()? {
+        "lua" if parent.file_name().is_some_and(|name| name == "flows") => Kind::Flow,
+        "lua" | "luau" if within("flows") => Kind::Module,
+        "md" if within("personas") => Kind::Persona,
+        "yaml" if name == "pack.yaml" => Kind::Yaml(&own::PACK),
+        "yaml" if name == "nietz.yaml" => Kind::Yaml(&own::PROJECT),
+        "yaml" if within("quotes") => Kind::Yaml(&own::QUOTES),
+        _ => return None,
+    })
+}
+
+/// Checks a source; nothing for other files.
+pub(super) fn check(host: &Host, file: &Path) -> Result<Option<Vec<Findings>>> {
+    let name = file.display().to_string();
+    let bytes = || std::fs::read(file).map_err(|error| Failure::io(file, "read", &error));
+    let is_config = file.file_name().is_some_and(|name| name == "config.yaml")
+        && file
+            .canonicalize()
+            .ok()
+            .zip(host.config_path().canonicalize().ok())
+            .is_some_and(|(one, other)| one == other);
+    Ok(Some(match kind(file) {
+        None if is_config => vec![yaml(&own::CONFIG, source::decode(&bytes()?, &name)?, &name, Code::ConfigInvalid)?],
+        None if file.extension().is_some_and(|ending| ending == "lua") => flow(host, file)?,
+        None => return Ok(None),
+        Some(Kind::Flow) => flow(host, file)?,
+        Some(Kind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
+        Some(Kind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
+        Some(Kind::Yaml(own)) => {
+            let code = match own.name {
+                "pack" => Code::PackInvalid,
+                "project" => Code::ConfigInvalid,
+                _ => Code::DocumentInvalid,
+            };
+            let findings = yaml(own, source::decode(&bytes()?, &name)?, &name, code)?;
+            if own.name == "pack" && findings.located.is_empty() {
+                pack(host, file)?;
+            }
+            vec![findings]
+        }
+    }))
+}
+
+fn yaml(own: &Own, text: &str, name: &str, code: Code) -> Result<Findings> {
+    let (_, located) = own::check(own, text, name)?;
+    Ok(Findings { text: text.to_owned(), located, code })
+}
+
+/// Loads a flow, and looks at everything that it reaches.
+fn flow(host: &Host, file: &Path) -> Result<Vec<Findings>> {
+    let located = host.located(&file.display().to_string())?;
+    let (tree, path) = (located.tree.clone(), located.path.clone());
+    let flow = session::load(host, located)?;
+    let found = audit::flow(&tree, &path, &flow.manifest.permissions);
+    let mut files: BTreeMap<String, Findings> = BTreeMap::new();
+    for finding in found {
+        let text = tree.text(&finding.path)?.unwrap_or_default().to_string();
+        let shown = if finding.path == path { file.display().to_string() } else { tree.display(&finding.path) };
+        let message = match &finding.hint {
+            Some(hint) => format!("{}; {hint}", finding.message),
+            None => finding.message.clone(),
+        };
+        let mut located =
+            report::Located::unreadable(&shown, Place { line: finding.line, column: finding.column }, message);
+        finding.code.name().clone_into(&mut located.keyword);
+        let findings =
+            files.entry(finding.path).or_insert_with(|| Findings { text, located: Vec::new(), code: finding.code });
+        findings.located.push(located);
+    }
+    Ok(files.into_values().collect())
+}
+
+/// A module is checked with the flows that require it; for itself, only whether it is Lua.
+fn module(text: &str, name: &str) -> Result<Findings> {
+    Vm::new(Limits::default())?.compile(name, text)?;
+    Ok(Findings { text: text.to_owned(), located: Vec::new(), code: Code::FlowInvalid })
+}
+
+fn persona(text: &str, name: &str) -> Result<Findings> {
+    let plain = text.replace("\r\n", "\n");
+    let mut located = Vec::new();
+    if let Some((front, body)) = plain.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")) {
+        // The front matter starts on the file's second line.
+        located = own::check(&own::PERSONA, &format!("\n{front}"), name)?.1;
+        let before = front.matches('\n').count() + 3;
+        if let Err(failure) = template::names(name, &format!("{}{body}", "\n".repeat(before))) {
+            // `FILE:LINE: what`, where it says a line.
+            let rest = failure.message.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')?.split_once(": "));
+            let line = rest.and_then(|(line, _)| line.parse().ok()).unwrap_or(1);
+            let what = rest.map_or(failure.message.as_str(), |(_, what)| what);
+            let mut fault = report::Located::unreadable(name, Place { line, column: 1 }, what);
+            failure.code.name().clone_into(&mut fault.keyword);
+            located.push(fault);
+        }
+    }
+    if located.is_empty() {
+        Persona::parse("persona", text, name)?;
+    }
+    Ok(Findings { text: plain, located, code: Code::DocumentInvalid })
+}
+
+/// What a pack tells of its flows must be so.
+fn pack(host: &Host, file: &Path) -> Result<()> {
+    let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
+    let tree = Tree::new(Root::Disk(full.parent().unwrap_or(Path::new("/")).to_owned()));
+    let about = crate::pack::about::About::read(&tree)?;
+    let mut asks = Asks::new();
+    for located in resolve::flows(&tree) {
+        // A flow that does not load says so itself.
+        if let Ok(flow) = session::load(host, located) {
+            asks.insert(flow.manifest.name.clone(), trust::asked(&flow.manifest));
+        }
+    }
+    ready::compare(&about.asks(), &asks)
+}

@@ -1,0 +1,215 @@
+//! `nietz fork RUN` and `nietz why RUN EFFECT`: another run from a recorded one, and what of it would be done again.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cli::budget::BudgetArgs;
+use crate::cli::host::Host;
+use crate::cli::session::{self, Begin, FrontArgs, GrantArgs, Session};
+use crate::cli::{output, replay};
+use crate::engine::donor::{Donor, Takes};
+use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::journal::entries;
+use crate::journal::key::Key;
+use crate::journal::v1::Fork;
+use crate::lua::manifest::Command;
+use crate::model::command::Grants;
+use crate::model::text::{clean, excerpt};
+
+/// Start a new run from a recorded one: only what a change touches is done, asked and paid for
+#[derive(Args)]
+pub(super) struct ForkArgs {
+    /// The run's id, or a part of it that only one has
+    run: String,
+    /// Do this effect anew, and all that were asked for after it: a line or a key of `nietz log`
+    #[arg(long, value_name = "EFFECT")]
+    at: Option<String>,
+    /// The model, instead of the run's
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Give a param another value; several times for a list
+    #[arg(long, value_name = "PARAM=VALUE")]
+    set: Vec<String>,
+    /// Work for this folder: documents happen anew there, and those of the run stay as they are
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    front: FrontArgs,
+    #[command(flatten)]
+    grants: GrantArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+}
+
+/// Say why an effect of a run was done again, or would be
+#[derive(Args)]
+pub(super) struct WhyArgs {
+    /// The run's id, or a part of it that only one has
+    run: String,
+    /// A line or a key of `nietz log`
+    effect: String,
+}
+
+pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
+    let runs = host.runs();
+    let id = runs.find(Some(&args.run))?;
+    let journal = runs.journal(&id);
+    let open = replay::ends(&journal)?.open;
+    let located = host.located(&open.source)?;
+    let layers = host.layers(&located.tree)?;
+    let session = Session::load_with(located, layers)?;
+    let mut params = open.params.clone();
+    set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
+    let before = args.at.as_deref().map(|at| Found::find(&journal, at)).transpose()?.map(|found| found.seq);
+    let fork = Fork { run: id, before };
+    let (work, fork, donor) = match &args.into {
+        None => (host.workspace.clone(), Some(fork.clone()), session::donor(host, &fork)?),
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+            let folder = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
+            let mut donor = Donor::new(&journal, Takes::WhatWasSaid)?;
+            before.map_or(Ok(()), |line| donor.cut(line))?;
+            (folder, None, donor)
+        }
+    };
+    let begin = Begin {
+        command: open.command,
+        params,
+        model: args.model.or(open.model),
+        lang: open.lang,
+        seed: Some(open.seed),
+        budget: args.budget.budget()?,
+        id: host.variable("NIETZ_RUN").map(str::to_owned),
+        grants: args.grants.added_to(Grants::default()),
+        workspace: open.workspace,
+        fork,
+        donor: Some(donor),
+    };
+    session.begin(&host.in_workspace(work), begin, &args.front)
+}
+
+/// Puts values that are given as texts in the place of a run's params.
+fn set(command: &Command, params: &mut Value, given: &[String]) -> Result<()> {
+    let mut lists: std::collections::BTreeMap<&str, Vec<Value>> = std::collections::BTreeMap::new();
+    for one in given {
+        let usage = |message: String| Failure::new(Code::Usage, message);
+        let (name, text) =
+            one.split_once('=').ok_or_else(|| usage(format!("--set {}: write PARAM=VALUE", excerpt(one))))?;
+        let Some(param) = command.params.get(name) else {
+            let failure = usage(format!("the flow has no param `{}`", excerpt(name)));
+            return Err(match nearest(name, command.params.keys().map(String::as_str)) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure,
+            });
+        };
+        let value = param.parse(text).map_err(|why| usage(format!("{name}: `{}` {why}", excerpt(text))))?;
+        match param.many {
+            true => lists.entry(name).or_default().push(value),
+            false => params[name] = value,
+        }
+    }
+    for (name, values) in lists {
+        params[name] = Value::Array(values);
+    }
+    Ok(())
+}
+
+/// An effect of a journal.
+struct Found {
+    seq: u64,
+    key: Key,
+    kind: String,
+    scope: String,
+    request: Value,
+    /// How often it was begun, and what became of it.
+    begun: usize,
+    outcome: Option<Value>,
+    resumed: bool,
+}
+
+impl Found {
+    /// Finds an effect by the line of its intent or outcome, or by the beginning of its key.
+    fn find(journal: &Path, wanted: &str) -> Result<Found> {
+        let mut all = Vec::new();
+        entries::read(journal, |entry| all.push(entry))?;
+        let is_it = |entry: &&Value| {
+            let key = entry["key"].as_str().unwrap_or_default();
+            !key.is_empty()
+                && (entry["seq"].as_u64() == wanted.parse().ok() || wanted.len() >= 6 && key.starts_with(wanted))
+        };
+        let unknown = || {
+            Failure::new(Code::Usage, format!("the run has no effect `{}`", excerpt(wanted)))
+                .hint("`nietz log RUN` shows the lines and keys of all")
+        };
+        let text = all.iter().find(is_it).and_then(|entry| entry["key"].as_str()).ok_or_else(unknown)?.to_owned();
+        let key = Key::parse(&text).ok_or_else(unknown)?;
+        let of = |entry: &&Value| entry["key"] == text.as_str();
+        let begins = |entry: &&Value| of(entry) && matches!(entry["type"].as_str(), Some("intent" | "effect"));
+        let first = all.iter().find(begins).ok_or_else(unknown)?;
+        let ends = |entry: &&Value| of(entry) && matches!(entry["type"].as_str(), Some("outcome" | "effect"));
+        Ok(Found {
+            seq: first["seq"].as_u64().unwrap_or_default(),
+            key,
+            kind: first["kind"].as_str().unwrap_or_default().to_owned(),
+            scope: first["scope"].as_str().unwrap_or_default().to_owned(),
+            request: first["request"].clone(),
+            begun: all.iter().filter(begins).count(),
+            outcome: all.iter().rev().find(ends).cloned(),
+            resumed: all.iter().any(|entry| entry["type"] == "resume"),
+        })
+    }
+}
+
+pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
+    let runs = host.runs();
+    let journal = runs.journal(&runs.find(Some(&args.run))?);
+    let found = Found::find(&journal, &args.effect)?;
+    let scope = if found.scope == "/" { String::new() } else { format!(" in {}", clean(&found.scope)) };
+    output::line(format!("line {}: {}{scope} {}", found.seq, found.kind, excerpt(&found.request.to_string())))?;
+    let failed = found.outcome.as_ref().is_some_and(|outcome| outcome["failure"].is_object());
+    output::line(match &found.outcome {
+        None if found.resumed => {
+            "It was begun, and the process ended before its outcome was written: it was left, or is done again."
+        }
+        None => "It was begun and has no outcome: resuming the run does it again.",
+        Some(_) if failed => {
+            "It failed. A failure that the flow went on after is given back; one that ended the run is tried again."
+        }
+        Some(_) if found.begun > 1 => {
+            "It was begun more than once: a process ended before its outcome was written. It has one now."
+        }
+        Some(_) => "It was done once, and its outcome is recorded.",
+    })?;
+    let open = replay::ends(&journal)?.open;
+    let located = host.located(&open.source)?;
+    let layers = host.layers(&located.tree)?;
+    let tree = located.tree.clone();
+    let played = replay::play(host, (located, layers), (&journal, &open), None)?;
+    let now = tree.digests();
+    let changed: Vec<&str> = now
+        .iter()
+        .filter(|(path, digest)| open.files.get(*path) != Some(digest))
+        .map(|(path, _)| path.as_str())
+        .collect();
+    if !changed.is_empty() {
+        output::line(format!("Changed since the run began: {}.", clean(&changed.join(", "))))?;
+    }
+    if played.asked_for(found.key) {
+        output::line("With the files of now, the flow asks for just the same: it is given back, and not done again.")?;
+        return Ok(Exit::Done);
+    }
+    match played.missed() {
+        Some(missed) => {
+            output::line(
+                "With the files of now, it is not given back: before it, or in its place, the flow asks for something else.",
+            )?;
+            for detail in &missed.details {
+                output::line(detail)?;
+            }
+        }
+        None => output::line("With the files of now, the flow comes to its end without asking for it.")?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,39 @@
+//! `nietz completions` and `nietz man`, made from the commands themselves.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::error::{Exit, Failure, Result};
+
+/// Print the completions for a shell
+///
+/// For example: nietz completions bash > ~/.local/share/bash-completion/completions/nietz
+#[derive(Args)]
+pub(super) struct CompletionsArgs {
+    shell: Shell,
+}
+
+/// Write the manual pages of all commands into a folder
+#[derive(Args)]
+pub(super) struct ManArgs {
+    folder: PathBuf,
+}
+
+pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<Exit> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "nietz", &mut text);
+    output::line(String::from_utf8_lossy(&text).trim_end())?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn man(host: &Host, args: &ManArgs, command: Command) -> Result<Exit> {
+    let folder = host.workspace.join(&args.folder);
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
+    clap_mangen::generate_to(command, &folder).map_err(|error| Failure::io(&folder, "write", &error))?;
+    output::line(format!("wrote the manual pages to {}", folder.display()))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,128 @@
+//! `nietz personas` and `nietz quotes`: what there is, where it comes from, and what hides what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::error::{Exit, Result};
+use crate::model::text::clean;
+use crate::pack::persona::Persona;
+use crate::pack::quote;
+
+/// List the personas that flows can use here, where each comes from, and what hides it
+#[derive(Args)]
+pub(super) struct PersonasArgs {
+    /// Only those with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// List the collections of quotes that flows can use here, where each comes from, and what hides it
+#[derive(Args)]
+pub(super) struct QuotesArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whose a name is: the first tree that has it wins.
+#[derive(Default)]
+struct Seen(BTreeMap<String, String>);
+
+impl Seen {
+    /// Returns who has the name already, or takes it.
+    fn hidden_by(&mut self, name: &str, origin: &str) -> Option<String> {
+        if let Some(first) = self.0.get(name) {
+            return Some(first.clone());
+        }
+        self.0.insert(name.to_owned(), origin.to_owned());
+        None
+    }
+}
+
+pub(super) fn personas(host: &Host, args: &PersonasArgs) -> Result<Exit> {
+    let mut seen = Seen::default();
+    let mut rows = Vec::new();
+    for tree in host.trees()? {
+        let origin = tree.origin(&host.workspace);
+        for path in tree.list("personas", ".md") {
+            let slug = stem(&path, ".md");
+            let source = tree.display(&path);
+            let hidden = seen.hidden_by(slug, &origin);
+            let persona = tree.text(&path).and_then(|text| Persona::parse(slug, &text.unwrap_or_default(), &source));
+            let wrong = persona.as_ref().err().map(|failure| failure.message.clone());
+            let (summary, tags) = persona.map_or_else(
+                |_| (format!("(invalid: nietz check {source})"), Vec::new()),
+                |persona| (persona.summary, persona.tags),
+            );
+            if args.tag.as_ref().is_some_and(|tag| !tags.contains(tag)) {
+                continue;
+            }
+            if args.json {
+                output::line(json!({
+                    "slug": slug, "summary": summary, "tags": tags, "origin": origin, "source": source,
+                    "hidden_by": hidden, "problem": wrong,
+                }))?;
+            } else {
+                rows.push(vec![clean(slug), clean(&summary), clean(&tags.join(" ")), told(&origin, hidden)]);
+            }
+        }
+    }
+    print(&rows)
+}
+
+pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
+    let mut seen = Seen::default();
+    let mut rows = Vec::new();
+    for tree in host.trees()? {
+        let origin = tree.origin(&host.workspace);
+        for path in tree.list("quotes", ".yaml") {
+            let name = stem(&path, ".yaml");
+            let source = tree.display(&path);
+            let hidden = seen.hidden_by(name, &origin);
+            let all = tree.text(&path).and_then(|text| quote::parse(&text.unwrap_or_default(), &source));
+            let wrong = all.as_ref().err().map(|failure| failure.message.clone());
+            let all = all.unwrap_or_default();
+            let contexts: BTreeSet<&str> = all.iter().map(|quote| quote.context.as_str()).collect();
+            let contexts: Vec<&str> = contexts.into_iter().collect();
+            if args.json {
+                output::line(json!({
+                    "collection": name, "quotes": all.len(), "contexts": contexts, "origin": origin, "source": source,
+                    "hidden_by": hidden, "problem": wrong,
+                }))?;
+            } else {
+                let about = match wrong {
+                    Some(_) => format!("(invalid: nietz check {source})"),
+                    None => format!("{}: {}", all.len(), contexts.join(", ")),
+                };
+                rows.push(vec![clean(name), clean(&about), told(&origin, hidden)]);
+            }
+        }
+    }
+    print(&rows)
+}
+
+fn told(origin: &str, hidden: Option<String>) -> String {
+    match hidden {
+        Some(by) => format!("{} (hidden by that of: {})", clean(origin), clean(&by)),
+        None => clean(origin),
+    }
+}
+
+fn print(rows: &[Vec<String>]) -> Result<Exit> {
+    if !rows.is_empty() {
+        output::line(output::columns(rows).trim_end())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn stem<'a>(path: &'a str, ending: &str) -> &'a str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.strip_suffix(ending).unwrap_or(file)
+}

@@ -1,0 +1,130 @@
+//! `nietz new KIND NAME`: a small example that works at once, with its test. What it writes are the files beside this one.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::host::Host;
+use crate::cli::{output, replay};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::model::text::excerpt;
+use crate::pack::resolve::Located;
+
+const FLOW: &str = include_str!("flow.lua");
+const SIDE: &str = include_str!("side.md");
+const VERDICT: &str = include_str!("verdict.md");
+const PERSONA: &str = include_str!("persona.md");
+const QUOTES: &str = include_str!("quotes.yaml");
+const PACK: &str = include_str!("pack.yaml");
+const README: &str = include_str!("README.md");
+/// A run of the example, which its requests do not name: it is a test of any flow that is made from it.
+const CASSETTE: &str = include_str!("cassette.jsonl");
+
+/// Write a small example that works: a flow, a persona, quotes, or a pack with all of them
+#[derive(Args)]
+pub(super) struct NewArgs {
+    kind: Kind,
+    /// Lower-case letters, digits and hyphens: `second-opinion`
+    name: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// `flows/NAME.lua` with its prompts and a test
+    Flow,
+    /// `personas/NAME.md`
+    Persona,
+    /// `quotes/NAME.yaml`
+    Quotes,
+    /// The folder `NAME/` with all of them and a `pack.yaml`
+    Pack,
+}
+
+pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
+    let name = args.name.as_str();
+    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty()
+        || name.len() > 64
+        || !name.chars().all(fine)
+        || !name.starts_with(|c: char| c.is_ascii_lowercase())
+    {
+        let failure = Failure::new(Code::Usage, format!("`{}` is no name for this", excerpt(name)));
+        return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
+    }
+    let root = match args.kind {
+        Kind::Pack => host.workspace.join(name),
+        Kind::Flow | Kind::Persona | Kind::Quotes => host.workspace.clone(),
+    };
+    let mut files = Vec::new();
+    if matches!(args.kind, Kind::Flow | Kind::Pack) {
+        files.push((format!("flows/{name}.lua"), FLOW));
+        files.push((format!("flows/{name}/prompts/side.md"), SIDE));
+        files.push((format!("flows/{name}/prompts/verdict.md"), VERDICT));
+    }
+    if matches!(args.kind, Kind::Persona | Kind::Pack) {
+        files.push((format!("personas/{name}.md"), PERSONA));
+    }
+    if matches!(args.kind, Kind::Quotes | Kind::Pack) {
+        files.push((format!("quotes/{name}.yaml"), QUOTES));
+    }
+    if args.kind == Kind::Pack {
+        files.push(("pack.yaml".to_owned(), PACK));
+        files.push(("README.md".to_owned(), README));
+    }
+    // Nothing of the user's is written over, and nothing is written by halves.
+    for (path, _) in &files {
+        if root.join(path).symlink_metadata().is_ok() {
+            return Err(Failure::new(Code::Usage, format!("{} is there already", root.join(path).display()))
+                .hint("choose another name"));
+        }
+    }
+    let mut written = Vec::new();
+    for (path, text) in files {
+        let text = text.replace("NAME", name).replace("TITLE", &title(name));
+        write(&root.join(&path), &text)?;
+        written.push(root.join(path));
+    }
+    if matches!(args.kind, Kind::Flow | Kind::Pack) {
+        written.push(cassette(host, &root, name)?);
+    }
+    for path in &written {
+        output::line(format!("wrote {}", path.strip_prefix(&host.workspace).unwrap_or(path).display()))?;
+    }
+    output::line(match args.kind {
+        Kind::Flow => {
+            format!("run it: nietz run flows/{name}.lua \"Tabs or spaces?\"   test it: nietz test flows/{name}.lua")
+        }
+        Kind::Persona => format!("check it: nietz check personas/{name}.md   see it: nietz personas"),
+        Kind::Quotes => format!("check it: nietz check quotes/{name}.yaml   see it: nietz quotes"),
+        Kind::Pack => format!("check it: nietz check {name}   test it: nietz test {name}   then commit and tag it"),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Plays the example's cassette for the new flow, and keeps what that makes as its test.
+fn cassette(host: &Host, root: &Path, name: &str) -> Result<PathBuf> {
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
+    let example = folder.path().join("example.jsonl");
+    write(&example, CASSETTE)?;
+    let mut open = replay::ends(&example)?.open;
+    open.flow = name.to_owned();
+    let path = replay::folder(root).join(name).join("run.jsonl");
+    write(&path, "")?;
+    let located = Located::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
+    let layers = vec![located.tree.clone()];
+    replay::play(host, (located, layers), (&example, &open), Some(&path))?;
+    Ok(path)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    std::fs::write(path, text).map_err(|error| Failure::io(path, "write", &error))
+}
+
+/// Returns a slug as a person would write it: `second-opinion` is `Second Opinion`.
+fn title(slug: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    slug.split('-').filter(|word| !word.is_empty()).map(capital).collect::<Vec<_>>().join(" ")
+}

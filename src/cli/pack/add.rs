@@ -1,0 +1,93 @@
+//! `nietz pack add SOURCE`.
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::pack::GrantFlags;
+use crate::cli::pack::ready::ready;
+use crate::cli::pack::source::{Source, at};
+use crate::cli::pack::trust::{ask, joined, tell};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::pack::lock::{Grants, Lock, Locked};
+use crate::pack::seal;
+
+/// Add a pack to this project: look at it, play its tests, show what it may do, and ask
+#[derive(Args)]
+pub(super) struct AddArgs {
+    /// URL#TAG or URL#COMMIT of a git repository, a folder, or a `.tar.gz`; with `--locked`, the name of a pack
+    #[arg(required_unless_present = "locked")]
+    source: Option<String>,
+    /// Install exactly what nietz.lock names, and grant nothing
+    #[arg(long, conflicts_with = "yes")]
+    locked: bool,
+    #[command(flatten)]
+    flags: GrantFlags,
+}
+
+pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
+    if args.locked {
+        return locked(host, args.source.as_deref());
+    }
+    let source = args.source.as_deref().unwrap_or_default();
+    let mut lock = Lock::read(&host.workspace)?;
+    let ready = ready(host, &Source::parse(source, &host.workspace)?)?;
+    let name = ready.about.name.clone();
+    if let Some(there) = lock.packs.get(&name) {
+        let message = format!("this project has the pack {name} already, from {}", there.source);
+        return Err(
+            Failure::new(Code::Usage, message).hint(format!("nietz pack update {name}; or nietz pack remove {name}"))
+        );
+    }
+    ready.tell(host, source)?;
+    tell(&ready.asks, '+')?;
+    let mut grants = Grants::read(&host.grants())?;
+    let Some(granted) = ask(host, &args.flags, &name, &ready.asks)? else {
+        output::line("nothing was installed")?;
+        return Ok(Exit::Done);
+    };
+    let locked = ready.install(host, source)?;
+    grants.set(&name, &locked.sha256, joined(grants.of(&locked.sha256), granted));
+    grants.write(&host.grants())?;
+    output::line(format!("added {name} {} to nietz.lock", locked.version))?;
+    lock.packs.insert(name, locked);
+    lock.write(&host.workspace)?;
+    Ok(Exit::Done)
+}
+
+/// Installs what the lock names.
+fn locked(host: &Host, wanted: Option<&str>) -> Result<Exit> {
+    let lock = Lock::read(&host.workspace)?;
+    let all: Vec<(&String, &Locked)> = match wanted {
+        Some(wanted) => {
+            let one = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
+            vec![one.ok_or_else(|| stale(format!("nietz.lock has no pack `{}`", crate::model::text::excerpt(wanted))))?]
+        }
+        None => lock.packs.iter().collect(),
+    };
+    if all.is_empty() {
+        return Err(stale("nietz.lock is missing, or names no pack".to_owned()));
+    }
+    for (name, locked) in all {
+        let folder = locked.folder(&host.packs(), name);
+        if folder.is_dir() && seal::digest(&folder)? == locked.sha256 {
+            output::line(format!("{name} {} is installed", locked.version))?;
+            continue;
+        }
+        // The commit, and not the tag: a tag can be moved.
+        let source = locked.commit.as_ref().map_or_else(|| locked.source.clone(), |commit| at(&locked.source, commit));
+        let ready = ready(host, &Source::parse(&source, &host.workspace)?)?;
+        if ready.sha256 != locked.sha256 || ready.about.name != **name {
+            return Err(stale(format!("{} has other content now than nietz.lock names", locked.source))
+                .because(format!("nietz.lock: {}", locked.sha256))
+                .because(format!("the source: {}", ready.sha256)));
+        }
+        ready.install(host, &locked.source)?;
+        output::line(format!("installed {name} {}", locked.version))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn stale(message: String) -> Failure {
+    Failure::new(Code::PackLockStale, message).hint("without --locked, `nietz pack add` and `update` write the lock")
+}

@@ -1,0 +1,60 @@
+//! `nietz pack export`: an archive of a pack, the same bytes for the same content.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::pack::ready::ready;
+use crate::cli::pack::source::Source;
+use crate::error::{Exit, Failure, Result};
+
+/// Check a pack of your own and write it as `NAME-VERSION.tar.gz`
+#[derive(Args)]
+pub(super) struct ExportArgs {
+    /// The folder of the pack
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// The file to write, instead of `NAME-VERSION.tar.gz` in this folder
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(host: &Host, args: &ExportArgs) -> Result<Exit> {
+    let folder = host.workspace.join(&args.folder);
+    let ready = ready(host, &Source::Folder(folder))?;
+    let name = format!("{}-{}", ready.about.name, ready.about.version);
+    let path = args.output.clone().unwrap_or_else(|| host.workspace.join(format!("{name}.tar.gz")));
+    write(&ready.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;
+    output::line(format!("wrote {}: the tree has the sha256 {}", path.display(), ready.sha256))?;
+    Ok(Exit::Done)
+}
+
+fn write(root: &Path, name: &str, path: &Path) -> std::io::Result<()> {
+    let beside = path.with_added_extension("new");
+    let mut gz = flate2::GzBuilder::new().mtime(0).write(File::create(&beside)?, flate2::Compression::best());
+    {
+        let mut tar = tar::Builder::new(&mut gz);
+        for entry in walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name() {
+            let entry = entry?;
+            if !entry.file_type().is_file() {
+                continue;
+            }
+            let content = std::fs::read(entry.path())?;
+            let executable = entry.metadata()?.permissions().mode() & 0o111 != 0;
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(if executable { 0o755 } else { 0o644 });
+            header.set_mtime(0);
+            let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            tar.append_data(&mut header, Path::new(name).join(below), content.as_slice())?;
+        }
+        tar.finish()?;
+    }
+    gz.finish()?.flush()?;
+    std::fs::rename(&beside, path)
+}

@@ -1,0 +1,58 @@
+//! `nietz pack list`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::pack::trust::installed_asks;
+use crate::error::{Code, Exit, Result};
+use crate::model::text::clean;
+use crate::pack::asks::words;
+use crate::pack::lock::{Grants, Lock};
+use crate::pack::seal::Seal;
+
+/// List the packs of this project: from where, which content, and what each may do
+#[derive(Args)]
+pub(super) struct ListArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(host: &Host, args: &ListArgs) -> Result<Exit> {
+    let lock = Lock::read(&host.workspace)?;
+    let grants = Grants::read(&host.grants())?;
+    for (name, locked) in &lock.packs {
+        let granted = grants.of(&locked.sha256);
+        let asks =
+            installed_asks(&locked.folder(&host.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
+        let state = match &asks {
+            Ok(_) => "installed",
+            Err(failure) if failure.code == Code::PackChanged => "changed: it is not loaded",
+            Err(failure) if failure.code == Code::PackNotFound => "not installed here",
+            Err(_) => "invalid",
+        };
+        let asks = asks.unwrap_or_default();
+        if args.json {
+            output::line(json!({
+                "name": name, "version": locked.version, "source": locked.source, "commit": locked.commit,
+                "sha256": locked.sha256, "state": state, "asks": asks, "granted": granted,
+            }))?;
+            continue;
+        }
+        output::line(format!("{name} {}  {}  {state}", locked.version, clean(&locked.source)))?;
+        let commit = locked.commit.as_ref().map(|commit| format!("commit {commit}  ")).unwrap_or_default();
+        output::line(format!("  {commit}sha256 {}", locked.sha256))?;
+        for (flow, items) in &asks {
+            let none = if items.is_empty() { ": asks for nothing" } else { "" };
+            output::line(format!("  flow {flow}{none}"))?;
+            for item in items {
+                let given = granted.get(flow).is_some_and(|granted| granted.contains(item));
+                let mark = if given { "granted" } else { "not granted" };
+                output::line(format!("    {} ({}): {mark}", words(item), clean(item)))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,95 @@
+//! Where a pack comes from: a git repository at a tag or commit, a folder, an archive.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::cli::host::Host;
+use crate::error::{Code, Failure, Result};
+use crate::host::git::fetch::{self, Fetched};
+use crate::model::text::excerpt;
+use crate::pack::intake;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Source {
+    Git { url: String, reference: String },
+    Folder(PathBuf),
+    Archive(PathBuf),
+}
+
+impl Source {
+    /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace.
+    pub(super) fn parse(text: &str, workspace: &Path) -> Result<Source> {
+        let unknown = |why: &str| {
+            Failure::new(Code::PackNotFound, format!("`{}`: {why}", excerpt(text)))
+                .hint("a source is URL#TAG, URL#COMMIT, a folder, or a file NAME.tar.gz")
+        };
+        let remote = |text: &str| text.contains("://") || text.starts_with("git@") || text.ends_with(".git");
+        if let Some((url, reference)) = text.rsplit_once('#') {
+            if url.is_empty() || url.starts_with('-') || reference.is_empty() {
+                return Err(unknown("this is no address with a tag or commit"));
+            }
+            let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+            if authority.split_once('@').is_some_and(|(user, _)| user.contains(':')) {
+                return Err(unknown("the address has a password in it, which would stand in nietz.lock"));
+            }
+            let local = workspace.join(url);
+            let url = if local.exists() { local.display().to_string() } else { url.to_owned() };
+            return Ok(Source::Git { url, reference: reference.to_owned() });
+        }
+        let path = workspace.join(text);
+        if path.is_dir() {
+            return Ok(Source::Folder(path));
+        }
+        if path.is_file() && (text.ends_with(".tar.gz") || text.ends_with(".tgz")) {
+            return Ok(Source::Archive(path));
+        }
+        Err(unknown(if remote(text) {
+            "say which tag or commit: put `#v1.0.0` behind it"
+        } else {
+            "there is no such folder or archive"
+        }))
+    }
+
+    /// Fills `pack` with the files of the pack; `scratch` is an empty folder. Returns the commit, if there is one.
+    pub(super) fn take(&self, host: &Host, scratch: &Path, pack: &Path) -> Result<Option<String>> {
+        let raw = scratch.join("raw");
+        for folder in [&raw, pack] {
+            std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+        }
+        match self {
+            Source::Folder(folder) => intake::folder(folder, pack).map(|()| None),
+            Source::Archive(path) => {
+                let file = File::open(path).map_err(|error| Failure::io(path, "read", &error))?;
+                intake::archive(flate2::read::GzDecoder::new(file), &raw)?;
+                intake::folder(&intake::top(&raw), pack).map(|()| None)
+            }
+            Source::Git { url, reference } => {
+                let git = scratch.join("git");
+                let Fetched { commit, archive } =
+                    fetch::fetch(&host.environment, (url, reference), &git, intake::is_part)?;
+                intake::archive(archive.as_slice(), &raw)?;
+                intake::folder(&raw, pack).map(|()| Some(commit))
+            }
+        }
+    }
+}
+
+/// Returns a source with another tag or commit, as it stands in `nietz.lock`.
+pub(super) fn at(source: &str, reference: &str) -> String {
+    let url = source.rsplit_once('#').map_or(source, |(url, _)| url);
+    format!("{url}#{reference}")
+}
+
+/// Returns the newest version among the tags of a repository, if its present tag is a version too.
+pub(super) fn newest(host: &Host, url: &str, present: &str) -> Result<Option<String>> {
+    let Some(now) = version(present) else { return Ok(None) };
+    let tags = fetch::tags(&host.environment, url)?;
+    let newest = tags.into_iter().filter_map(|tag| Some((version(&tag)?, tag))).max();
+    Ok(newest.filter(|(version, _)| *version > now).map(|(_, tag)| tag))
+}
+
+/// Returns the numbers of `v1.2.3`; nothing for what is no released version.
+fn version(tag: &str) -> Option<Vec<u64>> {
+    let numbers = tag.strip_prefix('v').unwrap_or(tag).split('.').map(|part| part.parse().ok());
+    numbers.collect::<Option<Vec<u64>>>().filter(|numbers| numbers.len() >= 2)
+}

@@ -1,0 +1,148 @@
+//! What a pack's flows may do: told in words, asked of the user, kept for that content, and required before they run.
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::pack::GrantFlags;
+use crate::cli::session::runtime;
+use crate::error::{Code, Exit, Failure, Result};
+use crate::host::ui::{self, Mode};
+use crate::lua::flow::Flow;
+use crate::lua::manifest::Manifest;
+use crate::model::question::{Question, QuestionKind};
+use crate::pack::about::About;
+use crate::pack::asks::{self, Asks, Items, allows, is_known, without, words};
+use crate::pack::lock::{Grants, Lock};
+use crate::pack::seal::Seal;
+use crate::pack::tree::Tree;
+
+/// Grant to a pack of this project what its flows ask for
+#[derive(Args)]
+pub(super) struct TrustArgs {
+    name: String,
+    #[command(flatten)]
+    flags: GrantFlags,
+}
+
+pub(super) fn run(host: &Host, args: &TrustArgs) -> Result<Exit> {
+    let lock = Lock::read(&host.workspace)?;
+    let locked = lock.get(&args.name)?;
+    let asks = installed_asks(
+        &locked.folder(&host.packs(), &args.name),
+        Seal::new(&args.name, &locked.version, &locked.sha256),
+    )?;
+    let mut grants = Grants::read(&host.grants())?;
+    let granted = grants.of(&locked.sha256);
+    let new = without(&asks, &granted);
+    if new.is_empty() {
+        output::line(format!("{} asks for nothing more than it was granted", args.name))?;
+        return Ok(Exit::Done);
+    }
+    tell(&new, '+')?;
+    let Some(more) = ask(host, &args.flags, &args.name, &new)? else {
+        output::line("nothing was granted")?;
+        return Ok(Exit::Done);
+    };
+    grants.set(&args.name, &locked.sha256, joined(granted, more));
+    grants.write(&host.grants())?;
+    Ok(Exit::Done)
+}
+
+/// Returns what a flow asks for.
+pub(in crate::cli) fn asked(manifest: &Manifest) -> Items {
+    asks::items(&manifest.permissions, manifest.collections.values().map(|declared| declared.collection.path.as_str()))
+}
+
+/// Returns what an installed pack asks for; its content is checked first.
+pub(super) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<Asks> {
+    if !folder.is_dir() {
+        return Err(Failure::new(Code::PackNotFound, format!("the pack {} is not installed here", seal.pack))
+            .hint("install what nietz.lock names: nietz pack add --locked"));
+    }
+    Ok(About::read(&Tree::sealed(folder.to_owned(), seal))?.asks())
+}
+
+/// Refuses a flow of a pack that asks for more than the user granted to just this content.
+pub(in crate::cli) fn require(host: &Host, flow: &Flow) -> Result<()> {
+    let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
+    let granted = Grants::read(&host.grants())?.of_flow(&seal.sha256, &flow.manifest.name);
+    let asked = asked(&flow.manifest);
+    let missing: Vec<&String> = asked.difference(&granted).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the flow {} of the pack {} {} asks for what you have not granted",
+        flow.manifest.name, seal.pack, seal.version
+    );
+    let failure = Failure::new(Code::PackUntrusted, message)
+        .hint(format!("look at it and grant it: nietz pack trust {}", seal.pack));
+    Err(missing.into_iter().fold(failure, |failure, item| failure.because(format!("it {} ({item})", words(item)))))
+}
+
+/// Tells what each flow asks for, in words.
+pub(super) fn tell(asks: &Asks, sign: char) -> Result<()> {
+    for (flow, items) in asks {
+        output::line(format!("flow {flow}"))?;
+        for item in items {
+            output::line(format!("  {sign} {} ({})", words(item), crate::model::text::clean(item)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks the user for what is wanted. Returns what is granted; nothing if the answer is no.
+pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
+    if let Some(odd) = flags.allow.iter().find(|allowed| !is_known(allowed, wanted)) {
+        let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
+        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
+        let all = all.collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(Code::Usage, message)
+            .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));
+    }
+    let allowed: Asks = wanted
+        .iter()
+        .map(|(flow, items)| {
+            let fine = |item: &&String| flags.allow.iter().any(|allowed| allows(allowed, flow, item));
+            (flow.clone(), items.iter().filter(fine).cloned().collect())
+        })
+        .collect();
+    let rest = without(wanted, &allowed);
+    if rest.is_empty() {
+        return Ok(Some(allowed));
+    }
+    if flags.yes {
+        let left = rest.values().map(Items::len).sum::<usize>();
+        output::line(format!("not granted: {left} of what it asks for; `nietz pack trust {pack}` grants it"))?;
+        return Ok(Some(allowed));
+    }
+    let front = ui::open(Mode::Auto, "pack", &host.environment, &host.redactor());
+    let question = Question {
+        id: "trust".to_owned(),
+        kind: QuestionKind::Confirm,
+        prompt: format!("May {pack} do all of this?"),
+        default: Some(false.into()),
+        options: Vec::new(),
+        optional: false,
+        complete: Vec::new(),
+    };
+    let answer = runtime()?.block_on(front.ask(&question)).map_err(|failure| match failure.code {
+        Code::AnswerMissing => failure.hint("where nobody is: --yes, with --allow for what is granted"),
+        _ => failure,
+    })?;
+    Ok((answer == true).then(|| wanted.clone()))
+}
+
+/// Returns what is in either.
+pub(super) fn joined(mut one: Asks, other: Asks) -> Asks {
+    for (flow, items) in other {
+        one.entry(flow).or_default().extend(items);
+    }
+    one
+}
+
+/// Returns what is in both.
+pub(super) fn shared(one: &Asks, other: &Asks) -> Asks {
+    without(one, &without(one, other))
+}

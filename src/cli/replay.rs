@@ -1,0 +1,263 @@
+//! Playing a journal again with nobody and nothing there: no model, no key, no network, no file of the workspace.
+//! So a cassette is tested, a run becomes a cassette, and a change is told before it costs anything.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use futures_util::future::{FutureExt, LocalBoxFuture, ready};
+use serde_json::Value;
+
+use crate::cli::client::Pinned;
+use crate::cli::host::Host;
+use crate::cli::session::{CtrlC, Session, commands, runtime, told, total};
+use crate::engine::budget::Meter;
+use crate::engine::donor::Donor;
+use crate::engine::gate::Gate;
+use crate::engine::past::Past;
+use crate::engine::world::World;
+use crate::error::{Code, Failure, Result};
+use crate::host::documents::Store;
+use crate::host::git::Repository;
+use crate::host::{CallEvent, FrontEnd, Models};
+use crate::journal::key::Key;
+use crate::journal::reader;
+use crate::journal::v1::{End, Open, Read, Record};
+use crate::journal::writer::{Tail, Writer};
+use crate::lua::flow::Start;
+use crate::model::budget::Budget;
+use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::command;
+use crate::model::difference::differences;
+use crate::model::event::{EndStatus, Event};
+use crate::model::question::Question;
+use crate::pack::resolve::Located;
+use crate::pack::tree::{Root, Tree, below};
+
+/// The first and the last line of a journal.
+pub(super) struct Ends {
+    pub open: Open,
+    pub end: Option<End>,
+}
+
+/// How a replay went.
+pub(super) struct Played {
+    pub effects: usize,
+    status: EndStatus,
+    result: Option<Value>,
+    failure: Option<Failure>,
+    left: Vec<String>,
+    donor: Option<Donor>,
+}
+
+/// Reads how a journal begins and ends.
+pub(super) fn ends(path: &Path) -> Result<Ends> {
+    let bytes = reader::text(path)?;
+    let (mut open, mut end) = (None, None);
+    reader::read(path, &bytes, |_, record| {
+        match record {
+            Read::Open(first) => open = Some(*first),
+            Read::End(last) => end = Some(*last),
+            Read::Resume(_) => end = None,
+            Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) => {}
+        }
+        Ok(())
+    })?;
+    let open =
+        open.ok_or_else(|| Failure::new(Code::JournalBroken, format!("{}: it has no first line", path.display())))?;
+    Ok(Ends { open, end })
+}
+
+/// Returns the flow that a journal below `root` is of, whatever machine it was recorded on.
+pub(super) fn flow_of(root: &Path, open: &Open) -> Result<Located> {
+    let bundled = open.source.strip_prefix("bundled:");
+    let source = bundled.unwrap_or(&open.source);
+    // What is behind the last `flows/` is the same everywhere.
+    let at = source.rfind("/flows/").map(|at| at + 1);
+    let path = match at {
+        Some(at) => &source[at..],
+        None if bundled.is_some() || source.starts_with("flows/") => source,
+        None => source.rsplit('/').next().unwrap_or(source),
+    };
+    if path.split('/').any(|part| part == "..") {
+        let message = format!("the cassette names a flow outside of its pack: {}", crate::model::text::excerpt(path));
+        return Err(Failure::new(Code::PathRefused, message));
+    }
+    match (Located::from_source(&root.join(path).display().to_string()), bundled) {
+        (Ok(found), _) => Ok(found),
+        (Err(_), Some(_)) if crate::assets::read(path).is_some() => {
+            Ok(Located { tree: Tree::new(Root::Bundled), path: path.to_owned() })
+        }
+        (Err(failure), _) => Err(failure),
+    }
+}
+
+/// Returns how a flow is named in a cassette: by its path in its pack, which is the same on every machine.
+fn portable(located: &Located) -> String {
+    match &located.tree.root {
+        Root::Bundled => located.source(),
+        Root::Disk(_) => located.path.clone(),
+    }
+}
+
+/// Plays a journal for a flow. With `into`, what is played is written there as a journal of its own.
+pub(super) fn play(
+    host: &Host,
+    (located, layers): (Located, Vec<Tree>),
+    (journal, open): (&Path, &Open),
+    into: Option<&Path>,
+) -> Result<Played> {
+    let source = portable(&located);
+    let session = Session::load_with(located, layers)?;
+    let unknown = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
+    *session.pinned.borrow_mut() =
+        Pinned { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
+    let flow = &session.flow;
+    let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
+    let at = u64::try_from(at).unwrap_or_default();
+    let world = World {
+        models: Box::new(Nobody),
+        store: Store::new(&host.workspace)?,
+        front: Rc::new(Nobody),
+        details: false,
+        collections: RefCell::new(flow.context().collections.borrow().clone()),
+        repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
+        commands: commands(host, open)?,
+        now: Box::new(move || at),
+    };
+    let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();
+    let mut open = open.clone();
+    open.files = flow.sources();
+    open.source = source;
+    open.fork = None;
+    host.redactor().value(&mut open.params);
+    writer.append(&Record::Open(Box::new(open.clone())))?;
+    let recorded = (writer, Past::default(), None);
+    let meter = Meter::new(Budget::default());
+    let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
+    gate.take_from(Donor::alone(journal)?);
+    let mut permissions = flow.manifest.permissions.clone();
+    permissions.exec = command::grants(&permissions.exec, &open.params);
+    gate.permit(permissions);
+    let start = Start {
+        params: open.params.clone(),
+        run: open.run.clone(),
+        lang: open.lang.clone(),
+        workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
+    };
+    let done = runtime()?.block_on(async {
+        let mut interrupts = CtrlC::new()?;
+        flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
+    });
+    let donor = gate.donor();
+    let left = donor.as_ref().map(Donor::left).transpose()?.unwrap_or_default();
+    let (status, result, failure) = told(done);
+    let spent = gate.spent();
+    let (usage, calls) = total(&spent);
+    let (ended, shown) = (result.clone(), failure.clone());
+    gate.close(End { status, result: ended, failure: shown, usage, calls, spent, at: open.at.clone() })?;
+    let effects = donor.as_ref().map_or(0, Donor::taken);
+    Ok(Played { effects, status, result, failure, left, donor })
+}
+
+impl Played {
+    /// Tells whether the flow asked for the effect with this key.
+    pub(super) fn asked_for(&self, key: Key) -> bool {
+        self.donor.as_ref().is_some_and(|donor| donor.gave(key))
+    }
+
+    /// Returns what was asked for and is not recorded.
+    pub(super) fn missed(&self) -> Option<&Failure> {
+        self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
+    }
+
+    pub(super) fn forget_left(&mut self) {
+        self.left.clear();
+    }
+
+    /// Compares how it went with how it was, as a whole; `path` is for the message.
+    pub(super) fn compared(&self, path: &Path, was: &End) -> Result<()> {
+        let differs = |what: &str| {
+            Failure::new(Code::CassetteDiffers, format!("{}: {what}", path.display()))
+                .hint("if that is as it should be, record it anew: nietz test --record")
+        };
+        if let Some(missed) = self.failure.as_ref().filter(|failure| {
+            matches!(failure.code, Code::CassetteMissed) || was.failure.is_none() && self.status == EndStatus::Failed
+        }) {
+            return Err(missed.clone());
+        }
+        if self.status != was.status {
+            let failure = differs(&format!("it ended {}, and was recorded {}", name(self.status), name(was.status)));
+            return Err(self.failure.iter().fold(failure, |failure, own| failure.because(own)));
+        }
+        let told = |failure: &Option<Failure>| failure.as_ref().map(|it| (it.code, it.message.clone()));
+        if told(&self.failure) != told(&was.failure) {
+            let shown = |failure: &Option<Failure>| failure.as_ref().map_or("nothing".to_owned(), |it| it.to_string());
+            return Err(differs("it failed with something else")
+                .because(format!("- {}", shown(&was.failure)))
+                .because(format!("+ {}", shown(&self.failure))));
+        }
+        let (before, after) = (was.result.clone().unwrap_or_default(), self.result.clone().unwrap_or_default());
+        if before != after {
+            return Err(differs("the result is another").because(differences(&before, &after).join("\n")));
+        }
+        if !self.left.is_empty() {
+            let failure = differs("the flow does not ask any more for all that is recorded");
+            return Err(self.left.iter().fold(failure, Failure::because));
+        }
+        Ok(())
+    }
+}
+
+fn name(status: EndStatus) -> &'static str {
+    match status {
+        EndStatus::Done => "done",
+        EndStatus::Failed => "failed",
+        EndStatus::Waiting => "waiting",
+        EndStatus::Interrupted => "interrupted",
+    }
+}
+
+/// Returns where the cassettes of a pack are.
+pub(super) fn folder(root: &Path) -> PathBuf {
+    root.join("tests/cassettes")
+}
+
+/// Returns the cassettes below a folder, sorted, each with its name.
+pub(super) fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
+    walkdir::WalkDir::new(folder)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_map(std::result::Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .filter_map(|entry| {
+            let name = below(folder, entry.path())?.strip_suffix(".jsonl")?.to_owned();
+            Some((name, entry.into_path()))
+        })
+        .collect()
+}
+
+/// A world without models and people.
+struct Nobody;
+
+fn nobody<T: 'static>() -> LocalBoxFuture<'static, Result<T>> {
+    ready(Err(Failure::new(Code::Internal, "a replay asked the world"))).boxed_local()
+}
+
+impl Models for Nobody {
+    fn chat<'a>(
+        &'a self,
+        _: &'a ChatRequest,
+        _: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply>> {
+        nobody()
+    }
+}
+
+impl FrontEnd for Nobody {
+    fn show(&self, _: &Event) {}
+
+    fn ask<'a>(&'a self, _: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        nobody()
+    }
+}

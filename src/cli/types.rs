@@ -1,0 +1,82 @@
+//! `nietz types`: what an editor needs to complete and check flows, packs and configuration.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::error::{Code, Exit, Failure, Result};
+use crate::lua::api;
+use crate::schema::own;
+
+/// Where the files are, below the workspace.
+const TYPES: &str = ".nietz/types";
+
+/// Write types, schemas and settings for editors: luau-lsp then completes and checks every call of the host
+#[derive(Args)]
+pub(super) struct TypesArgs {}
+
+pub(super) fn run(host: &Host, _: &TypesArgs) -> Result<Exit> {
+    let folder = host.workspace.join(TYPES);
+    // They belong to this version of nietz, and are not committed.
+    write(&folder.join(".gitignore"), "*\n")?;
+    for (name, _, types) in api::ALL {
+        // `@nietz` is a folder; `@nietz/llm` a file in it.
+        let file = name.strip_prefix("@nietz/").unwrap_or("init");
+        write(&folder.join(format!("nietz/{file}.luau")), types)?;
+    }
+    let mut yaml = Map::new();
+    for own in own::ALL {
+        let path = format!("{TYPES}/schemas/{}.schema.json", own.name);
+        write(&host.workspace.join(&path), own.text)?;
+        if !own.files.is_empty() {
+            yaml.insert(format!("./{path}"), json!(own.files));
+        }
+    }
+    output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), own::ALL.len()))?;
+    let luaurc = json!({ "languageMode": "strict", "aliases": { "nietz": format!("{TYPES}/nietz") } });
+    merge(host, ".luaurc", &luaurc)?;
+    let settings = json!({ "luau-lsp.platform.type": "standard", "yaml.schemas": yaml });
+    merge(host, ".vscode/settings.json", &settings)?;
+    Ok(Exit::Done)
+}
+
+/// Adds what is not there to a JSON file of the user's; what is there stays as it is.
+fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
+    let path = host.workspace.join(file);
+    let before = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::from("{}"),
+        Err(error) => return Err(Failure::io(&path, "read", &error)),
+    };
+    let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(&before) else {
+        // Comments would be lost: it is the user's to edit.
+        output::line(format!("{file} is no plain JSON; add this to it:\n{wanted:#}"))?;
+        return Ok(());
+    };
+    let mut after = value.clone();
+    add(&mut after, wanted);
+    if after == value {
+        return output::line(format!("{file} is as it should be"));
+    }
+    write(&path, &format!("{after:#}\n"))?;
+    output::line(format!("wrote {file}"))
+}
+
+fn add(to: &mut Value, wanted: &Value) {
+    let (Value::Object(to), Value::Object(wanted)) = (to, wanted) else { return };
+    for (name, value) in wanted {
+        match to.get_mut(name) {
+            Some(there) => add(there, value),
+            None => drop(to.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().ok_or_else(|| Failure::new(Code::Internal, "a file has a folder"))?;
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    std::fs::write(path, text).map_err(|error| Failure::io(path, "write", &error))
+}

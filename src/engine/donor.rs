@@ -1,0 +1,178 @@
+//! An earlier journal that a run takes outcomes from: the cassette that a test replays, or the run that another
+//! is forked from. What is taken is written into the run's own journal, so that the run needs its donor no more.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::engine::past::{Before, Past};
+use crate::error::{Code, Failure, Result};
+use crate::journal::entries;
+use crate::journal::key::Key;
+use crate::model::difference::{differences, likeness};
+use crate::model::effect::Effect;
+
+/// How many lines that nobody asked for are named.
+const NAMED: usize = 10;
+
+/// Which effects are taken from a donor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// All of them.
+    Everything,
+    /// What models and people said, time and chance: what was paid for, and what a result depends on. Documents, git
+    /// and commands happen anew.
+    WhatWasSaid,
+}
+
+/// A journal that outcomes are taken from.
+pub struct Donor {
+    path: PathBuf,
+    past: Past,
+    takes: Takes,
+    /// Only this donor answers: what it does not have is an error, and the world is never asked.
+    alone: bool,
+    used: HashSet<Key>,
+}
+
+/// A recorded request.
+struct Entry {
+    seq: u64,
+    key: Key,
+    kind: String,
+    scope: String,
+    request: Value,
+}
+
+impl Donor {
+    /// Returns a donor that a run may also go on without.
+    pub fn new(path: &Path, takes: Takes) -> Result<Donor> {
+        let past = Past::read_as_it_was(path)?;
+        Ok(Donor { path: path.to_owned(), past, takes, alone: false, used: HashSet::new() })
+    }
+
+    /// Returns a cassette: the only one who answers.
+    pub fn alone(path: &Path) -> Result<Donor> {
+        Ok(Donor { alone: true, ..Donor::new(path, Takes::Everything)? })
+    }
+
+    pub fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// Forgets the effect in this line, and all that were asked for after it.
+    pub fn cut(&mut self, line: u64) -> Result<()> {
+        for entry in self.entries()?.into_iter().filter(|entry| entry.seq >= line) {
+            self.past.forget(entry.key);
+        }
+        Ok(())
+    }
+
+    /// Returns how many effects were taken so far.
+    pub fn taken(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Tells whether the effect with this key was taken.
+    pub fn gave(&self, key: Key) -> bool {
+        self.used.contains(&key)
+    }
+
+    /// Returns the outcome of an effect and its line, if it is there and is taken.
+    pub fn take(&mut self, key: Key, effect: &Effect) -> Result<Option<(u64, Result<Value>)>> {
+        let said = matches!(effect, Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random);
+        // What is shown is shown again, where somebody is there to see it.
+        let shown = matches!(effect, Effect::Say { .. });
+        if !self.alone && (shown || self.takes == Takes::WhatWasSaid && !said) {
+            return Ok(None);
+        }
+        Ok(match self.past.of(key)? {
+            Before::Ended(line, outcome) => {
+                self.used.insert(key);
+                Some((line, outcome))
+            }
+            Before::Never | Before::Began(_) => None,
+        })
+    }
+
+    /// Says that an effect is not recorded: what it asks for, and how that differs from the nearest request that is.
+    pub fn missed(&self, kind: &str, scope: &str, request: &Value) -> Result<Failure> {
+        let entries = self.entries()?;
+        let here = if scope == "/" { String::new() } else { format!(" in {scope}") };
+        let failure = Failure::new(
+            Code::CassetteMissed,
+            format!("the flow asks for {} `{kind}`{here} that {} does not have", article(kind), self.path.display()),
+        )
+        .hint("if that is as it should be, record it anew: nietz test --record");
+        let same: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
+        if let Some(twin) = same.iter().find(|entry| entry.request == *request) {
+            let count = same.iter().filter(|entry| entry.request == *request && entry.scope == scope).count();
+            return Ok(failure.because(match count {
+                0 => format!("line {} has the same request, in the scope {}", twin.seq, twin.scope),
+                _ if self.used.contains(&twin.key) => {
+                    format!("line {} has the same request; it is recorded {count}×, and asked for once more", twin.seq)
+                }
+                _ => format!("line {} has the same request, made when other things had been changed before", twin.seq),
+            }));
+        }
+        let nearest = same
+            .into_iter()
+            .map(|entry| {
+                // One that nobody asked for yet, at the same place, is most likely what this one was.
+                let unused = if self.used.contains(&entry.key) { 0.0 } else { 1.0 };
+                let place = if entry.scope == scope { 0.25 } else { 0.0 };
+                (likeness(&entry.request, request) + unused + place, entry)
+            })
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let Some((_, nearest)) = nearest else {
+            let asked = differences(&json!({}), request).join("\n");
+            return Ok(failure.because(format!("no `{kind}` is recorded; it asks for\n{asked}")));
+        };
+        let told = differences(&nearest.request, request).join("\n");
+        Ok(failure.because(format!("the nearest is line {}; from it to what is asked for now:\n{told}", nearest.seq)))
+    }
+
+    /// Returns a line for each effect that is recorded and that nobody asked for.
+    pub fn left(&self) -> Result<Vec<String>> {
+        let mut entries = self.entries()?;
+        entries.retain(|entry| self.past.has(entry.key) && !self.used.contains(&entry.key));
+        let mut seen = HashSet::new();
+        entries.retain(|entry| seen.insert(entry.key));
+        let count = entries.len();
+        let mut told: Vec<String> = entries
+            .into_iter()
+            .take(NAMED)
+            .map(|entry| {
+                let request = crate::model::text::excerpt(&entry.request.to_string());
+                format!("line {}: {} in {} {request}", entry.seq, entry.kind, entry.scope)
+            })
+            .collect();
+        if count > NAMED {
+            told.push(format!("… and {} more", count - NAMED));
+        }
+        Ok(told)
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        entries::read(&self.path, |mut entry| {
+            if let Some(key) = entry["key"].as_str().and_then(Key::parse)
+                && matches!(entry["type"].as_str(), Some("intent" | "effect"))
+            {
+                found.push(Entry {
+                    seq: entry["seq"].as_u64().unwrap_or_default(),
+                    key,
+                    kind: entry["kind"].as_str().unwrap_or_default().to_owned(),
+                    scope: entry["scope"].as_str().unwrap_or_default().to_owned(),
+                    request: entry["request"].take(),
+                });
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+fn article(kind: &str) -> &'static str {
+    if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" }
+}

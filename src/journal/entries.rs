@@ -1,0 +1,57 @@
+//! A journal's lines as plain objects, with long texts put back where they are used: for whatever shows, compares
+//! or explains what a run did.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::error::{Code, Failure, Result};
+use crate::journal::reader::{self, Whole};
+use crate::journal::texts::Unfold;
+use crate::journal::v1::Read;
+
+/// Reads a journal and gives each line that says something to `each`. The object has `seq` and `type`: `open`,
+/// `resume`, `intent`, `outcome`, `effect` or `end`.
+pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<Whole> {
+    let bytes = reader::text(path)?;
+    let mut unfold = Unfold::default();
+    reader::read(path, &bytes, |seq, record| {
+        let entry = entry(record, &mut unfold)
+            .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
+        if let Some(mut entry) = entry {
+            entry["seq"] = json!(seq);
+            each(entry);
+        }
+        Ok(())
+    })
+}
+
+/// Returns a line of the journal as one object; a long text is learnt, and is no entry of its own.
+fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String> {
+    let mut value = |raw: &serde_json::value::RawValue| -> Result<Value, String> {
+        let value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+        unfold.value(value).map_err(|id| format!("it refers to {id}, which is not there"))
+    };
+    Ok(Some(match record {
+        Read::Text(text) => {
+            let plain: String = serde_json::from_str(text.text.get()).map_err(|error| error.to_string())?;
+            unfold.learn(text.id, plain);
+            return Ok(None);
+        }
+        Read::Open(open) => json!({ "type": "open", "open": *open }),
+        Read::Resume(resume) => json!({ "type": "resume", "resume": resume }),
+        Read::Intent(intent) => json!({
+            "type": "intent", "key": intent.key, "kind": intent.kind, "scope": intent.scope, "at": intent.at,
+            "request": value(intent.request)?,
+        }),
+        Read::Outcome(outcome) => match (outcome.ok, outcome.failure) {
+            (Some(ok), _) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "ok": value(ok)? }),
+            (None, failure) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "failure": failure }),
+        },
+        Read::Effect(done) => json!({
+            "type": "effect", "key": done.key, "kind": done.kind, "scope": done.scope, "at": done.at,
+            "request": value(done.request)?, "ok": value(done.ok)?,
+        }),
+        Read::End(end) => json!({ "type": "end", "end": *end }),
+    }))
+}

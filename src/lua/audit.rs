@@ -1,0 +1,241 @@
+//! What can be seen to be wrong in a flow's files without running them: modules that are not there or not in the pack,
+//! functions that the host does not have, permissions that are used and not declared, prompts that are missing, names
+//! that a prompt needs and is not given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Code, nearest};
+use crate::lua::api;
+use crate::lua::scan::{Is, Word, words};
+use crate::model::effect::Permissions;
+use crate::pack::tree::{Tree, join};
+use crate::template;
+
+/// The modules of the host, each with the names that it has.
+type Modules = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// Something wrong at a place in a file of the pack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub path: String,
+    pub line: usize,
+    pub column: usize,
+    pub code: Code,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Looks at all Lua files that a flow reaches by `require`, and at the prompts that they render.
+pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> {
+    let mut audit = Audit { tree, modules: api::names(), permissions, found: Vec::new() };
+    let mut open = vec![path.to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        // A file that cannot be read was said to be so where it is required.
+        if let Ok(Some(text)) = tree.text(&path) {
+            open.extend(audit.file(&path, &text));
+        }
+    }
+    let mut found = audit.found;
+    found.sort_by(|one, other| (&one.path, one.line, one.column).cmp(&(&other.path, other.line, other.column)));
+    found
+}
+
+struct Audit<'a> {
+    tree: &'a Tree,
+    modules: Modules,
+    permissions: &'a Permissions,
+    found: Vec<Finding>,
+}
+
+impl Audit<'_> {
+    fn tell(&mut self, path: &str, word: &Word, code: Code, message: String, hint: Option<String>) {
+        let (line, column) = (word.line, word.column);
+        self.found.push(Finding { path: path.to_owned(), line, column, code, message, hint });
+    }
+
+    /// Looks at one file, and returns the files that it requires.
+    fn file(&mut self, path: &str, text: &str) -> Vec<String> {
+        let words = words(text);
+        let mut required = Vec::new();
+        // By the local name, the module of the host that it holds.
+        let mut hosts: BTreeMap<String, &'static str> = BTreeMap::new();
+        for at in 0..words.len() {
+            let word = &words[at];
+            if word.name() == Some("require") && !after_dot(&words, at) {
+                let argument = words.get(at + 1).filter(|next| !next.is_sign('(')).or(words.get(at + 2));
+                if let Some(argument) = argument
+                    && let Some(wanted) = argument.text()
+                {
+                    match self.require(path, argument, wanted) {
+                        Some(Ok(module)) => {
+                            if let Some(name) = local(&words, at) {
+                                hosts.insert(name.to_owned(), module);
+                            }
+                        }
+                        Some(Err(file)) => required.push(file),
+                        None => {}
+                    }
+                }
+            } else if let Some(name) = word.name()
+                && let Some(module) = hosts.get(name).copied()
+                && !after_dot(&words, at)
+                && words.get(at + 1).is_some_and(|next| next.is_sign('.'))
+                && words.get(at + 2).is_some_and(|next| next.name().is_some())
+            {
+                // In types, `git.Handle` names a type: those begin with a capital.
+                let member = &words[at + 2];
+                let called = member.name().unwrap_or_default();
+                if called.starts_with(char::is_uppercase) {
+                    continue;
+                }
+                self.member(path, member, module, called);
+                if (module, called) == ("@nietz/template", "render") {
+                    self.rendered(path, &words[at + 3..]);
+                }
+            }
+        }
+        required
+    }
+
+    /// Finds a module: one of the host, or a file.
+    fn require(&mut self, path: &str, word: &Word, wanted: &str) -> Option<Result<&'static str, String>> {
+        if wanted.starts_with('@') {
+            if let Some((name, _)) = self.modules.get_key_value(wanted) {
+                return Some(Ok(*name));
+            }
+            let hint = match nearest(wanted, self.modules.keys().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "the host's modules begin with `@nietz/`".to_owned(),
+            };
+            self.tell(path, word, Code::ModuleNotFound, format!("there is no module `{wanted}`"), Some(hint));
+            return None;
+        }
+        let Some(plain) = join(path, wanted) else {
+            let message = format!("`{wanted}` leads out of this pack, or is no path in it");
+            let hint = "require a file of the pack by a path such as `./rooms/score`".to_owned();
+            self.tell(path, word, Code::ModuleNotFound, message, Some(hint));
+            return None;
+        };
+        let names = [plain.clone(), format!("{plain}.lua"), format!("{plain}.luau")];
+        let file = names.into_iter().find(|name| {
+            (name.ends_with(".lua") || name.ends_with(".luau")) && matches!(self.tree.text(name), Ok(Some(_)))
+        });
+        if file.is_none() {
+            self.tell(path, word, Code::ModuleNotFound, format!("there is no file `{plain}.lua` in this pack"), None);
+        }
+        file.map(Err)
+    }
+
+    /// Looks at a use of `module.called`.
+    fn member(&mut self, path: &str, word: &Word, module: &'static str, called: &str) {
+        let known = &self.modules[module];
+        if !known.contains(called) {
+            let hint = match nearest(called, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it has {}", known.iter().cloned().collect::<Vec<_>>().join(", ")),
+            };
+            self.tell(path, word, Code::FlowInvalid, format!("{module} has no `{called}`"), Some(hint));
+        }
+        let needed = match (module, called) {
+            ("@nietz/llm", "chat") if !self.permissions.llm => "llm",
+            ("@nietz/git", _) if !self.permissions.git => "git",
+            _ => return,
+        };
+        let message = format!("this needs `permissions = {{ {needed} = true }}`, and the flow does not declare it");
+        let hint = format!("add `permissions = {{ {needed} = true }}` to its nietz.flow{{…}}");
+        self.tell(path, word, Code::PermissionRefused, message, Some(hint));
+    }
+
+    /// Looks at `render("./prompt.md", { … })`; the words begin behind `render`.
+    fn rendered(&mut self, path: &str, words: &[Word]) {
+        let [open, file, rest @ ..] = words else { return };
+        let (true, Some(wanted)) = (open.is_sign('('), file.text()) else { return };
+        let prompt = join(path, wanted).and_then(|plain| Some((plain.clone(), self.tree.text(&plain).ok()??)));
+        let Some((prompt, text)) = prompt else {
+            let message = format!("there is no prompt `{wanted}` in this pack");
+            self.tell(path, file, Code::TemplateInvalid, message, None);
+            return;
+        };
+        for (line, included) in template::includes(&text) {
+            if join(&prompt, &included).is_none_or(|plain| !matches!(self.tree.text(&plain), Ok(Some(_)))) {
+                let message = format!("it includes `{included}`, which is not in this pack");
+                let at = Word { line, column: 1, ..file.clone() };
+                self.tell(&prompt, &at, Code::TemplateInvalid, message, None);
+            }
+        }
+        let needed = match template::names(&prompt, &text) {
+            Ok(needed) => needed,
+            Err(failure) => {
+                self.tell(path, file, failure.code, failure.message, failure.hint);
+                return;
+            }
+        };
+        let given = match rest {
+            [comma, brace, rest @ ..] if comma.is_sign(',') && brace.is_sign('{') => keys(rest),
+            [close, ..] if close.is_sign(')') => Some(BTreeSet::new()),
+            _ => None,
+        };
+        let Some(given) = given else { return };
+        let missing: Vec<&str> = needed.iter().map(String::as_str).filter(|name| !given.contains(name)).collect();
+        if !missing.is_empty() {
+            let message = format!("`{wanted}` needs {}, and is not given it", missing.join(", "));
+            self.tell(
+                path,
+                file,
+                Code::TemplateInvalid,
+                message,
+                Some("give every name, or test it with `is defined`".to_owned()),
+            );
+        }
+    }
+}
+
+fn after_dot(words: &[Word], at: usize) -> bool {
+    at > 0 && (words[at - 1].is_sign('.') || words[at - 1].is_sign(':')) && !(at > 1 && words[at - 2].is_sign('.'))
+}
+
+/// Returns the name in `local NAME = require…`.
+fn local(words: &[Word], at: usize) -> Option<&str> {
+    let [.., local, name, equals] = &words[..at] else { return None };
+    (local.name() == Some("local") && equals.is_sign('=')).then(|| name.name()).flatten()
+}
+
+/// Returns the keys of a table that is written out, whose words begin behind its brace; nothing where a key is computed.
+fn keys(words: &[Word]) -> Option<BTreeSet<&str>> {
+    let mut keys = BTreeSet::new();
+    let mut depth = 0;
+    let mut start = true;
+    for (at, word) in words.iter().enumerate() {
+        match &word.is {
+            Is::Sign('}') if depth == 0 => return Some(keys),
+            Is::Sign('{' | '(' | '[') if start && depth == 0 && word.is_sign('[') => {
+                // `["name"] = …` names it as well; anything else is computed.
+                keys.insert(words.get(at + 1)?.text()?);
+                depth += 1;
+            }
+            Is::Sign('{' | '(' | '[') => depth += 1,
+            Is::Sign('}' | ')' | ']') => depth -= 1,
+            Is::Sign(',' | ';') if depth == 0 => {
+                start = true;
+                continue;
+            }
+            Is::Name(name) if start && depth == 0 => {
+                if words.get(at + 1).is_some_and(|next| next.is_sign('=')) {
+                    keys.insert(name);
+                }
+                // Functions and blocks have commas of their own.
+                if name == "function" {
+                    return None;
+                }
+            }
+            Is::Name(name) if name == "function" => return None,
+            _ => {}
+        }
+        start = false;
+    }
+    None
+}

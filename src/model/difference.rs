@@ -1,0 +1,160 @@
+//! What differs between two values, for people: by JSON pointer, and long texts line by line.
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use crate::model::text::clean;
+
+/// The most lines that are told; what comes after them is counted.
+const MOST: usize = 60;
+/// Texts longer than this are compared line by line.
+const SHORT: usize = 60;
+/// Lines around a changed one.
+const AROUND: usize = 1;
+
+/// Returns a line for each thing that differs: `-` is what was, `+` is what is.
+pub fn differences(was: &Value, is: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    walk("", was, is, &mut out);
+    if out.len() > MOST {
+        let more = out.len() - MOST;
+        out.truncate(MOST);
+        out.push(format!("… and {more} more lines"));
+    }
+    out
+}
+
+/// Returns how alike two values are: 1 for the same, 0 where no line is shared.
+pub fn likeness(one: &Value, other: &Value) -> f32 {
+    let (mut a, mut b) = (String::new(), String::new());
+    flatten("", one, &mut a);
+    flatten("", other, &mut b);
+    TextDiff::from_lines(&a, &b).ratio()
+}
+
+fn walk(pointer: &str, was: &Value, is: &Value, out: &mut Vec<String>) {
+    match (was, is) {
+        _ if was == is => {}
+        (Value::Object(was), Value::Object(is)) => {
+            for (name, before) in was {
+                let place = below(pointer, name);
+                match is.get(name) {
+                    Some(after) => walk(&place, before, after, out),
+                    None => out.push(format!("- {place}: {}", shown(before))),
+                }
+            }
+            for (name, after) in is.iter().filter(|(name, _)| !was.contains_key(*name)) {
+                out.push(format!("+ {}: {}", below(pointer, name), shown(after)));
+            }
+        }
+        (Value::Array(was), Value::Array(is)) => {
+            for (index, (before, after)) in was.iter().zip(is).enumerate() {
+                walk(&format!("{pointer}/{index}"), before, after, out);
+            }
+            for (index, before) in was.iter().enumerate().skip(is.len()) {
+                out.push(format!("- {pointer}/{index}: {}", shown(before)));
+            }
+            for (index, after) in is.iter().enumerate().skip(was.len()) {
+                out.push(format!("+ {pointer}/{index}: {}", shown(after)));
+            }
+        }
+        (Value::String(was), Value::String(is)) if was.len().max(is.len()) > SHORT || was.contains('\n') => {
+            out.push(format!("  {}:", place(pointer)));
+            lines(was, is, out);
+        }
+        _ => {
+            out.push(format!("- {}: {}", place(pointer), shown(was)));
+            out.push(format!("+ {}: {}", place(pointer), shown(is)));
+        }
+    }
+}
+
+/// Tells the changed lines of a text, with a few around them.
+fn lines(was: &str, is: &str, out: &mut Vec<String>) {
+    let diff = TextDiff::from_lines(was, is);
+    for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {
+        if index > 0 {
+            out.push("      …".to_owned());
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            out.push(format!("    {sign} {}", clean(change.value().trim_end_matches('\n'))));
+        }
+    }
+}
+
+fn flatten(pointer: &str, value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| flatten(&below(pointer, name), value, out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| flatten(&format!("{pointer}/{index}"), value, out));
+        }
+        Value::String(text) => {
+            for line in text.lines() {
+                out.push_str(&format!("{pointer} {line}\n"));
+            }
+        }
+        scalar => out.push_str(&format!("{pointer} {scalar}\n")),
+    }
+}
+
+fn below(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", clean(&name.replace('~', "~0").replace('/', "~1")))
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the whole" } else { pointer }
+}
+
+fn shown(value: &Value) -> String {
+    let text = clean(&value.to_string());
+    match text.char_indices().nth(400) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_difference_is_told_by_its_place_and_its_lines() {
+        let was =
+            json!({"model": "a", "list": [1, 2], "gone": true, "text": "one\ntwo\nthree\nfour\nfive\nsix\n\u{1b}x"});
+        let is =
+            json!({"model": "b", "list": [1, 3, 4], "text": "one\n2\nthree\nfour\nfive\nsix\n\u{1b}y", "new": null});
+        insta::assert_snapshot!(differences(&was, &is).join("\n"), @r#"
+        - /model: "a"
+        + /model: "b"
+        - /list/1: 2
+        + /list/1: 3
+        + /list/2: 4
+        - /gone: true
+          /text:
+              one
+            - two
+            + 2
+              three
+              …
+              six
+            - ␛x
+            + ␛y
+        + /new: null
+        "#);
+        assert!(differences(&was, &was).is_empty());
+    }
+
+    #[test]
+    fn likeness_finds_the_edited_one_among_strangers() {
+        let recorded = json!({"system": "You build.", "prompt": "Postgres\nor SQLite?\nSay it."});
+        let edited = json!({"system": "You build.", "prompt": "Postgres\nor SQLite?\nSay it well."});
+        let other = json!({"system": "You doubt.", "prompt": "Name\nthree risks."});
+        assert!(likeness(&recorded, &edited) > likeness(&other, &edited));
+    }
+}

@@ -1,0 +1,55 @@
+//! `pack.yaml`: what a pack is, and what each of its flows may do.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Failure, Result};
+use crate::pack::asks::{Asks, Declared, told};
+use crate::pack::tree::Tree;
+use crate::schema::own;
+
+/// The version of the host API that this program has: it grows when something is taken away or changes its meaning.
+pub const HOST_API: u64 = 1;
+
+/// The file's name.
+pub const FILE: &str = "pack.yaml";
+
+/// What a pack says of itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    pub name: String,
+    pub version: String,
+    pub summary: String,
+    pub licence: String,
+    pub host_api: u64,
+    #[serde(default)]
+    permissions: BTreeMap<String, Declared>,
+}
+
+impl About {
+    /// Reads the `pack.yaml` of a pack; all faults are told at once.
+    pub fn read(tree: &Tree) -> Result<About> {
+        let file = tree.display(FILE);
+        let text = tree.text(FILE)?.ok_or_else(|| {
+            Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is no pack"))
+                .hint("`nietz new pack NAME` writes one")
+        })?;
+        let value =
+            own::read(&own::PACK, &text, &file).map_err(|failure| Failure { code: Code::PackInvalid, ..failure })?;
+        let about: About = serde_json::from_value(value)
+            .map_err(|error| Failure::new(Code::PackInvalid, format!("{file}: {error}")))?;
+        if about.host_api > HOST_API {
+            let message =
+                format!("{file}: it needs version {} of the host API; this nietz has {HOST_API}", about.host_api);
+            return Err(Failure::new(Code::PackInvalid, message).hint("use a newer nietz"));
+        }
+        Ok(about)
+    }
+
+    /// Returns what each flow may do.
+    pub fn asks(&self) -> Asks {
+        self.permissions.iter().map(|(flow, declared)| (flow.clone(), told(declared))).collect()
+    }
+}

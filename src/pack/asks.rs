@@ -1,0 +1,106 @@
+//! What the flows of a pack ask for, as single things that can be compared, granted and said in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::model::effect::Permissions;
+
+/// What one flow asks for: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`.
+pub type Items = BTreeSet<String>;
+/// The same for each flow of a pack, by its name.
+pub type Asks = BTreeMap<String, Items>;
+
+/// What a flow may do, as it stands in `pack.yaml`: as in the flow's own `permissions`, and `documents` with the paths of
+/// its collections.
+pub type Declared = BTreeMap<String, Value>;
+
+/// Returns what a flow asks for with these permissions and documents at these paths.
+///
+/// It goes through whatever permissions there are, so that none can be forgotten here.
+pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
+    let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
+    let mut items = named(permissions.as_object().into_iter().flatten());
+    items.extend(documents.map(|path| format!("documents={path}")));
+    items
+}
+
+/// Returns what `pack.yaml` says that a flow asks for.
+pub fn told(declared: &Declared) -> Items {
+    named(declared.iter())
+}
+
+fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
+    let mut items = Items::new();
+    for (name, value) in members {
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => drop(items.insert(name.clone())),
+            Value::Array(list) => {
+                items.extend(list.iter().map(|item| match item {
+                    Value::String(text) => format!("{name}={text}"),
+                    other => format!("{name}={other}"),
+                }));
+            }
+            Value::String(text) => drop(items.insert(format!("{name}={text}"))),
+            other => drop(items.insert(format!("{name}={other}"))),
+        }
+    }
+    items
+}
+
+/// Says what a thing that is asked for means.
+pub fn words(item: &str) -> String {
+    let item = crate::model::text::clean(item);
+    match item.split_once('=') {
+        Some(("exec", command)) => match crate::model::command::hole(command) {
+            Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
+            None => format!("runs `{command}` with any arguments, in a sandbox"),
+        },
+        Some(("documents", path)) => format!("reads and writes {path} in your folder"),
+        _ if item == "llm" => "calls models: what you say, and what it reads, is sent to them".to_owned(),
+        _ if item == "git" => "makes branches and worktrees of its own from your repository".to_owned(),
+        _ => item,
+    }
+}
+
+/// Tells whether `--allow` can name this: a thing for all flows, or `FLOW:` and a thing for one.
+pub fn is_known(allowed: &str, asks: &Asks) -> bool {
+    asks.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
+}
+
+/// Tells whether `--allow` grants a thing to a flow.
+pub fn allows(allowed: &str, flow: &str, item: &str) -> bool {
+    allowed == item || allowed.strip_prefix(flow).and_then(|rest| rest.strip_prefix(':')) == Some(item)
+}
+
+/// Returns what is in the first and not in the second.
+pub fn without(asks: &Asks, others: &Asks) -> Asks {
+    let none = Items::new();
+    let rest = |flow: &String, items: &Items| -> Items {
+        items.difference(others.get(flow).unwrap_or(&none)).cloned().collect()
+    };
+    let left = asks.iter().map(|(flow, items)| (flow.clone(), rest(flow, items)));
+    left.filter(|(_, items)| !items.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_and_what_is_declared_are_the_same_things() {
+        let permissions =
+            Permissions { llm: true, exec: vec!["cargo".into(), "{validate}".into()], ..Permissions::default() };
+        let asked = items(&permissions, ["notes/{slug}.yaml"].into_iter());
+        let declared: Declared = serde_json::from_value(serde_json::json!({
+            "llm": true, "git": false, "exec": ["{validate}", "cargo"], "documents": ["notes/{slug}.yaml"],
+        }))
+        .unwrap();
+        assert_eq!(told(&declared), asked);
+        assert!(asked.contains("exec=cargo") && asked.len() == 4, "{asked:?}");
+        for item in &asked {
+            assert_ne!(words(item), *item, "it is said in words");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `nietz.lock`: which packs a project uses, from where, and exactly which content. And the user's grants, which are
+//! bound to that content.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::Format;
+use crate::pack::asks::{Asks, Items};
+use crate::schema::{source, text};
+
+/// The version of both files.
+const VERSION: u32 = 1;
+const HEAD: &str = "# Which packs this project uses, and exactly which content. `nietz pack` writes it; commit it.\n";
+
+/// The packs of a project.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    version: u32,
+    #[serde(default)]
+    pub packs: BTreeMap<String, Locked>,
+}
+
+/// One pack of a project.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    pub version: String,
+    /// As `nietz pack add` was given it.
+    pub source: String,
+    /// The full commit, for a source in git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Over the installed tree: paths, modes, contents.
+    pub sha256: String,
+}
+
+impl Locked {
+    /// Returns where the tree is installed.
+    pub fn folder(&self, packs: &Path, name: &str) -> PathBuf {
+        packs.join(format!("{name}-{}", self.sha256.get(..16).unwrap_or(&self.sha256)))
+    }
+}
+
+impl Lock {
+    pub fn path(workspace: &Path) -> PathBuf {
+        workspace.join("nietz.lock")
+    }
+
+    /// Reads the project's lock; without one, it has no packs.
+    pub fn read(workspace: &Path) -> Result<Lock> {
+        let path = Lock::path(workspace);
+        let lock: Lock = read(&path)?.unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() });
+        if lock.version != VERSION {
+            let message =
+                format!("{}: version {} is not known; this nietz knows {VERSION}", path.display(), lock.version);
+            return Err(Failure::new(Code::ConfigInvalid, message).hint("use a newer nietz"));
+        }
+        // Names and digests become parts of paths.
+        let plain = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        for (name, locked) in &lock.packs {
+            let hex = locked.sha256.len() == 64 && locked.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if !plain(name) || !hex {
+                let message = format!(
+                    "{}: packs.{}: the name or the sha256 is wrong",
+                    path.display(),
+                    crate::model::text::excerpt(name)
+                );
+                return Err(Failure::new(Code::ConfigInvalid, message)
+                    .hint("take it from version control, or add the pack anew"));
+            }
+        }
+        Ok(lock)
+    }
+
+    pub fn write(&self, workspace: &Path) -> Result<()> {
+        write(&Lock::path(workspace), HEAD, self)
+    }
+
+    /// Returns a pack of the project.
+    pub fn get(&self, name: &str) -> Result<&Locked> {
+        self.packs.get(name).ok_or_else(|| {
+            let shown = crate::model::text::excerpt(name);
+            let failure = Failure::new(Code::PackNotFound, format!("this project has no pack `{shown}`"));
+            match crate::error::nearest(name, self.packs.keys().map(String::as_str)) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint("`nietz pack list` shows those that it has"),
+            }
+        })
+    }
+}
+
+/// What the user has granted, by the digest of the tree that it was granted to.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grants {
+    #[serde(default)]
+    trees: BTreeMap<String, Granted>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Granted {
+    pack: String,
+    flows: Asks,
+}
+
+impl Grants {
+    pub fn read(path: &Path) -> Result<Grants> {
+        Ok(read(path)?.unwrap_or_default())
+    }
+
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write(path, "# What you granted to packs, by their content. `nietz pack trust` and `revoke` change it.\n", self)
+    }
+
+    /// Returns what is granted to the flows of a tree.
+    pub fn of(&self, sha256: &str) -> Asks {
+        self.trees.get(sha256).map(|granted| granted.flows.clone()).unwrap_or_default()
+    }
+
+    /// Returns what is granted to one flow of a tree.
+    pub fn of_flow(&self, sha256: &str, flow: &str) -> Items {
+        self.of(sha256).remove(flow).unwrap_or_default()
+    }
+
+    pub fn set(&mut self, pack: &str, sha256: &str, flows: Asks) {
+        match flows.values().all(Items::is_empty) {
+            true => self.trees.remove(sha256),
+            false => self.trees.insert(sha256.to_owned(), Granted { pack: pack.to_owned(), flows }),
+        };
+    }
+
+    /// Takes back everything that a pack was granted, in all of its versions.
+    pub fn revoke(&mut self, pack: &str) -> bool {
+        let before = self.trees.len();
+        self.trees.retain(|_, granted| granted.pack != pack);
+        self.trees.len() < before
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::io(path, "read", &error)),
+    };
+    let name = path.display().to_string();
+    let wrong = |failure: Failure| Failure { code: Code::ConfigInvalid, ..failure };
+    let value =
+        source::decode(&bytes, &name).and_then(|text| source::parse(text, Format::Yaml, &name)).map_err(wrong)?;
+    serde_json::from_value(value).map(Some).map_err(|error| {
+        Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("take it from version control, or remove it")
+    })
+}
+
+/// Writes a file so that there is always a whole one: the old or the new.
+fn write(path: &Path, head: &str, value: &impl Serialize) -> Result<()> {
+    let value = serde_json::to_value(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    let text = format!("{head}{}", text::to_text(&value, Format::Yaml));
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    let beside = path.with_added_extension("new");
+    let written = std::fs::File::create(&beside).and_then(|mut file| {
+        std::io::Write::write_all(&mut file, text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    });
+    written.map_err(|error| Failure::io(path, "write", &error))
+}

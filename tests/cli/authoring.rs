@@ -1,0 +1,298 @@
+//! The promise: a flow of one's own runs within minutes. What `nietz new` writes works at once, and has its test.
+
+use insta::assert_snapshot;
+
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Response};
+
+#[test]
+fn a_new_flow_runs_and_its_test_passes() {
+    let server = ModelServer::start(|request| {
+        let wants_value = request.body["response_format"].is_object();
+        Response::text(if wants_value { r#"{"decides":"taste","next_step":"Ask them."}"# } else { "Well." })
+    });
+    let env = Env::with(&server);
+    let ended = env.nietz(["new", "flow", "two-sides"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r#"
+    wrote flows/two-sides.lua
+    wrote flows/two-sides/prompts/side.md
+    wrote flows/two-sides/prompts/verdict.md
+    wrote tests/cassettes/two-sides/run.jsonl
+    run it: nietz run flows/two-sides.lua "Tabs or spaces?"   test it: nietz test flows/two-sides.lua
+    "#);
+    env.nietz(["test"]).go().exits(0);
+    env.nietz(["check", "flows/two-sides.lua"]).go().exits(0);
+    let ended = env.run(["flows/two-sides.lua", "Tea or coffee?"]).go().exits(0);
+    assert_eq!(ended.result()["decides"], "taste");
+    assert_eq!(server.calls(), 3);
+    let text = env.read("tests/cassettes/two-sides/run.jsonl");
+    assert!(text.contains("flows/two-sides.lua") && !text.contains("NAME"), "{text}");
+}
+
+#[test]
+fn new_personas_quotes_and_packs_are_valid() {
+    let env = Env::new();
+    for kind in ["persona", "quotes", "pack"] {
+        env.nietz(["new", kind, "deep-thought"]).go().exits(0);
+    }
+    env.nietz(["check", "personas/deep-thought.md", "quotes/deep-thought.yaml"]).go().exits(0);
+    env.nietz(["test", "deep-thought"]).go().exits(0);
+    env.nietz(["check", "deep-thought"]).go().exits(0);
+    env.nietz(["pack", "add", "deep-thought", "--yes", "--allow", "llm"]).go().exits(0);
+    assert!(env.read("personas/deep-thought.md").contains("name: Deep Thought"));
+    assert!(env.read("deep-thought/pack.yaml").contains("name: deep-thought"));
+}
+
+#[test]
+fn nothing_is_written_over_and_odd_names_are_refused() {
+    let env = Env::new().flow("mine", "return 1");
+    let ended = env.nietz(["new", "flow", "mine"]).go().exits(2);
+    assert!(ended.stderr.contains("is there already"), "{}", ended.stderr);
+    for name in ["../mine", "Mine", "", "-x", "a/b"] {
+        env.nietz(["new", "flow", "--", name]).go().exits(2);
+    }
+    assert_eq!(env.documents().len(), 1);
+}
+
+/// All faults at once, each with its file, line, column and code.
+#[test]
+fn check_sees_what_a_flow_gets_wrong_without_running_it() {
+    let flow = r#"local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local room = require("./wrong/room")
+local template = require("@nietz/template")
+local ui = require("@nietz/uii")
+
+return nietz.flow {
+	name = "wrong",
+	summary = "Wrong",
+	run = function(ctx)
+		local prompt = template.render("./wrong/ask.md", { topic = "x" })
+		template.render("./wrong/gone.md", {})
+		llm.chatt { prompt = prompt }
+		return llm.chat { prompt = prompt }
+	end,
+}
+"#;
+    let env = Env::new()
+        .flow("wrong", &flow.replace("local ui = require(\"@nietz/uii\")\n", ""))
+        .file("flows/wrong/room.lua", "-- llm.nothing is no use here\nlocal ui = require(\"@nietz/ui\")\nreturn { say = function() ui.shout(\"x\") end }\n")
+        .file("flows/wrong/ask.md", "About {{ topic }} for {{ reader }}{% if mood is defined %} {{ mood }}{% endif %}.\n")
+        .file("personas/odd.md", "---\nname: 3\ntags: none\n---\nYou {{ broken.\n")
+        .file("quotes/odd.yaml", "quotes:\n  - text: x\n    philosopher: y\n    contxt: z\n")
+        .file("pack.yaml", "name: Odd\nversion: one\nsummary: x\nlicence: MIT\n");
+    let ended = env.nietz(["check"]).go().exits(4);
+    assert_snapshot!(env.normal(&ended.stdout), @r#"
+    ./flows/wrong/room.lua: valid
+    error[template-invalid]: `./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`
+      --> ./flows/wrong.lua:10:34
+       |
+    10 |   local prompt = template.render("./wrong/ask.md", { topic = "x" })
+       |                                  ^^^^^^^^^^^^^^^^
+
+    error[template-invalid]: there is no prompt `./wrong/gone.md` in this pack
+      --> ./flows/wrong.lua:11:19
+       |
+    11 |   template.render("./wrong/gone.md", {})
+       |                   ^^^^^^^^^^^^^^^^^
+
+    error[flow-invalid]: @nietz/llm has no `chatt`; did you mean `chat`?
+      --> ./flows/wrong.lua:12:7
+       |
+    12 |   llm.chatt { prompt = prompt }
+       |       ^^^^^
+
+    error[permission-refused]: this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}
+      --> ./flows/wrong.lua:13:14
+       |
+    13 |   return llm.chat { prompt = prompt }
+       |              ^^^^
+    error[flow-invalid]: @nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status
+     --> /tmp/test/work/flows/wrong/room.lua:3:30
+      |
+    3 | return { say = function() ui.shout("x") end }
+      |                              ^^^^^^^^^^
+    error: is missing required "host_api"
+     --> ./pack.yaml:1:1
+      |
+    1 | name: Odd
+      | ^^^^
+
+    error: must match the pattern ^[a-z][a-z0-9-]{0,63}$; found "Odd"
+     --> ./pack.yaml:1:7
+      |
+    1 | name: Odd
+      |       ^^^ /name
+
+    error: must match the pattern ^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.-]+)?$; found "one"
+     --> ./pack.yaml:2:10
+      |
+    2 | version: one
+      |          ^^^ /version
+    error: must be text; found 3, which is a number; put it in quotes
+     --> ./personas/odd.md:2:7
+      |
+    2 | name: 3
+      |       ^ /name
+
+    error: must be a list; found "none"
+     --> ./personas/odd.md:3:7
+      |
+    3 | tags: none
+      |       ^^^^ /tags
+
+    error[template-invalid]: syntax error: unexpected end of input, expected identifier or integer
+     --> ./personas/odd.md:5:1
+      |
+    5 | You {{ broken.
+      | ^^^
+    error: is missing required "context"
+     --> ./quotes/odd.yaml:2:5
+      |
+    2 |   - text: x
+      |     ^^^^ /quotes/0
+
+    error: is missing required "source"
+     --> ./quotes/odd.yaml:2:5
+      |
+    2 |   - text: x
+      |     ^^^^ /quotes/0
+
+    error: "contxt" is not known here; did you mean "context"?
+     --> ./quotes/odd.yaml:4:5
+      |
+    4 |     contxt: z
+      |     ^^^^^^ /quotes/0/contxt
+    "#);
+    let ended = env.nietz(["check", "--json", "flows"]).go().exits(4);
+    assert_snapshot!(env.normal(&ended.stdout), @r#"
+    {"file":"flows/wrong.lua","line":10,"column":34,"pointer":"","message":"`./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`","keyword":"template-invalid","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":11,"column":19,"pointer":"","message":"there is no prompt `./wrong/gone.md` in this pack","keyword":"template-invalid","severity":"error","code":"template-invalid"}
+    {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
+    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"permission-refused"}
+    {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
+    "#);
+    // A module that is not there is told with its neighbours.
+    let env = Env::new().flow("wrong", flow);
+    let ended = env.nietz(["check", "flows/wrong.lua"]).go().exits(4);
+    assert!(ended.stderr.is_empty() && ended.stdout.contains("flows/wrong.lua:3"), "{}", ended.stdout);
+}
+
+/// A folder is looked through for documents, too, and each is held to its collection.
+#[test]
+fn check_finds_the_documents_of_a_folder() {
+    let env = Env::new()
+        .flow("short", include_str!("../support/flows/short.lua"))
+        .file("notes/first.yaml", "slug: first\nsaid: [x]\n")
+        .file("notes/other.txt", "none of ours\n");
+    let ended = env.nietz(["check"]).go().exits(0);
+    assert_eq!(ended.stdout, "./flows/short.lua: valid\n./notes/first.yaml: valid\n");
+    env.write("notes/first.yaml", "slug: second\nsaid: x\n");
+    let ended = env.nietz(["check", "notes", "--json"]).go().exits(4);
+    assert_eq!(
+        ended.stdout.lines().filter(|line| line.contains("\"code\":\"document-invalid\"")).count(),
+        2,
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn the_bundled_flows_and_their_files_pass_every_check() {
+    let env = Env::new();
+    let repository = env!("CARGO_MANIFEST_DIR");
+    for folder in ["flows", "personas", "quotes"] {
+        env.nietz(["check", &format!("{repository}/{folder}")]).go().exits(0);
+    }
+}
+
+#[test]
+fn lists_say_where_things_come_from_and_what_hides_them() {
+    let env = Env::new()
+        .file("personas/architect.md", "---\nname: Mine\nsummary: My own\n---\nYou are mine.\n")
+        .file("personas/broken.md", "no front matter\n")
+        .file("quotes/classics.yaml", "quotes:\n  - {text: x, philosopher: y, context: victory, source: z}\n");
+    let ended = env.nietz(["personas"]).go().exits(0);
+    let lines: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.starts_with("architect ") || line.starts_with("broken")).collect();
+    assert_snapshot!(env.normal(&lines.join("\n")), @r"
+    architect            My own                                                                              project
+    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                      project
+    architect            Looks at boundaries, dependencies and what will be hard to change    party council  bundled (hidden by that of: project)
+    ");
+    let ended = env.nietz(["quotes"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r"
+    classics  1: victory                                                         project
+    classics  52: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
+    ");
+    let ended = env.nietz(["personas", "--json", "--tag", "panel"]).go().exits(0);
+    assert!(
+        ended.stdout.lines().count() >= 5 && ended.stdout.lines().all(|line| line.contains("bundled")),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn types_complete_what_there_is_and_keep_what_the_user_has() {
+    let env = Env::new()
+        .file(".luaurc", "{\"lint\": {\"*\": true}, \"aliases\": {\"mine\": \"lib\"}}")
+        .file(".vscode/settings.json", "{ // mine\n}");
+    let ended = env.nietz(["types"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r#"
+    wrote .nietz/types: 15 modules, 5 schemas
+    wrote .luaurc
+    .vscode/settings.json is no plain JSON; add this to it:
+    {
+      "luau-lsp.platform.type": "standard",
+      "yaml.schemas": {
+        "./.nietz/types/schemas/quotes.schema.json": [
+          "quotes/*.yaml"
+        ],
+        "./.nietz/types/schemas/pack.schema.json": [
+          "pack.yaml"
+        ],
+        "./.nietz/types/schemas/config.schema.json": [
+          "nietz/config.yaml"
+        ],
+        "./.nietz/types/schemas/project.schema.json": [
+          "nietz.yaml"
+        ]
+      }
+    }
+    "#);
+    assert_snapshot!(env.read(".luaurc"), @r#"
+    {
+      "lint": {
+        "*": true
+      },
+      "aliases": {
+        "mine": "lib",
+        "nietz": ".nietz/types/nietz"
+      },
+      "languageMode": "strict"
+    }
+    "#);
+    assert_eq!(env.read(".vscode/settings.json"), "{ // mine\n}");
+    assert!(env.read(".nietz/types/nietz/llm.luau").contains("function llm.chat("));
+    assert!(env.read(".nietz/types/nietz/init.luau").contains("function nietz.flow("));
+    let schema: serde_json::Value =
+        serde_json::from_str(&env.read(".nietz/types/schemas/pack.schema.json")).expect("JSON");
+    assert_eq!(schema["title"], "nietz pack");
+    // A second time changes nothing.
+    assert!(env.nietz(["types"]).go().exits(0).stdout.contains(".luaurc is as it should be"));
+}
+
+#[test]
+fn completions_and_manual_pages_tell_every_command() {
+    let env = Env::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = env.nietz(["completions", shell]).go().exits(0);
+        assert!(ended.stdout.contains("from-run") && ended.stdout.contains("revoke"), "{shell}");
+    }
+    env.nietz(["man", "man"]).go().exits(0);
+    for page in ["nietz.1", "nietz-test.1", "nietz-pack-add.1"] {
+        assert!(env.read(&format!("man/{page}")).contains(".TH"), "{page}");
+    }
+    assert!(env.documents().keys().all(|name| !name.contains("__")), "hidden commands have no page");
+}

@@ -1,0 +1,138 @@
+//! The promise: what was paid for once is not paid for again when only a part is changed, and it can be said why.
+
+use insta::assert_snapshot;
+
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Response};
+
+const FLOW: &str = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local task = require("@nietz/task")
+local ui = require("@nietz/ui")
+
+return nietz.flow {
+	name = "fork",
+	summary = "Two branches, a question and an end",
+	params = { one = { type = "string", default = "a" }, two = { type = "string", default = "b" } },
+	permissions = { llm = true },
+	run = function(ctx)
+		local said = task.all {
+			one = function() return llm.chat { prompt = "one " .. ctx.params.one }.text end,
+			two = function() return llm.chat { prompt = "two " .. ctx.params.two }.text end,
+		}
+		local more = ui.ask { id = "more", prompt = "What else?" }
+		return llm.chat { prompt = said.one .. said.two .. more }.text
+	end,
+}
+"#;
+
+fn model() -> ModelServer {
+    ModelServer::start(|request| Response::text(format!("<{}>", request.prompt())))
+}
+
+fn run(server: &ModelServer) -> Env {
+    let env = Env::with(server).flow("fork", FLOW);
+    env.run(["fork"]).stdin("that\n").go().exits(0);
+    env
+}
+
+fn prompts(server: &ModelServer) -> Vec<String> {
+    server.requests().iter().map(|request| request.prompt().to_owned()).collect()
+}
+
+#[test]
+fn a_fork_does_only_what_the_change_touches() {
+    let server = model();
+    let env = run(&server);
+    let ended = env.nietz(["fork", "r1", "--set", "two=c", "--json"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!(ended.result(), "<<one a><two c>that>");
+    assert_eq!(prompts(&server)[3..], ["two c", "<one a><two c>that"]);
+    // The fork is a run of its own: it is done, and needs its donor no more.
+    std::fs::remove_dir_all(env.path(".nietz/runs/r1")).expect("it is there");
+    let ended = env.nietz(["resume", "r2", "--json"]).go().exits(0);
+    assert!(ended.stdout.contains("is gone, which this one was forked from"), "{}", ended.stdout);
+    assert_eq!(server.calls(), 5);
+}
+
+#[test]
+fn a_fork_at_an_effect_does_it_and_what_follows_anew() {
+    let server = model();
+    let env = run(&server);
+    let log = env.nietz(["log", "r1"]).go().exits(0).stdout;
+    let line = log
+        .lines()
+        .find(|line| line.contains("ask"))
+        .expect("it was asked")
+        .split_whitespace()
+        .next()
+        .expect("a number");
+    let ended = env.nietz(["fork", "r1", "--at", line, "--json"]).var("NIETZ_RUN", "r2").stdin("this\n").go().exits(0);
+    assert_eq!(ended.result(), "<<one a><two b>this>");
+    assert_eq!(server.calls(), 4);
+    env.nietz(["fork", "r1", "--at", "999"]).var("NIETZ_RUN", "r3").go().exits(2);
+    env.nietz(["fork", "r1", "--set", "too=c"]).var("NIETZ_RUN", "r3").go().exits(2);
+    // Another model was not asked yet; what the user said stands.
+    let ended = env.nietz(["fork", "r1", "--model", "openai/other", "--json"]).var("NIETZ_RUN", "r3").go().exits(0);
+    assert_eq!(ended.result(), "<<one a><two b>that>");
+    assert_eq!(server.calls(), 7);
+}
+
+/// A fork that is killed goes on with its donor.
+#[test]
+fn a_killed_fork_pays_nothing_twice() {
+    let server = model();
+    let env = run(&server);
+    for line in 2..9 {
+        let id = format!("k{line}");
+        let fault = format!("kill@{line}");
+        env.nietz(["fork", "r1", "--set", "two=c", "--json"]).var("NIETZ_RUN", &id).var("NIETZ_FAULT", &fault).go();
+        let ended = env.nietz(["resume", &id, "--json"]).go().exits(0);
+        assert_eq!(ended.result(), "<<one a><two c>that>", "killed at line {line}");
+    }
+    let asked = prompts(&server);
+    assert_eq!(asked.iter().filter(|prompt| *prompt == "one a").count(), 1, "{asked:?}");
+}
+
+#[test]
+fn a_fork_into_another_folder_leaves_the_documents_of_the_run_alone() {
+    let server = ModelServer::start(|request| Response::text(request.prompt()));
+    let env = Env::with(&server).flow("short", include_str!("../support/flows/short.lua"));
+    env.run(["short"]).stdin("more\n").go().exits(0);
+    let before = env.read("notes/first.yaml");
+    env.nietz(["fork", "r1", "--into", "other", "--set", "topic=coffee"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!(env.read("notes/first.yaml"), before);
+    assert!(
+        env.read("other/notes/first.yaml").contains("coffee") && env.read("other/notes/first.yaml").contains("more")
+    );
+    assert_eq!(server.calls(), 2);
+    // In the same folder, what the run has saved is not written over, and it is said what helps.
+    let ended = env.nietz(["fork", "r1", "--set", "topic=cocoa"]).var("NIETZ_RUN", "r3").go().exits(1);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(said.contains("[document-changed]") && said.contains("--into FOLDER"), "{said}");
+    assert_eq!(env.read("notes/first.yaml"), before);
+}
+
+#[test]
+fn why_says_what_would_be_done_again() {
+    let server = model();
+    let env = run(&server);
+    let ended = env.nietz(["why", "r1", "2"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r#"
+    line 2: chat in /one {"model":"openai/test","messages":[{"content":"one a","role"…
+    It was done once, and its outcome is recorded.
+    With the files of now, the flow asks for just the same: it is given back, and not done again.
+    "#);
+    let env = env.flow("fork", &FLOW.replace("\"two \"", "\"second \""));
+    let ended = env.nietz(["why", "r1", "3"]).go().exits(0);
+    assert_snapshot!(env.normal(&ended.stdout), @r#"
+    line 3: chat in /two {"model":"openai/test","messages":[{"content":"two b","role"…
+    It was done once, and its outcome is recorded.
+    Changed since the run began: flows/fork.lua.
+    With the files of now, it is not given back: before it, or in its place, the flow asks for something else.
+    the nearest is line 3; from it to what is asked for now:
+    - /messages/0/content: "two b"
+    + /messages/0/content: "second b"
+    "#);
+    assert_eq!(server.calls(), 3, "it asks nobody");
+}

@@ -5,6 +5,7 @@
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
+local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
@@ -65,6 +66,8 @@ local function run(ctx: nietz.Context): any
 	local reached = goal.reach(self, root, 1, {}) ~= nil
 	local commit = git.commit_of(root.branch) :: string
 	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stopped or "not reached"
+	goal.close(self, root, if reached then "success" else "failed", detail)
+	live.clear()
 	record.add(self.record, "session_end", {
 		session_id = self.id,
 		final_status = if reached then "success" else "failed",

@@ -4,6 +4,7 @@
 
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
+local live = require("./live")
 local llm = require("@nietz/llm")
 local options = require("./options")
 local record = require("./record")
@@ -46,6 +47,10 @@ type Begun = {
 	label: string,
 	prompt: string,
 	offered: { [string]: any },
+	rejected: (call: any, why: string, so_far: any) -> (),
+	--- Its place in the tree that is shown.
+	shot: state.Shot,
+	doing: (what: string) -> (),
 	used: tools.Used,
 }
 
@@ -108,7 +113,12 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		attempt_type = kind,
 	})
 	local used: tools.Used = { calls = 0, input = 0, output = 0, cached = 0, cost = 0 }
-	local label = `goal {goal.id}, attempt {id}`
+	local shot = live.begin(self, goal, `{kind} {id} ({model})`)
+	local function doing(what: string)
+		live.doing(self, shot, what)
+	end
+	local offered, rejected = tools.of(self, id, tree, kind == "implementation", doing, used)
+	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
 		model = model,
@@ -117,9 +127,12 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		start = start,
 		worktree_id = worktree_id,
 		tree = tree,
-		label = label,
+		label = `goal {goal.id}, attempt {id}`,
 		prompt = prompt,
-		offered = tools.of(self, id, tree, kind == "implementation", label, used),
+		offered = offered,
+		rejected = rejected,
+		shot = shot,
+		doing = doing,
 		used = used,
 	}
 end
@@ -141,6 +154,7 @@ local function work(self: state.Session, begun: Begun, more: { [string]: any }):
 	request.model = begun.model
 	request.prompt = begun.prompt
 	request.tools = begun.offered
+	request.rejected = begun.rejected
 	-- The limit of calls ends it long before.
 	request.rounds = 1000
 	request.label = begun.label
@@ -197,10 +211,25 @@ local function finish(self: state.Session, begun: Begun, commit: string, status:
 	return id
 end
 
-local function clean_up(self: state.Session, begun: Begun)
+--- Removes the worktree and returns what came of the attempt, without what only some have.
+local function close(self: state.Session, begun: Begun, result_id: number, status: string, detail: string, commit: string): Outcome
 	begun.tree:remove({ discard = true })
 	record.add(self.record, "worktree_end", { worktree_id = begun.worktree_id })
-	ui.status("")
+	live.over(self, begun.shot, status)
+	return {
+		id = begun.id,
+		result_id = result_id,
+		model = begun.model,
+		status = status,
+		detail = detail,
+		branch = begun.branch,
+		branch_id = begun.branch_id,
+		commit = commit,
+		fingerprint = "",
+		used = begun.used,
+		evidence = "",
+		value = nil,
+	}
 end
 
 --- Returns which files an attempt has changed, and the end of what the command that failed wrote.
@@ -233,7 +262,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local checked: validate.Checked? = nil
 	local commit = committed.commit
 	if status == "completed" then
-		local done = validate.check(self, goal, begun.tree)
+		local done = validate.check(self, goal, begun.tree, begun.doing)
 		checked, commit = done, done.commit or commit
 		status, detail = validate.judge(self, goal, #git.changed(goal.base, commit) > 0, done, detail)
 	end
@@ -241,21 +270,10 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	if checked ~= nil then
 		validate.record(self, checked :: any, result_id)
 	end
-	clean_up(self, begun)
-	return {
-		id = begun.id,
-		result_id = result_id,
-		model = model,
-		status = status,
-		detail = detail,
-		branch = begun.branch,
-		branch_id = begun.branch_id,
-		commit = commit,
-		fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else ""),
-		used = begun.used,
-		evidence = evidence(begun.start, commit, checked),
-		value = nil,
-	}
+	local outcome = close(self, begun, result_id, status, detail, commit)
+	outcome.fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else "")
+	outcome.evidence = evidence(begun.start, commit, checked)
+	return outcome
 end
 
 local SUB_GOALS = {
@@ -315,21 +333,9 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		attempt_result_id = result_id,
 		response = if reply then reply.text else detail,
 	})
-	clean_up(self, begun)
-	return {
-		id = begun.id,
-		result_id = result_id,
-		model = model,
-		status = status,
-		detail = detail,
-		branch = begun.branch,
-		branch_id = begun.branch_id,
-		commit = begun.start,
-		fingerprint = "",
-		used = begun.used,
-		evidence = "",
-		value = if value then value.sub_goals else nil,
-	}
+	local outcome = close(self, begun, result_id, status, detail, begun.start)
+	outcome.value = if value then value.sub_goals else nil
+	return outcome
 end
 
 --- Tells whether the session's limits leave room for one more attempt, and why not.

@@ -1,12 +1,12 @@
 --!strict
 --- The tools that models have. Which of them an attempt may use is decided here, by its kind.
 
+local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local options = require("./options")
 local record = require("./record")
 local state = require("./state")
 local text = require("@nietz/text")
-local ui = require("@nietz/ui")
 
 local tools = {}
 
@@ -218,8 +218,43 @@ end
 --- The limits of an attempt, and what it has used.
 export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
 
---- Returns the tools for one attempt; each call is recorded, and `used` counts it.
-function tools.of(self: state.Session, attempt: number, tree: any, writing: boolean, label: string, used: Used): { [string]: any }
+--- Returns the tools for one attempt, and what is told of calls that reach none of them. Each call is recorded and
+--- counted in `used`; `doing` is told what goes on.
+function tools.of(
+	self: state.Session,
+	attempt: number,
+	tree: any,
+	writing: boolean,
+	doing: (what: string) -> (),
+	used: Used
+): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number.
+	local function admit(name: string, so_far: any): number
+		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
+		used.cost = so_far.cost
+		if used.calls >= self.params.max_tools then
+			llm.stop("tool_limit")
+		end
+		if used.input + used.output > self.params.attempt_tokens then
+			llm.stop("tokens")
+		end
+		if self.params.attempt_cost ~= nil and (used.cost or math.huge) > self.params.attempt_cost then
+			llm.stop("cost")
+		end
+		used.calls += 1
+		doing(`{name} ({used.calls})`)
+		return used.calls
+	end
+	local function keep(order: number, name: string, input: any, output: string)
+		record.add(self.record, "tool_call", {
+			attempt_id = attempt,
+			order = order,
+			tool_id = self.tools[name],
+			tool_name = name,
+			input = input,
+			output = output,
+		})
+	end
 	local offered = {}
 	for _, tool in tools.ALL do
 		if tool.writes and not writing then
@@ -230,30 +265,10 @@ function tools.of(self: state.Session, attempt: number, tree: any, writing: bool
 			description = tool.description,
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
-				used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
-				used.cost = so_far.cost
-				if used.calls >= self.params.max_tools then
-					llm.stop("tool_limit")
-				end
-				if used.input + used.output > self.params.attempt_tokens then
-					llm.stop("tokens")
-				end
-				if self.params.attempt_cost ~= nil and (used.cost or math.huge) > self.params.attempt_cost then
-					llm.stop("cost")
-				end
-				used.calls += 1
-				local order = used.calls
-				ui.status(`{label}: {tool.name} ({order})`)
+				local order = admit(tool.name, so_far)
 				local ok, output = pcall(tool.run, tree, arguments, self)
 				local shown = if ok then output else "error: " .. tostring(if type(output) == "table" then output.message else output)
-				record.add(self.record, "tool_call", {
-					attempt_id = attempt,
-					order = order,
-					tool_id = self.tools[tool.name],
-					tool_name = tool.name,
-					input = arguments,
-					output = shown,
-				})
+				keep(order, tool.name, arguments, shown)
 				if not ok then
 					error(output, 0)
 				end
@@ -261,7 +276,13 @@ function tools.of(self: state.Session, attempt: number, tree: any, writing: bool
 			end,
 		}
 	end
-	return offered
+	return offered, function(call: any, why: string, so_far: any)
+		local name = if call.name == "" then "(no name)" else call.name
+		local order = admit(name, so_far)
+		local ok, input = pcall(json.decode, call.arguments)
+		local object = ok and type(input) == "table" and #input == 0
+		keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+	end
 end
 
 return tools

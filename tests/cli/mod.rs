@@ -14,4 +14,5 @@ mod output;
 mod redaction;
 mod sandbox;
 mod shots;
+mod shots_record;
 mod telemetry;

@@ -231,8 +231,12 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
     };
     for name in &collections {
         let asked = collection(lua, name)?;
+        if asked.format != Format::Jsonl && asked.index.is_empty() {
+            return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows"))
+                .hint("declare what can be asked of them: `index = { … }`"));
+        }
         if asked.format != Format::Jsonl {
-            return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows")));
+            continue;
         }
         Pattern::of(&asked)?.fill(&key.clone().into_iter().filter(|(hole, _)| has_hole(&asked, hole)).collect())?;
     }

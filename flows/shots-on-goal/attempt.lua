@@ -3,13 +3,12 @@
 --- the work is committed on its branch and the end is recorded.
 
 local clock = require("@nietz/clock")
+local exchange = require("./exchange")
 local git = require("@nietz/git")
 local live = require("./live")
-local llm = require("@nietz/llm")
 local options = require("./options")
 local record = require("./record")
 local state = require("./state")
-local task = require("@nietz/task")
 local template = require("@nietz/template")
 local tools = require("./tools")
 local ui = require("@nietz/ui")
@@ -137,51 +136,15 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 	}
 end
 
---- What goes wrong around an attempt, and says nothing about it.
-local NOT_THE_ATTEMPT_S = {
-	"interrupted",
-	"key-missing",
-	"key-refused",
-	"model-overloaded",
-	"model-unknown",
-	"model-unreachable",
-}
-
 --- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
 local function work(self: state.Session, begun: Begun, more: { [string]: any }): (string, string, any)
-	local params = self.params
 	local request = table.clone(more)
 	request.model = begun.model
 	request.prompt = begun.prompt
 	request.tools = begun.offered
 	request.rejected = begun.rejected
-	-- The limit of calls ends it long before.
-	request.rounds = 1000
 	request.label = begun.label
-	local ok, reply = pcall(task.limit, params.attempt_seconds, function()
-		return task.idle(params.idle, function()
-			return llm.chat(request)
-		end)
-	end)
-	if ok then
-		begun.used.input, begun.used.output, begun.used.cached = reply.usage.input, reply.usage.output, reply.usage.cached
-		begun.used.cost = reply.cost
-		if reply.stopped == "tool_limit" then
-			return "tool_limit", `the limit of {params.max_tools} tool calls`, reply
-		elseif reply.stopped == "tokens" then
-			return "error", `the limit of {params.attempt_tokens} tokens`, reply
-		elseif reply.stopped == "cost" then
-			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
-			return "error", why, reply
-		end
-		return "completed", reply.text, reply
-	end
-	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
-	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
-		-- The run ends here, and resuming goes on with this very call.
-		error(reply, 0)
-	end
-	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+	return exchange.run(self.params, request, begun.used)
 end
 
 --- Records the end of an attempt; returns the row's id.

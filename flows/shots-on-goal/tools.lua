@@ -40,7 +40,7 @@ export type Tool = {
 	description: string,
 	parameters: any,
 	writes: boolean,
-	run: (tree: any, arguments: any, self: state.Session) -> string,
+	run: (tree: any, arguments: any, params: { [string]: any }) -> string,
 }
 
 tools.ALL = {
@@ -189,12 +189,12 @@ tools.ALL = {
 		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
-		run = function(tree, arguments, self)
-			local command, why = options.allowed(self.params, arguments.command)
+		run = function(tree, arguments, params)
+			local command, why = options.allowed(params, arguments.command)
 			if command == nil then
 				return "error: " .. (why :: string)
 			end
-			command.seconds = self.params.command_seconds
+			command.seconds = params.command_seconds
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
 			command.repeatable = true
 			local ran = tree:exec(command)
@@ -218,57 +218,57 @@ end
 --- The limits of an attempt, and what it has used.
 export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
 
---- Returns the tools for one attempt, and what is told of calls that reach none of them. Each call is recorded and
---- counted in `used`; `doing` is told what goes on.
-function tools.of(
-	self: state.Session,
-	attempt: number,
+--- Who is offered tools, and what becomes of each call.
+export type Offer = {
 	tree: any,
+	--- The limits, and the commands that may be run.
+	params: { [string]: any },
 	writing: boolean,
+	--- Told what goes on.
 	doing: (what: string) -> (),
-	used: Used
-): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	used: Used,
+	--- Told of each tool that is there, and of each call with its number.
+	offers: ((name: string) -> ())?,
+	keep: (order: number, name: string, input: any, output: string) -> (),
+}
+
+--- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
+--- counted in `used`.
+function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	local used, params = to.used, to.params
 	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number.
 	local function admit(name: string, so_far: any): number
 		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
 		used.cost = so_far.cost
-		if used.calls >= self.params.max_tools then
+		if used.calls >= params.max_tools then
 			llm.stop("tool_limit")
 		end
-		if used.input + used.output > self.params.attempt_tokens then
+		if used.input + used.output > params.attempt_tokens then
 			llm.stop("tokens")
 		end
-		if self.params.attempt_cost ~= nil and (used.cost or math.huge) > self.params.attempt_cost then
+		if params.attempt_cost ~= nil and (used.cost or math.huge) > params.attempt_cost then
 			llm.stop("cost")
 		end
 		used.calls += 1
-		doing(`{name} ({used.calls})`)
+		to.doing(`{name} ({used.calls})`)
 		return used.calls
-	end
-	local function keep(order: number, name: string, input: any, output: string)
-		record.add(self.record, "tool_call", {
-			attempt_id = attempt,
-			order = order,
-			tool_id = self.tools[name],
-			tool_name = name,
-			input = input,
-			output = output,
-		})
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not writing then
+		if tool.writes and not to.writing then
 			continue
 		end
-		record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[tool.name] })
+		if to.offers ~= nil then
+			to.offers(tool.name)
+		end
 		offered[tool.name] = {
 			description = tool.description,
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
 				local order = admit(tool.name, so_far)
-				local ok, output = pcall(tool.run, tree, arguments, self)
+				local ok, output = pcall(tool.run, to.tree, arguments, params)
 				local shown = if ok then output else "error: " .. tostring(if type(output) == "table" then output.message else output)
-				keep(order, tool.name, arguments, shown)
+				to.keep(order, tool.name, arguments, shown)
 				if not ok then
 					error(output, 0)
 				end
@@ -281,8 +281,39 @@ function tools.of(
 		local order = admit(name, so_far)
 		local ok, input = pcall(json.decode, call.arguments)
 		local object = ok and type(input) == "table" and #input == 0
-		keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
 	end
+end
+
+--- Returns the tools for one attempt of a session, whose calls are recorded.
+function tools.of(
+	self: state.Session,
+	attempt: number,
+	tree: any,
+	writing: boolean,
+	doing: (what: string) -> (),
+	used: Used
+): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	return tools.offer({
+		tree = tree,
+		params = self.params,
+		writing = writing,
+		doing = doing,
+		used = used,
+		offers = function(name: string)
+			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
+		end,
+		keep = function(order: number, name: string, input: any, output: string)
+			record.add(self.record, "tool_call", {
+				attempt_id = attempt,
+				order = order,
+				tool_id = self.tools[name],
+				tool_name = name,
+				input = input,
+				output = output,
+			})
+		end,
+	})
 end
 
 return tools

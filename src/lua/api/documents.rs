@@ -128,7 +128,11 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let collection = collection(lua, &args.text(0)?)?;
     let mut document = args.json(1, "document")?;
     crate::schema::shape::shape(&mut document, &collection.schema);
-    let faults = crate::schema::check::Schema::compile(&collection.schema)?.faults(&document);
+    let formats = match collection.schema.get(crate::schema::FORMATS).and_then(Value::as_str) {
+        Some("never") => crate::schema::Formats::Annotations,
+        _ => crate::schema::Formats::Asserted,
+    };
+    let faults = crate::schema::Schema::compile_with(&collection.schema, formats)?.faults(&document);
     faults_to_lua(lua, &faults)
 }
 

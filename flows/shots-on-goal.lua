@@ -10,12 +10,19 @@ local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
 local query = require("./shots-on-goal/query")
+local recall = require("./debug-memory/recall")
 local record = require("./shots-on-goal/record")
+local recorded = require("./shots-on-goal/recorded")
 local show = require("./shots-on-goal/show")
 local state = require("./shots-on-goal/state")
 local tables = require("./shots-on-goal/tables")
-local tools = require("./shots-on-goal/tools")
 local ui = require("@nietz/ui")
+
+--- The session's tables, and the debug memory, which is only read here.
+local collections = table.clone(tables.collections)
+for name, collection in recall.collections do
+	collections[name] = collection
+end
 
 local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	local params = ctx.params
@@ -49,7 +56,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		began = clock.unix(),
 		stopped = nil,
 	}
-	tools.record(self)
+	recorded.tools(self)
 	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
 	self.root = root
 	goal.open(self, root, `nietz/{ctx.run}`, head.commit, nil)
@@ -97,7 +104,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" } },
 	limits = { megabytes = 256, seconds = 10 },
-	collections = tables.collections,
+	collections = collections,
 	commands = {
 		query = {
 			summary = "Asks the latest session in SQL",

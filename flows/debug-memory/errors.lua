@@ -44,6 +44,7 @@ local NAMES = {
 --- Parts of messages, in the order in which they are looked for.
 local PARTS = {
 	{ "assertion", "AssertionError" },
+	{ "assert ", "AssertionError" },
 	{ "expect(", "AssertionError" },
 	{ "timed out", "TimeoutError" },
 	{ "exceeded timeout", "TimeoutError" },

@@ -71,6 +71,9 @@ local function execute(self: state.Session, commit: string): results.Results
 	local took = math.max(0, math.round((clock.unix() - began) * 1000))
 	ui.status("")
 	local latest = results.read(ran, self.tree.path, read(self, self.params.junit))
+	self.lcov = read(self, self.params.lcov)
+	-- What the run has left behind is no part of a fix.
+	self.tree:restore()
 	local environment = {
 		runtime = latest.runtime,
 		runtime_version = latest.runtime_version,
@@ -185,7 +188,7 @@ local function works(self: state.Session): Ending
 	if latest.verdict == "passed" and self.params.goal == nil then
 		return { status = "passed", reason = "the tests pass as they are" }
 	end
-	local first = latest
+	local first, base = latest, latest
 	judge.stuck(self, latest, "")
 	for attempt = 1, self.params.max_attempts do
 		hooks.run(self, "on_failure")
@@ -204,9 +207,10 @@ local function works(self: state.Session): Ending
 			ui.say("✗ the model changed nothing")
 			continue
 		end
-		local before = latest
 		latest = execute(self, commit)
-		local regressed = judge.regression(before, latest)
+		local regressed = judge.regression(base, latest)
+		-- What could not be built is nothing to compare with.
+		base = if latest.ran then latest else base
 		verified(self, number, latest.verdict == "passed")
 		if regressed ~= nil then
 			return { status = "escalated", reason = `regression_detected: {regressed}` }
@@ -217,7 +221,7 @@ local function works(self: state.Session): Ending
 			return ended
 		elseif latest.verdict == "passed" then
 			local patch = git.diff(self.start, commit).patch
-			local unmet, unknown = coverage.judge(self.params, first, latest, patch, read(self, self.params.lcov))
+			local unmet, unknown = coverage.judge(self.params, first, latest, patch, self.lcov)
 			if unmet ~= nil then
 				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
 			end

@@ -1,9 +1,9 @@
 --!strict
 --- What models are asked for: an analysis, with tools that only read, and a fix.
 
-local attempt = require("../shots-on-goal/attempt")
 local exchange = require("../shots-on-goal/exchange")
 local judge = require("./judge")
+local options = require("../shots-on-goal/options")
 local recall = require("./recall")
 local results = require("./results")
 local spec = require("./spec")
@@ -123,7 +123,7 @@ function models.fix(self: state.Session, latest: results.Results, analysis: any)
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
 		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
 		protected = self.protected,
-		commands = attempt.allowed_commands(self.limits) or "",
+		commands = options.commands(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = ask(self, "mending", true, { prompt = prompt })

@@ -1,13 +1,14 @@
 --!strict
---- What earlier sessions know that may help now. Any flow can use it: take `recall.collections` into the manifest, ask
---- `recall.find` and `recall.patterns`, and show what they return with `recall.context` (to a model) or
---- `recall.questions` (to a person).
+--- What earlier sessions know that may help now. Any flow beside this folder can use it: take `recall.collections` into
+--- the manifest, ask `recall.of_run` (a command's output), `recall.like` (a person's words) or `recall.find`, and show
+--- what they return with `recall.context` (to a model) or `recall.questions` (to a person).
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
 local llm = require("@nietz/llm")
 local report = require("./parsers/report")
+local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
@@ -241,6 +242,12 @@ function recall.find(failures: { report.Failure }, but: string?): { Past }
 		end
 	end
 	return past
+end
+
+--- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
+function recall.of_run(ran: results.Ran, top: string): { Past }
+	local read = results.read(ran, top)
+	return if read.framework == "unknown" then {} else recall.find(read.failures)
 end
 
 --- Returns past failures like one that somebody describes in words.

@@ -96,7 +96,7 @@ function results.read(ran: Ran, top: string, xml: string?): Results
 		failure.error_message = string.gsub(failure.error_message, folder, "")
 	end
 	local out = found :: any
-	out.ran = executed > 0
+	out.ran = executed > 0 and not found.unbuilt
 	if found.failed > 0 or #found.failures > 0 then
 		out.verdict = "failed"
 	elseif not known then

@@ -20,6 +20,8 @@ export type Session = {
 	protected: { string },
 	--- The results of each execution.
 	seen: { results.Results },
+	--- What the last execution wrote about covered lines.
+	lcov: string?,
 	--- The commit of each execution.
 	commits: { string },
 	--- By execution: the pattern whose mistake its fix mends.

@@ -7,7 +7,9 @@ local exchange = require("./exchange")
 local git = require("@nietz/git")
 local live = require("./live")
 local options = require("./options")
+local recall = require("../debug-memory/recall")
 local record = require("./record")
+local recorded = require("./recorded")
 local state = require("./state")
 local template = require("@nietz/template")
 local tools = require("./tools")
@@ -69,18 +71,6 @@ local function commands_of(goal: state.Goal): { string }
 	return commands
 end
 
---- Returns in words which commands a model may run.
-function attempt.allowed_commands(params: { [string]: any }): string?
-	local known = {}
-	for _, program in params.run do
-		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
-	end
-	for _, whole in params.validate do
-		table.insert(known, `\`{whole}\``)
-	end
-	return if #known > 0 then table.concat(known, ", ") else nil
-end
-
 local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): Begun
 	self.attempts += 1
 	local number = self.attempts
@@ -116,7 +106,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 	local function doing(what: string)
 		live.doing(self, shot, what)
 	end
-	local offered, rejected = tools.of(self, id, tree, kind == "implementation", doing, used)
+	local offered, rejected = recorded.offer(self, id, tree, kind == "implementation", doing, used)
 	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
@@ -195,14 +185,23 @@ local function close(self: state.Session, begun: Begun, result_id: number, statu
 	}
 end
 
---- Returns which files an attempt has changed, and the end of what the command that failed wrote.
-local function evidence(start: string, commit: string, checked: validate.Checked?): string
+--- Returns which files an attempt has changed, the end of what the command that failed wrote, and what the debug
+--- memory knows of failures like that.
+local function evidence(self: state.Session, begun: Begun, commit: string, checked: validate.Checked?): string
+	local start = begun.start
 	local paths = git.changed(start, commit)
 	local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
 	local parts = { if #paths > 0 then `It changed {shown}.` else "It changed nothing." }
 	local last = if checked then checked.runs[#checked.runs] else nil
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
+		if not self.params.no_memory then
+			local ran = { over = "exit", exit = last.exit, output = last.output }
+			local known = recall.context(recall.of_run(ran, begun.tree.path), {})
+			if known ~= "" then
+				table.insert(parts, "\n" .. known)
+			end
+		end
 	end
 	return table.concat(parts, " ")
 end
@@ -216,7 +215,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		steps = commands,
 		protected = self.protected,
 		history = goal.history,
-		commands = attempt.allowed_commands(self.params) or "",
+		commands = options.commands(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "implementation", prompt)
@@ -235,7 +234,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	end
 	local outcome = close(self, begun, result_id, status, detail, commit)
 	outcome.fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else "")
-	outcome.evidence = evidence(begun.start, commit, checked)
+	outcome.evidence = evidence(self, begun, commit, checked)
 	return outcome
 end
 
@@ -265,11 +264,11 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		goal = goal.text,
 		steps = commands_of(goal),
 		history = goal.history,
-		commands = attempt.allowed_commands(self.params) or "",
+		commands = options.commands(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "breakdown", prompt)
-	local needs_validation = attempt.allowed_commands(self.params) ~= nil
+	local needs_validation = options.commands(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
 		check = function(value: any): string?

@@ -4,8 +4,6 @@
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local options = require("./options")
-local record = require("./record")
-local state = require("./state")
 local text = require("@nietz/text")
 
 local tools = {}
@@ -204,17 +202,6 @@ tools.ALL = {
 	},
 } :: { Tool }
 
---- Records the session's tools.
-function tools.record(self: state.Session)
-	for _, tool in tools.ALL do
-		self.tools[tool.name] = record.add(self.record, "tool", {
-			session_id = self.id,
-			name = tool.name,
-			description = tool.description,
-		})
-	end
-end
-
 --- The limits of an attempt, and what it has used.
 export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
 
@@ -283,37 +270,6 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 		local object = ok and type(input) == "table" and #input == 0
 		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
 	end
-end
-
---- Returns the tools for one attempt of a session, whose calls are recorded.
-function tools.of(
-	self: state.Session,
-	attempt: number,
-	tree: any,
-	writing: boolean,
-	doing: (what: string) -> (),
-	used: Used
-): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
-	return tools.offer({
-		tree = tree,
-		params = self.params,
-		writing = writing,
-		doing = doing,
-		used = used,
-		offers = function(name: string)
-			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
-		end,
-		keep = function(order: number, name: string, input: any, output: string)
-			record.add(self.record, "tool_call", {
-				attempt_id = attempt,
-				order = order,
-				tool_id = self.tools[name],
-				tool_name = name,
-				input = input,
-				output = output,
-			})
-		end,
-	})
 end
 
 return tools

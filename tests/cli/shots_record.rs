@@ -147,3 +147,38 @@ fn the_record_answers_the_queries_of_the_specification() {
     assert!(text("table", 3).contains("id  order  parent_goal_id  t"), "{}", text("table", 4));
     assert!(text("json", 5).contains("\"parent_goal_id\": null"), "{}", text("json", 6));
 }
+
+/// A memory file of a failure that was mended.
+const MEMORY: &str = r#"
+session_id: 00000000-0000-4000-8000-000000000001
+file_path: work.txt
+updated_at: "2026-01-05T09:00:00Z"
+status: passed
+executions:
+- attempt: 1
+  timestamp: "2026-01-05T08:00:00Z"
+  code_hash: "00"
+  test_results: {total: 1, passed: 0, failed: 1}
+  failures: [{test_name: says done, error_type: AssertionError, error_message: expected the word done}]
+  analysis: {root_cause: the word stood in capitals, fix_strategy: write the word done in small letters}
+  fix_applied: {description: did so, verification: passed}
+"#;
+
+#[test]
+fn the_next_shot_is_told_what_the_debug_memory_knows() {
+    for (more, told) in [(&[][..], true), (&["--no-memory"][..], false)] {
+        let server = ModelServer::start(divided);
+        let env = env(&server)
+            .file("check.sh", "echo 1..1; grep -q '^done$' work.txt && echo ok 1 && exit\necho 'not ok 1 - says done'; printf '  ---\\n  error: expected the word done\\n  ...\\n'; exit 1\n")
+            .file(".nietz/debug-memory/sessions/00000000-0000-4000-8000-000000000001.yaml", MEMORY);
+        crate::support::git::git(&env.workspace(), ["commit", "-q", "-a", "-m", "tap"]);
+        shoot(&env, &[&["--validate", CHECK, "--run", "grep"], more].concat()).result();
+        let prompt = column(&env, "attempt", "prompt")[1].as_str().unwrap().to_owned();
+        let memory = "- 2026-01-05, work.txt, AssertionError in says done: expected the word done";
+        assert_eq!(
+            prompt.contains(memory) && prompt.contains("What worked: write the word done in small letters"),
+            told,
+            "{prompt}"
+        );
+    }
+}

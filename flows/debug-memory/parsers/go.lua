@@ -35,9 +35,12 @@ return function(output: string): report.Report?
 				local file, number, message = string.match(block, "([%w_%./%-]+_test%.go):(%d+): ([^\n]*)")
 				local panicked = string.match(block, "panic: ([^\n]+)")
 				self.errors += if panicked then 1 else 0
-				local source, source_line = string.match(block, "\n%s+([^%s]+%.go):(%d+)")
-				if source ~= nil and string.find(source, "_test%.go$") ~= nil then
-					source = nil
+				-- The first frame that is neither a test's nor Go's own.
+				local source: string?, source_line: string? = nil, nil
+				for path, row in string.gmatch(block, "\n%s+(%S+%.go):(%d+)") do
+					if source == nil and not report.is_test(path) and string.find(path, "/src/%l+/%l+%.go$") == nil then
+						source, source_line = path, row
+					end
 				end
 				local actual, expected = string.match(message or "", "got:? (.-)[,;] want:? (.+)$")
 				if actual == nil then
@@ -89,5 +92,6 @@ return function(output: string): report.Report?
 		self.passed = packages - empty
 	end
 	self.total = self.passed + self.failed + self.skipped
+	self.unbuilt = packages == 0 and self.passed == 0 and self.failed == self.errors
 	return self
 end

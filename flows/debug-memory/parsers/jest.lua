@@ -20,7 +20,8 @@ return function(output: string): report.Report?
 	local file: string? = nil
 	local seen: { [string]: boolean } = {}
 	for at, line in lines do
-		file = string.match(line, "^FAIL%s+(%S+)") or string.match(line, "^PASS%s+(%S+)") or file
+		local named = string.match(line, "^FAIL%s+(%S+)") or string.match(line, "^PASS%s+(%S+)")
+		file = if named then (string.gsub(named, "^%./", "")) else file
 		local passed = string.match(line, "^%s+✓ (.-)%s*%(?[%d%.]* ?m?s?%)?$")
 		if passed ~= nil then
 			table.insert(self.passes, passed)

@@ -41,15 +41,21 @@ local function case(self: report.Report, element: any, suite: any)
 	local body = text_of(fault)
 	local message = fault.attributes.message or body
 	local file, line = attributes.file or (suite and suite.attributes.file), tonumber(attributes.line)
+	local test, source = report.places(body)
+	local expected, actual = report.sides(body)
+	if expected == nil then
+		expected, actual = report.sides(message)
+	end
 	report.fail(self, {
 		test_name = name,
-		test_file = file,
-		test_line = line,
+		test_file = file or (if test then test.file else nil),
+		test_line = line or (if test and (file == nil or test.file == file) then test.line else nil),
 		error_name = fault.attributes.type,
 		error_message = message,
 		stack_trace = body,
-		expected = string.match(body, "[Ee]xpected:?%s+(.-)\n") or string.match(message, "[Ee]xpected:?%s+<(.-)>"),
-		actual = string.match(body, "[Rr]eceived:?%s+(.-)\n") or string.match(body, "[Aa]ctual:?%s+(.-)\n"),
+		expected = expected,
+		actual = actual,
+		source_location = source,
 	})
 end
 

@@ -4,26 +4,18 @@
 local report = require("./report")
 local text = require("@nietz/text")
 
---- Returns the last frame of a traceback, and the last in a file that is no test's.
+--- Returns the test's frame of a traceback, and the last in a file that is no test's.
 local function frames(block: string): (report.Location?, report.Location?)
-	local last: report.Location?, source: report.Location? = nil, nil
+	local test: report.Location?, source: report.Location? = nil, nil
 	for file, line, name in string.gmatch(block, 'File "([^"\n]+)", line (%d+), in ([^\n]+)') do
-		last = { file = file, line = tonumber(line), ["function"] = name }
-		local base = string.match(file, "([^/]+)$") or file
-		if string.find(base, "^test") == nil and string.find(base, "_test%.py$") == nil and string.find(file, "/lib/python", 1, true) == nil then
-			source = last
+		local frame = { file = file, line = tonumber(line), ["function"] = name }
+		if report.is_test(file) then
+			test = test or frame
+		elseif string.find(file, "/lib/python", 1, true) == nil then
+			source = frame
 		end
 	end
-	return last, source
-end
-
---- Returns expected and actual of an assertion's message.
-local function sides(message: string): (string?, string?)
-	local left, right = string.match(message, "assert (.-) == ([^\n]+)")
-	if left == nil then
-		left, right = string.match(message, "AssertionError: (.-) != ([^\n]+)")
-	end
-	return right, left
+	return test, source
 end
 
 local python = {}
@@ -86,7 +78,7 @@ function python.pytest(output: string): report.Report?
 				error_name = if what ~= "" and what ~= "in" then what else error_name
 				test_line = test_line or (if where == file then at_line else nil)
 			end
-			local expected, actual = sides(message)
+			local expected, actual = report.sides(message)
 			report.fail(self, {
 				test_name = id,
 				test_file = file,
@@ -131,15 +123,15 @@ function python.unittest(output: string): report.Report?
 			local block = text.trim((report.block(lines, at + 2, function(row)
 				return string.find(row, "^=====") ~= nil or string.find(row, "^%-%-%-%-%-") ~= nil
 			end)))
-			local last, source = frames(block)
+			local test, source = frames(block)
 			local message = string.match(block, "\n([%w_%.]+[Ee]%w*:? ?[^\n]*)$") or string.match(block, "([^\n]+)$") or block
 			-- The message may have more lines; it begins behind the last line that is indented.
 			message = string.match(block, "\n(%u[%w_%.]*: .*)$") or message
-			local expected, actual = sides(message)
+			local expected, actual = report.sides(message)
 			report.fail(self, {
 				test_name = name,
-				test_file = if last then last.file else nil,
-				test_line = if last then last.line else nil,
+				test_file = if test then test.file else nil,
+				test_line = if test then test.line else nil,
 				error_name = string.match(message, "^([%w_%.]+)"),
 				error_message = message,
 				stack_trace = block,

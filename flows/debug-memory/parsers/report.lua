@@ -34,6 +34,8 @@ export type Report = {
 	duration_ms: number?,
 	coverage_percent: number?,
 	failures: { Failure },
+	--- Whether nothing could be run, because it could not be built.
+	unbuilt: boolean?,
 	--- The names of tests that passed, as far as the runner tells.
 	passes: { string },
 }
@@ -77,6 +79,56 @@ function report.fail(self: Report, failure: { [string]: any })
 		actual = cut(failure.actual, VALUE),
 		source_location = failure.source_location,
 	} :: Failure)
+end
+
+--- Tells whether a path is one of a test, by the usual names.
+function report.is_test(path: string): boolean
+	local base = string.match(path, "([^/]+)$") or path
+	for _, pattern in { "^test[_%.]", "^tests?%.", "_tests?%.", "%.test%.", "%.spec%.", "_spec%." } do
+		if string.find(base, pattern) ~= nil then
+			return true
+		end
+	end
+	return string.find(path, "^tests?/") ~= nil or string.find(path, "/tests?/") ~= nil or string.find(path, "__tests__", 1, true) ~= nil
+end
+
+--- The forms in which runners tell two sides: a pattern, and whether the expected one comes first.
+local SIDES = {
+	{ "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", true },
+	{ "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", false },
+	{ "assert (.-) == ([^\n]+)", false },
+	{ "AssertionError: (.-) != ([^\n]+)", false },
+	{ "[Ee]xpected:? <(.-)> but was:? <(.-)>", true },
+} :: { { any } }
+
+--- Returns what was expected and what was there, as far as a message tells.
+function report.sides(message: string): (string?, string?)
+	for _, form in SIDES do
+		local first, second = string.match(message, form[1])
+		if first ~= nil then
+			if form[2] then
+				return first, second
+			end
+			return second, first
+		end
+	end
+	return nil, nil
+end
+
+--- Returns the place of the test and the last one that is no test's, from a text that names them by line.
+function report.places(body: string): (Location?, Location?)
+	local test: Location?, source: Location? = nil, nil
+	for _, pattern in { "\n%s*([%w_%./%-]+%.%w+):(%d+)", 'File "([^"\n]+)", line (%d+)', "[%( ]([%w_%./%-]+%.%w+):(%d+):%d+%)?\n" } do
+		for path, line in string.gmatch(`\n{body}\n`, pattern) do
+			local place = { file = path, line = tonumber(line) }
+			if report.is_test(path) then
+				test = test or place
+			elseif string.find(path, "node_modules", 1, true) == nil and string.find(path, "/lib/python", 1, true) == nil then
+				source = place
+			end
+		end
+	end
+	return test, source
 end
 
 --- Returns the lines from one on, up to the first for which `over` is true, joined; and the number of that one.

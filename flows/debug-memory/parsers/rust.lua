@@ -24,11 +24,10 @@ local function panic(name: string, block: string): { [string]: any }
 		end
 		local message = text.trim(table.concat(kept, "\n"))
 		failure.error_message = message
-		failure.actual = string.match(message, "\n%s*left: (.-)\n")
-		failure.expected = string.match(message, "\n%s*right: (.*)$")
+		failure.expected, failure.actual = report.sides(message)
 		local place = { file = file, line = tonumber(line) }
 		failure.source_location = place
-		if string.find(file, "tests?/") ~= nil or string.find(file, "tests?%.rs$") ~= nil then
+		if report.is_test(file) then
 			failure.test_file, failure.test_line = place.file, place.line
 		end
 		failure.error_type = if string.find(message, "^assertion ") ~= nil then "AssertionError" else nil
@@ -126,6 +125,7 @@ function rust.cargo(output: string): report.Report?
 	end
 	self.total = self.passed + self.failed + self.skipped
 	if not compiled then
+		self.unbuilt = self.total == 0
 		build(self, lines)
 	end
 	return self

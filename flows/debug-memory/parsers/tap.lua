@@ -53,7 +53,7 @@ local function place(value: any): report.Location?
 	if type(value) ~= "string" then
 		return nil
 	end
-	local file, line = string.match(value, "^f?i?l?e?:?/?/?(/?[^:]+):(%d+)")
+	local file, line = string.match((string.gsub(value, "^file://", "")), "^([^:]+):(%d+)")
 	return if file then { file = file, line = tonumber(line) } else nil
 end
 
@@ -81,15 +81,18 @@ return function(output: string): report.Report?
 		else
 			self.failed += 1
 			local message = shown(noted.error) or shown(noted.message) or "not ok"
-			local assertion = noted.code == "ERR_ASSERTION" or noted.expected ~= nil or message == "not ok"
+			-- What says nothing else is a check that did not hold.
+			local assertion = noted.code == "ERR_ASSERTION" or (noted.code == nil and noted.name == nil)
 			self.errors += if assertion then 0 else 1
 			local at: report.Location?, source: report.Location? = place(noted.location or noted.at), nil
 			local stack = shown(noted.stack) or ""
 			for row in string.gmatch(stack, "[^\n]+") do
-				local name, where = string.match(row, "^%s*(%S*) ?%(?(f?i?l?e?:?/?/?/[^%(%)]+:%d+:%d+)%)?$")
-				local here = if where then place(where) else nil
-				if here ~= nil and at ~= nil and here.file ~= at.file and string.find(here.file, "^node:") == nil then
-					here["function"] = if name ~= "" then name else nil
+				local where = string.match(row, "([^%s%(%)]+:%d+:%d+)%)?$")
+				local name = string.match(row, "^%s*(%S.-) %(")
+				local own = where ~= nil and (string.find(where, "^/") or string.find(where, "^file:///")) ~= nil
+				local here = if own then place(where) else nil
+				if here ~= nil and at ~= nil and here.file ~= at.file then
+					here["function"] = name
 					source = here
 					break
 				end

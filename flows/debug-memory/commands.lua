@@ -4,7 +4,6 @@
 local answers = require("../shots-on-goal/answers")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
-local hooks = require("./hooks")
 local memory = require("./memory")
 local nietz = require("@nietz")
 local recall = require("./recall")
@@ -185,7 +184,7 @@ commands.show = {
 			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
 			id = if latest then latest.session_id else nil
 		end
-		local doc = if id then hooks.load(id) else nil
+		local doc = if id then memory.load(id) else nil
 		if doc == nil then
 			nietz.fail("there is no such session", "nietz run debug-memory query")
 		end

@@ -100,9 +100,9 @@ end
 --- Returns what stays the same of a message from one run to the next: without numbers, addresses and paths' folders.
 function errors.signature(message: string): string
 	local first = string.lower(string.sub(message, 1, 400))
+	first = string.gsub(first, "[%w_%.%-]*/", "")
 	first = string.gsub(first, "0x%x+", "#")
 	first = string.gsub(first, "%d+", "#")
-	first = string.gsub(first, "[%w_%.%-]*/", "")
 	return (string.gsub(first, "%s+", " "))
 end
 

@@ -1,7 +1,6 @@
 --!strict
 --- What is done at the schema's moments, by the names that it gives.
 
-local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local recall = require("./recall")
 local show = require("./show")
@@ -117,11 +116,6 @@ function hooks.similar(self: state.Session): any
 		table.insert(rows, { session_id = past.session_id, file = past.file, resolution = past.fix_strategy })
 	end
 	return if #rows > 0 then rows else nil
-end
-
---- Loads the session `id`, from the archive if need be; nil where there is none.
-function hooks.load(id: string): any
-	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
 end
 
 return hooks

@@ -31,6 +31,11 @@ function memory.save(self: state.Session)
 	documents.collection("debug_memory"):save(self.doc)
 end
 
+--- Returns a session, from the archive if need be; nil where there is none.
+function memory.load(id: string): any
+	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
+end
+
 --- Moves sessions to the archive; returns how many were there.
 function memory.archive(ids: { string }): number
 	local sessions, archive = documents.collection("debug_memory"), documents.collection("debug_memory_archive")

@@ -188,10 +188,11 @@ function recall.find(failures: { report.Failure }, but: string?): { Past }
 			break
 		end
 		local rows = recall.ask(
-			[[SELECT s.session_id, s.updated_at, f.test_name, f.test_file, f.error_type, f.error_message, f.file
+			[[SELECT s.session_id, s.updated_at, f.test_name, f.test_file, f.error_type,
+			substr(f.error_message, 1, 300) AS error_message, f.file
 			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
 			WHERE f.error_type = ? AND (s.updated_at IS NULL OR s.updated_at > ?)
-			ORDER BY s.updated_at DESC LIMIT 500]],
+			ORDER BY s.updated_at DESC LIMIT 100]],
 			{ failure.error_type, since }
 		)
 		local mine = words(failure.error_message)

@@ -6,6 +6,7 @@ mod disk_faults;
 mod exits;
 mod git;
 mod idle;
+mod index;
 mod journal_file;
 mod kill_matrix;
 mod model_faults;

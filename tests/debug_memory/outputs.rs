@@ -69,7 +69,7 @@ fn pytest_and_unittest() {
       test_calc.py::test_zero (test_calc.py:11) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
       test_calc.py::TestMore::test_inner (test_calc.py:15) AssertionError: AssertionError: letters differ | 'a' for 'b' | -:null
     unittest: unittest -: total 4, passed 1, failed 2, errors 1, skipped 1
-      test_error (test_u.T.test_error) (calc.py:5) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
+      test_error (test_u.T.test_error) (test_u.py:9) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
       test_wrong (test_u.T.test_wrong) (test_u.py:7) AssertionError: AssertionError: 3.0 != 4 | 3.0 for 4 | -:null
     ");
 }
@@ -81,7 +81,7 @@ fn jest_and_tap() {
       auth › adds (auth.test.js:3) AssertionError: expect(received).toBe(expected) // Object.is equality | -1 for 3 | -:null
       auth › rejects null (auth.test.js:4) TypeError: TypeError: Cannot read properties of null (reading 'length') | - for - | auth.js:1
     tap: tap -: total 4, passed 1, failed 2, errors 1, skipped 1
-      adds (auth.test.mjs:5) AssertionError: Expected values to be strictly equal: | -1 for 3 | l/test_runner/test:796
+      adds (auth.test.mjs:5) AssertionError: Expected values to be strictly equal: | -1 for 3 | -:null
       rejects null (auth.test.mjs:8) TypeError: Cannot read properties of null (reading 'length') | - for - | auth.js:1
     ");
 }

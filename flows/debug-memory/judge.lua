@@ -16,8 +16,8 @@ local function short(name: string): string
 	return string.match(name, "› ([^›]+)$") or name
 end
 
---- Returns what is worse than before, or nil.
-function judge.regression(before: results.Results, after: results.Results): string?
+--- Returns what is worse than before, or nil. `most` is how many tests were seen at once so far.
+function judge.regression(before: results.Results, after: results.Results, most: number): string?
 	if not before.ran or not after.ran then
 		-- Without a build there is nothing to compare.
 		return nil
@@ -37,8 +37,9 @@ function judge.regression(before: results.Results, after: results.Results): stri
 			return `{failure.test_name} fails, and more tests than before`
 		end
 	end
-	if after.total < before.total then
-		return `{before.total - after.total} tests are gone`
+	-- A runner that stops at the first failure tells fewer of them, and so does an output without its middle.
+	if #after.failures == 0 and not after.cut and after.total < most then
+		return `{most - after.total} tests are gone`
 	elseif after.skipped > before.skipped then
 		return `{after.skipped - before.skipped} more tests are skipped`
 	end

@@ -23,6 +23,8 @@ export type Ending = { status: string, reason: string }
 
 --- The longest diff and the most failures that a memory file keeps for one execution.
 local DIFF, FAILURES = 65536, 100
+--- How much of what the tests write is read, in bytes.
+local OUTPUT = 1048576
 
 --- Returns the SHA-256 of the code as it is: of the start, and of each file that differs from it.
 local function code_hash(self: state.Session, commit: string): string
@@ -66,11 +68,18 @@ local function execute(self: state.Session, commit: string): results.Results
 	local command = options.allowed(self.limits, self.params.test)
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
+	command.output = OUTPUT
 	local began = clock.unix()
 	local ran = self.tree:exec(command)
 	local took = math.max(0, math.round((clock.unix() - began) * 1000))
 	ui.status("")
-	local latest = results.read(ran, self.tree.path, read(self, self.params.junit))
+	local xml = read(self, self.params.junit)
+	local latest = results.read(ran, self.tree.path, xml)
+	if self.params.junit ~= nil and xml == nil then
+		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
+	elseif latest.cut then
+		ui.say(`The output is long, and its middle is only in {ran.file}: --junit FILE counts more surely.`)
+	end
 	self.lcov = read(self, self.params.lcov)
 	-- What the run has left behind is no part of a fix.
 	self.tree:restore()
@@ -188,7 +197,7 @@ local function works(self: state.Session): Ending
 	if latest.verdict == "passed" and self.params.goal == nil then
 		return { status = "passed", reason = "the tests pass as they are" }
 	end
-	local first, base = latest, latest
+	local first, base, most = latest, latest, latest.total
 	judge.stuck(self, latest, "")
 	for attempt = 1, self.params.max_attempts do
 		hooks.run(self, "on_failure")
@@ -208,7 +217,8 @@ local function works(self: state.Session): Ending
 			continue
 		end
 		latest = execute(self, commit)
-		local regressed = judge.regression(base, latest)
+		local regressed = judge.regression(base, latest, most)
+		most = math.max(most, latest.total)
 		-- What could not be built is nothing to compare with.
 		base = if latest.ran then latest else base
 		verified(self, number, latest.verdict == "passed")

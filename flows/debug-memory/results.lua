@@ -19,6 +19,8 @@ export type Results = report.Report & {
 	verdict: string,
 	--- Whether the tests could be built and begun.
 	ran: boolean,
+	--- Whether the middle of the output was too much to be kept, and no XML stands for it.
+	cut: boolean,
 }
 
 --- In the order in which they are asked: the first that knows the output is right.
@@ -56,7 +58,7 @@ function results.parse(output: string): report.Report?
 	return nil
 end
 
-export type Ran = { over: string, exit: number, output: string }
+export type Ran = { over: string, exit: number, output: string, file: string? }
 
 --- Returns the results of a run in the worktree at `top`; `xml` is its JUnit file, where there is one.
 function results.read(ran: Ran, top: string, xml: string?): Results
@@ -96,6 +98,7 @@ function results.read(ran: Ran, top: string, xml: string?): Results
 		failure.error_message = string.gsub(failure.error_message, folder, "")
 	end
 	local out = found :: any
+	out.cut = ran.file ~= nil and xml == nil
 	out.ran = executed > 0 and not found.unbuilt
 	if found.failed > 0 or #found.failures > 0 then
 		out.verdict = "failed"

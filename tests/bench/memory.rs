@@ -69,6 +69,7 @@ fn session(index: usize) -> (String, Value) {
     let id = format!("00000000-0000-4000-8000-{index:012}");
     let error = ["TypeError", "AssertionError", "RuntimeError", "Other"][index % 4];
     let (file, day) = (format!("src/part{}/file{}.ts", index % 50, index % 7), 1 + index % 28);
+    let status = ["escalated", "passed", "passed"][index % 3];
     let failures: Vec<Value> = (0..3)
         .map(|number| {
             json!({
@@ -81,7 +82,7 @@ fn session(index: usize) -> (String, Value) {
         })
         .collect();
     let session = json!({
-        "session_id": id, "file_path": file, "status": if index % 9 == 0 { "escalated" } else { "passed" },
+        "session_id": id, "file_path": file, "status": status,
         "created_at": format!("2026-01-{day:02}T15:00:00Z"), "updated_at": format!("2026-01-{day:02}T15:20:00Z"),
         "executions": [
             {

@@ -154,3 +154,21 @@ fn an_analysis_names_a_place_and_says_enough() {
     let told = server.requests()[2].body["messages"].to_string();
     assert!(told.contains("location.file must name one file of the repository"), "{told}");
 }
+
+#[test]
+fn a_long_output_is_counted_whole() {
+    let mut text = String::from("running 2000 tests\n");
+    for number in 0..1999 {
+        text.push_str(&format!("test module_with_a_long_name::another::case_{number} ... ok\n"));
+    }
+    text.push_str("test module::last ... FAILED\n\nfailures:\n\n---- module::last stdout ----\n");
+    text.push_str("thread 'module::last' panicked at src/lib.rs:3:5:\nno\n\n");
+    text.push_str(
+        "test result: FAILED. 1999 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.50s\n",
+    );
+    let seen = understood("long", &text, 1, &[]);
+    assert_snapshot!(seen, @r"
+    long: cargo test -: total 2000, passed 1999, failed 1, errors 0, skipped 0
+      module::last (-:null) RuntimeError: no | - for - | src/lib.rs:3
+    ");
+}

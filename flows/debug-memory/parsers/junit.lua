@@ -17,7 +17,8 @@ local function case(self: report.Report, element: any, suite: any)
 	local group = attributes.classname or (suite and suite.attributes.name) or ""
 	local name = if group == "" or attributes.name == nil then attributes.name or group else `{group}.{attributes.name}`
 	self.total += 1
-	local fault: any, skipped = nil, false
+	-- GoogleTest lists what it did not run.
+	local fault: any, skipped: boolean = nil, attributes.status == "notrun" or attributes.result == "skipped"
 	for _, child in element.children do
 		if type(child) == "table" then
 			if child.name == "failure" or child.name == "error" then

@@ -206,7 +206,7 @@ local function works(self: state.Session): Ending
 			return { status = "escalated", reason = `no_analysis: {why}` }
 		end
 		keep_analysis(self, value)
-		if self.params.no_fix then
+		if not self.params.fix then
 			return { status = "failed", reason = "analysed alone, as --no-fix asks" }
 		end
 		local number = #self.doc.executions
@@ -221,7 +221,8 @@ local function works(self: state.Session): Ending
 		most = math.max(most, latest.total)
 		-- What could not be built is nothing to compare with.
 		base = if latest.ran then latest else base
-		verified(self, number, latest.verdict == "passed")
+		-- Of a fix is asked that nothing fails; of a session, more.
+		verified(self, number, latest.verdict == "passed" or latest.verdict == "unverified")
 		if regressed ~= nil then
 			return { status = "escalated", reason = `regression_detected: {regressed}` }
 		end

@@ -97,7 +97,8 @@ function models.analyse(self: state.Session, latest: results.Results): (any, str
 		prompt = prompt,
 		schema = ANALYSIS,
 		check = function(value: any): string?
-			if #self.tree:find(value.location.file).paths ~= 1 then
+			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
+			if #self.tree:find(literal).paths ~= 1 then
 				return `location.file must name one file of the repository, and {value.location.file} does not`
 			end
 			for _, execution in self.doc.executions do

@@ -348,11 +348,12 @@ function recall.context(past: { Past }, patterns: { Pattern }): string
 	return ""
 end
 
---- Returns it for a person who debugs: one question for each, which claims nothing.
-function recall.questions(past: { Past }): { string }
+--- Returns it for a person who debugs: one question for each, which claims nothing; in English, or in French (`fr`).
+function recall.questions(past: { Past }, language: string?): { string }
+	local path = if language == "fr" then "./prompts/question.fr.md" else "./prompts/question.en.md"
 	local questions = {}
 	for _, item in past do
-		table.insert(questions, text.trim(template.render("./prompts/question.md", { past = item })))
+		table.insert(questions, text.trim(template.render(path, { past = item })))
 	end
 	return questions
 end

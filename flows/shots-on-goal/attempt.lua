@@ -195,7 +195,7 @@ local function evidence(self: state.Session, begun: Begun, commit: string, check
 	local last = if checked then checked.runs[#checked.runs] else nil
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
-		if not self.params.no_memory then
+		if self.params.memory then
 			local ran = { over = "exit", exit = last.exit, output = last.output }
 			local known = recall.context(recall.of_run(ran, begun.tree.path), {})
 			if known ~= "" then

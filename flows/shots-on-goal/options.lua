@@ -27,7 +27,7 @@ options.PARAMS = {
 	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
 	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
 	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
-	no_memory = { type = "boolean", help = "Tell the next shot nothing of the debug memory" },
+	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", help = "List the sessions of this workspace" },
 } :: { [string]: any }
 

@@ -267,6 +267,22 @@ fn rust_is_stuck_when_it_undoes_what_it_did_and_may_break_the_build_on_the_way()
 }
 
 #[test]
+fn a_fix_beside_skipped_tests_is_verified_and_the_session_is_not() {
+    if !has("node") {
+        return;
+    }
+    let server = ModelServer::start(edits("[a].js", &[("list[0].name", "list[0]?.name")]));
+    let tests = JAVASCRIPT[1].1.replace("./list", "./[a]") + "test('later', { skip: true }, () => {});\n";
+    let env = project(&server, &[("[a].js", JAVASCRIPT[0].1), ("a.test.js", &tests)]);
+    let ended = debug(&env, "r1", &["--test", NODE]);
+    let reason = ended.result()["reason"].clone();
+    assert_eq!(reason, "unverified: 1 tests were skipped, so it does not count as passed", "{ended:?}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!((&memory["status"], counts(&memory)), (&json!("failed"), vec![(1, 1), (2, 0)]));
+    assert_eq!(memory["executions"][0]["fix_applied"]["verification"], "passed");
+}
+
+#[test]
 fn a_goal_needs_a_test_that_shows_it() {
     if !has("node") {
         return;

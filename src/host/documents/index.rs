@@ -72,23 +72,17 @@ impl Store {
         database.busy_timeout(PATIENCE)?;
         // What is lost in a crash is made again.
         database.pragma_update(None, "synchronous", "OFF")?;
-        let changes = changes(&database, files)?;
-        if changes.is_none() {
-            return broken(&database);
-        }
+        let Some(Changes { stale, gone }) = changes(&database, files)? else { return broken(&database) };
+        // Read before the database is locked; what another process writes meanwhile is as good, and written over.
+        let entries = self.read_all(collection, &stale);
         let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         prepare(&transaction, &collection.index)?;
-        // Another process may have done it meanwhile.
-        let Changes { stale, gone } = self::changes(&transaction, files)?.unwrap_or_default();
-        let entries = self.read_all(collection, &stale);
         let mut writer = Writer::new(&transaction, &collection.index)?;
         for path in &gone {
             writer.forget(path)?;
         }
-        for ((file, stamp, known), entry) in stale.iter().zip(entries) {
-            if *known {
-                writer.forget(&file.path)?;
-            }
+        for ((file, stamp), entry) in stale.iter().zip(entries) {
+            writer.forget(&file.path)?;
             // A file that has vanished has no entry.
             if let Some(entry) = entry {
                 writer.write(&file.path, stamp, &entry)?;
@@ -100,7 +94,7 @@ impl Store {
     }
 
     /// Reads files on all processors; in the order of the files, nothing for what is gone.
-    fn read_all(&self, collection: &Collection, stale: &[(&Found, String, bool)]) -> Vec<Option<Entry>> {
+    fn read_all(&self, collection: &Collection, stale: &[(&Found, String)]) -> Vec<Option<Entry>> {
         let threads = if stale.len() < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(8) };
         let next = AtomicUsize::new(0);
         let work = || {
@@ -137,10 +131,10 @@ impl Store {
     }
 }
 
-/// What has changed since the index was made: files with their stamp and whether they are in it, and paths.
+/// What has changed since the index was made: files with their stamp, and paths.
 #[derive(Default)]
 struct Changes<'f> {
-    stale: Vec<(&'f Found, String, bool)>,
+    stale: Vec<(&'f Found, String)>,
     gone: Vec<String>,
 }
 
@@ -162,7 +156,7 @@ fn changes<'f>(database: &Connection, files: &'f [Found]) -> rusqlite::Result<Op
         let before = known.remove(&file.path);
         let stamp = stamp(&found);
         if stamp.is_empty() || before.as_ref() != Some(&stamp) {
-            changes.stale.push((file, stamp, before.is_some()));
+            changes.stale.push((file, stamp));
         }
     }
     changes.gone = known.into_keys().collect();
@@ -319,6 +313,23 @@ mod tests {
         let refused = store.query(&[indexed()], &Key::new(), "DELETE FROM vote", &[]).unwrap_err();
         assert_eq!(refused.code, Code::PermissionRefused);
         assert_eq!(fs::read_to_string(folder.path().join(".nietz/index/.gitignore")).unwrap(), "*\n");
+    }
+
+    #[test]
+    fn processes_that_ask_at_once_all_get_the_whole() {
+        let (folder, _) = store();
+        fs::create_dir(folder.path().join("data")).unwrap();
+        for number in 0..60 {
+            let text = FIRST.replace("slug: a", &format!("slug: n{number}"));
+            fs::write(folder.path().join(format!("data/n{number}.yaml")), text).unwrap();
+        }
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                // Each has a connection of its own, as a process has.
+                let store = Store::new(folder.path()).unwrap();
+                scope.spawn(move || assert_eq!(ask(&store, "SELECT count(*) FROM vote"), (json!([[180]]), vec![])));
+            }
+        });
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::support::model_server::{ModelServer, Response};
 fn understood(name: &str, text: &str, exit: u8, more: &[&str]) -> String {
     let server = ModelServer::start(|_| analysis("out.txt", "look at it more closely than that"));
     let env = project(&server, &[("out.txt", text)]);
-    // Runners name files by their whole path: `/work/x` stands for the project.
-    let command = format!("sed \"s#/work/[a-z]*#$PWD#g\" out.txt; exit {exit}");
+    // Runners name files by their whole path: `/project/x` stands for the project.
+    let command = format!("sed \"s#/project/[a-z]*#$PWD#g\" out.txt; exit {exit}");
     let ended = debug(&env, "r1", &[&["--no-fix", "--test", &command], more].concat());
     let memory = memory_of(&env, &ended);
     let execution = &memory["executions"][0];

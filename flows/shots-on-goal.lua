@@ -5,16 +5,24 @@
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
+local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
 local query = require("./shots-on-goal/query")
+local recall = require("./debug-memory/recall")
 local record = require("./shots-on-goal/record")
+local recorded = require("./shots-on-goal/recorded")
 local show = require("./shots-on-goal/show")
 local state = require("./shots-on-goal/state")
 local tables = require("./shots-on-goal/tables")
-local tools = require("./shots-on-goal/tools")
 local ui = require("@nietz/ui")
+
+--- The session's tables, and the debug memory, which is only read here.
+local collections = table.clone(tables.collections)
+for name, collection in recall.collections do
+	collections[name] = collection
+end
 
 local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	local params = ctx.params
@@ -48,7 +56,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		began = clock.unix(),
 		stopped = nil,
 	}
-	tools.record(self)
+	recorded.tools(self)
 	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
 	self.root = root
 	goal.open(self, root, `nietz/{ctx.run}`, head.commit, nil)
@@ -65,6 +73,8 @@ local function run(ctx: nietz.Context): any
 	local reached = goal.reach(self, root, 1, {}) ~= nil
 	local commit = git.commit_of(root.branch) :: string
 	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stopped or "not reached"
+	goal.close(self, root, if reached then "success" else "failed", detail)
+	live.clear()
 	record.add(self.record, "session_end", {
 		session_id = self.id,
 		final_status = if reached then "success" else "failed",
@@ -94,7 +104,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" } },
 	limits = { megabytes = 256, seconds = 10 },
-	collections = tables.collections,
+	collections = collections,
 	commands = {
 		query = {
 			summary = "Asks the latest session in SQL",

@@ -14,5 +14,8 @@ mod api;
 #[path = "lua/mod.rs"]
 mod lua;
 
+#[path = "debug_memory/mod.rs"]
+mod debug_memory;
+
 #[path = "brainstorm/mod.rs"]
 mod brainstorm;

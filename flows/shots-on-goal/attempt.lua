@@ -3,12 +3,14 @@
 --- the work is committed on its branch and the end is recorded.
 
 local clock = require("@nietz/clock")
+local exchange = require("./exchange")
 local git = require("@nietz/git")
-local llm = require("@nietz/llm")
+local live = require("./live")
 local options = require("./options")
+local recall = require("../debug-memory/recall")
 local record = require("./record")
+local recorded = require("./recorded")
 local state = require("./state")
-local task = require("@nietz/task")
 local template = require("@nietz/template")
 local tools = require("./tools")
 local ui = require("@nietz/ui")
@@ -46,6 +48,10 @@ type Begun = {
 	label: string,
 	prompt: string,
 	offered: { [string]: any },
+	rejected: (call: any, why: string, so_far: any) -> (),
+	--- Its place in the tree that is shown.
+	shot: state.Shot,
+	doing: (what: string) -> (),
 	used: tools.Used,
 }
 
@@ -63,18 +69,6 @@ local function commands_of(goal: state.Goal): { string }
 		table.insert(commands, step.command)
 	end
 	return commands
-end
-
---- Returns in words which commands a model may run.
-function attempt.allowed_commands(params: { [string]: any }): string?
-	local known = {}
-	for _, program in params.run do
-		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
-	end
-	for _, whole in params.validate do
-		table.insert(known, `\`{whole}\``)
-	end
-	return if #known > 0 then table.concat(known, ", ") else nil
 end
 
 local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): Begun
@@ -108,7 +102,12 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		attempt_type = kind,
 	})
 	local used: tools.Used = { calls = 0, input = 0, output = 0, cached = 0, cost = 0 }
-	local label = `goal {goal.id}, attempt {id}`
+	local shot = live.begin(self, goal, `{kind} {id} ({model})`)
+	local function doing(what: string)
+		live.doing(self, shot, what)
+	end
+	local offered, rejected = recorded.offer(self, id, tree, kind == "implementation", doing, used)
+	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
 		model = model,
@@ -117,57 +116,25 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		start = start,
 		worktree_id = worktree_id,
 		tree = tree,
-		label = label,
+		label = `goal {goal.id}, attempt {id}`,
 		prompt = prompt,
-		offered = tools.of(self, id, tree, kind == "implementation", label, used),
+		offered = offered,
+		rejected = rejected,
+		shot = shot,
+		doing = doing,
 		used = used,
 	}
 end
 
---- What goes wrong around an attempt, and says nothing about it.
-local NOT_THE_ATTEMPT_S = {
-	"interrupted",
-	"key-missing",
-	"key-refused",
-	"model-overloaded",
-	"model-unknown",
-	"model-unreachable",
-}
-
 --- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
 local function work(self: state.Session, begun: Begun, more: { [string]: any }): (string, string, any)
-	local params = self.params
 	local request = table.clone(more)
 	request.model = begun.model
 	request.prompt = begun.prompt
 	request.tools = begun.offered
-	-- The limit of calls ends it long before.
-	request.rounds = 1000
+	request.rejected = begun.rejected
 	request.label = begun.label
-	local ok, reply = pcall(task.limit, params.attempt_seconds, function()
-		return task.idle(params.idle, function()
-			return llm.chat(request)
-		end)
-	end)
-	if ok then
-		begun.used.input, begun.used.output, begun.used.cached = reply.usage.input, reply.usage.output, reply.usage.cached
-		begun.used.cost = reply.cost
-		if reply.stopped == "tool_limit" then
-			return "tool_limit", `the limit of {params.max_tools} tool calls`, reply
-		elseif reply.stopped == "tokens" then
-			return "error", `the limit of {params.attempt_tokens} tokens`, reply
-		elseif reply.stopped == "cost" then
-			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
-			return "error", why, reply
-		end
-		return "completed", reply.text, reply
-	end
-	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
-	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
-		-- The run ends here, and resuming goes on with this very call.
-		error(reply, 0)
-	end
-	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+	return exchange.run(self.params, request, begun.used)
 end
 
 --- Records the end of an attempt; returns the row's id.
@@ -197,20 +164,44 @@ local function finish(self: state.Session, begun: Begun, commit: string, status:
 	return id
 end
 
-local function clean_up(self: state.Session, begun: Begun)
+--- Removes the worktree and returns what came of the attempt, without what only some have.
+local function close(self: state.Session, begun: Begun, result_id: number, status: string, detail: string, commit: string): Outcome
 	begun.tree:remove({ discard = true })
 	record.add(self.record, "worktree_end", { worktree_id = begun.worktree_id })
-	ui.status("")
+	live.over(self, begun.shot, status)
+	return {
+		id = begun.id,
+		result_id = result_id,
+		model = begun.model,
+		status = status,
+		detail = detail,
+		branch = begun.branch,
+		branch_id = begun.branch_id,
+		commit = commit,
+		fingerprint = "",
+		used = begun.used,
+		evidence = "",
+		value = nil,
+	}
 end
 
---- Returns which files an attempt has changed, and the end of what the command that failed wrote.
-local function evidence(start: string, commit: string, checked: validate.Checked?): string
+--- Returns which files an attempt has changed, the end of what the command that failed wrote, and what the debug
+--- memory knows of failures like that.
+local function evidence(self: state.Session, begun: Begun, commit: string, checked: validate.Checked?): string
+	local start = begun.start
 	local paths = git.changed(start, commit)
 	local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
 	local parts = { if #paths > 0 then `It changed {shown}.` else "It changed nothing." }
 	local last = if checked then checked.runs[#checked.runs] else nil
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
+		if self.params.memory then
+			local ran = { over = "exit", exit = last.exit, output = last.output }
+			local known = recall.context(recall.of_run(ran, begun.tree.path), {})
+			if known ~= "" then
+				table.insert(parts, "\n" .. known)
+			end
+		end
 	end
 	return table.concat(parts, " ")
 end
@@ -224,7 +215,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		steps = commands,
 		protected = self.protected,
 		history = goal.history,
-		commands = attempt.allowed_commands(self.params) or "",
+		commands = options.commands(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "implementation", prompt)
@@ -233,7 +224,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local checked: validate.Checked? = nil
 	local commit = committed.commit
 	if status == "completed" then
-		local done = validate.check(self, goal, begun.tree)
+		local done = validate.check(self, goal, begun.tree, begun.doing)
 		checked, commit = done, done.commit or commit
 		status, detail = validate.judge(self, goal, #git.changed(goal.base, commit) > 0, done, detail)
 	end
@@ -241,21 +232,10 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	if checked ~= nil then
 		validate.record(self, checked :: any, result_id)
 	end
-	clean_up(self, begun)
-	return {
-		id = begun.id,
-		result_id = result_id,
-		model = model,
-		status = status,
-		detail = detail,
-		branch = begun.branch,
-		branch_id = begun.branch_id,
-		commit = commit,
-		fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else ""),
-		used = begun.used,
-		evidence = evidence(begun.start, commit, checked),
-		value = nil,
-	}
+	local outcome = close(self, begun, result_id, status, detail, commit)
+	outcome.fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else "")
+	outcome.evidence = evidence(self, begun, commit, checked)
+	return outcome
 end
 
 local SUB_GOALS = {
@@ -284,11 +264,11 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		goal = goal.text,
 		steps = commands_of(goal),
 		history = goal.history,
-		commands = attempt.allowed_commands(self.params) or "",
+		commands = options.commands(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "breakdown", prompt)
-	local needs_validation = attempt.allowed_commands(self.params) ~= nil
+	local needs_validation = options.commands(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
 		check = function(value: any): string?
@@ -315,21 +295,9 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		attempt_result_id = result_id,
 		response = if reply then reply.text else detail,
 	})
-	clean_up(self, begun)
-	return {
-		id = begun.id,
-		result_id = result_id,
-		model = model,
-		status = status,
-		detail = detail,
-		branch = begun.branch,
-		branch_id = begun.branch_id,
-		commit = begun.start,
-		fingerprint = "",
-		used = begun.used,
-		evidence = "",
-		value = if value then value.sub_goals else nil,
-	}
+	local outcome = close(self, begun, result_id, status, detail, begun.start)
+	outcome.value = if value then value.sub_goals else nil
+	return outcome
 end
 
 --- Tells whether the session's limits leave room for one more attempt, and why not.

@@ -4,6 +4,7 @@
 
 local attempt = require("./attempt")
 local git = require("@nietz/git")
+local live = require("./live")
 local record = require("./record")
 local show = require("./show")
 local state = require("./state")
@@ -47,7 +48,23 @@ function goal.new(self: state.Session, text: string, commands: { string }, paren
 		seen = {},
 		children = {},
 		state = "open",
+		shots = {},
 	}
+end
+
+--- Records what became of a goal: `success`, `failed` or `not_started`, and why.
+function goal.close(self: state.Session, target: state.Goal, status: string, detail: string)
+	target.state = status
+	record.add(self.record, "goal_end", { goal_id = target.id, status = status, status_detail = detail })
+end
+
+--- Closes the sub-goals that nobody has worked on.
+local function give_up_rest(self: state.Session, target: state.Goal, why: string)
+	for _, sub in target.children do
+		if sub.state == "open" then
+			goal.close(self, sub, "not_started", why)
+		end
+	end
 end
 
 --- Gives a goal its branch, from its parent's or from the start.
@@ -139,11 +156,14 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 		start_sha = commit,
 		reason = "validation",
 	})
-	local checked = validate.check(self, target, tree)
+	local shot = live.begin(self, target, "all sub-goals together")
+	local checked = validate.check(self, target, tree, function(what: string)
+		live.doing(self, shot, what)
+	end)
 	validate.record(self, checked, result_id)
 	tree:remove({ discard = true })
 	record.add(self.record, "worktree_end", { worktree_id = worktree_id })
-	ui.status("")
+	live.over(self, shot, if checked.passed then "success" else "completed")
 	if not checked.passed then
 		local last = checked.runs[#checked.runs]
 		table.insert(target.history, `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
@@ -165,16 +185,21 @@ local function work_on(self: state.Session, target: state.Goal, model: number, p
 		goal.open(self, sub, `{(self.root :: state.Goal).branch}-g{sub.id}`, from, target)
 		local reached = goal.reach(self, sub, model, above)
 		if reached == nil then
-			table.insert(target.history, `Sub-goal "{sub.text}" failed: {sub.history[#sub.history] or "nothing was tried"}`)
+			local why = sub.history[#sub.history] or "nothing was tried"
+			goal.close(self, sub, "failed", why)
+			table.insert(target.history, `Sub-goal "{sub.text}" failed: {why}`)
+			give_up_rest(self, target, `sub-goal {sub.id} before it failed`)
 			return last, false
 		end
 		last = reached
 		local conflict = merge(self, sub.branch, sub.branch_id, target, `Merge sub-goal {sub.id}: {sub.text}`)
 		if conflict ~= nil then
-			sub.state = "failed"
+			goal.close(self, sub, "failed", `reached on {sub.branch}, and cannot be merged: {conflict}`)
+			give_up_rest(self, target, `sub-goal {sub.id} before it cannot be merged`)
 			table.insert(target.history, `Sub-goal "{sub.text}" was reached on {sub.branch}, and cannot be merged: {conflict}`)
 			return last, false
 		end
+		goal.close(self, sub, "success", `merged onto {target.branch}`)
 	end
 	return last, true
 end
@@ -211,14 +236,14 @@ local function no_breakdown(self: state.Session, target: state.Goal): string?
 end
 
 local function fail(self: state.Session, target: state.Goal, why: string): nil
-	target.state = "failed"
 	table.insert(target.history, why)
 	self.stopped = why
 	ui.say(`✗ goal {target.id}: {why}`)
 	return nil
 end
 
---- Works on a goal until it is reached, and returns the result of the attempt that reached it, or nil. `first` is the
+--- Works on a goal until it is reached, and returns the result of the attempt that reached it, or nil; whoever asked
+--- for it closes it. `first` is the
 --- number of the model that shoots; the other breaks down, and then they change places.
 function goal.reach(self: state.Session, target: state.Goal, first: number, parents: { state.Goal }): number?
 	local shooter = first
@@ -233,7 +258,6 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		if best.status == "success" then
 			local conflict = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
 			if conflict == nil then
-				target.state = "success"
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return best.result_id
 			end
@@ -253,14 +277,8 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		if break_down(self, target, self.models[other]) then
 			local last, all = work_on(self, target, other, parents)
 			if all and last ~= nil and validate_merged(self, target, last) then
-				target.state = "success"
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return last
-			end
-			for _, sub in target.children do
-				if sub.state == "open" then
-					sub.state = "failed"
-				end
 			end
 		end
 		shooter = other

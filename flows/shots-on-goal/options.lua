@@ -27,6 +27,7 @@ options.PARAMS = {
 	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
 	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
 	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
+	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", help = "List the sessions of this workspace" },
 } :: { [string]: any }
 
@@ -95,6 +96,18 @@ function options.allowed(params: { [string]: any }, command: string): (any, stri
 	end
 	local which = if #known > 0 then table.concat(known, ", ") else "none"
 	return nil, `the command \`{command}\` is not allowed, or needs a shell. Allowed: {which}`
+end
+
+--- Returns in words which commands a model may run.
+function options.commands(params: { [string]: any }): string?
+	local known = {}
+	for _, program in params.run do
+		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
+	end
+	for _, whole in params.validate do
+		table.insert(known, `\`{whole}\``)
+	end
+	return if #known > 0 then table.concat(known, ", ") else nil
 end
 
 --- Returns the globs of the files that validation takes from the start: those given, and each file there that the

@@ -2,21 +2,13 @@
 --- How a session is shown: while it goes on, and afterwards from its record.
 
 local json = require("@nietz/json")
+local live = require("./live")
 local record = require("./record")
-local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local show = {}
 
-local MARKS = { success = "✓", open = "•", failed = "✗" } :: { [string]: string }
-
-local function mark(status: string): string
-	return MARKS[status] or "✗"
-end
-
-local function first_line(value: string): string
-	return text.truncate(string.split(value, "\n")[1] or "", 120)
-end
+local mark, first_line = live.mark, live.first_line
 
 local function dollars(cost: number): string
 	return if cost == 0 then "free" else string.format(if cost < 0.1 then "$%.4f" else "$%.2f", cost)
@@ -35,57 +27,34 @@ end
 --- Returns the rows of all tables that a summary needs, and attempts with their results by goal.
 local function gather(session: string): any
 	local rows = {}
-	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "merge", "branch", "session_end" } do
+	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "goal_end", "session_end" } do
 		rows[name] = record.rows(session, name)
 	end
-	local results, usage = {}, {}
+	local results, usage, ends = {}, {}, {}
 	for _, row in rows.attempt_result do
 		results[row.attempt_id] = row
 	end
 	for _, row in rows.attempt_usage do
 		usage[row.attempt_id] = row
 	end
-	return { rows = rows, results = results, usage = usage }
+	for _, row in rows.goal_end do
+		ends[row.goal_id] = row
+	end
+	return { rows = rows, results = results, usage = usage, ends = ends }
 end
 
---- Returns what became of a goal: reached when something that reached it was merged, or when it was merged itself.
+--- Returns what became of a goal.
 local function status_of(all: any, goal: any): string
-	local ended = all.rows.session_end[1]
-	if goal.source == "cli" and ended ~= nil then
-		return if ended.final_status == "success" then "success" else "failed"
-	end
-	local own = 0
-	for _, branch in all.rows.branch do
-		if branch.created_by_goal_id == goal.id and branch.reason == "goal" then
-			own = branch.id
-		end
-	end
-	local failed = false
-	for _, attempt in all.rows.attempt do
-		local result = all.results[attempt.id]
-		if attempt.goal_id == goal.id and attempt.attempt_type == "implementation" and result ~= nil then
-			if result.status == "success" then
-				for _, merge in all.rows.merge do
-					if merge.to_branch_id == own then
-						return "success"
-					end
-				end
-			end
-			failed = true
-		end
-	end
-	for _, merge in all.rows.merge do
-		if merge.from_branch_id == own and own ~= 0 then
-			return "success"
-		end
-	end
-	return if failed then "failed" else "open"
+	local ended = all.ends[goal.id]
+	return if ended then ended.status else "open"
 end
 
 local function tree(all: any, parent: any, indent: string, lines: { string })
 	for _, goal in all.rows.goal do
 		if goal.parent_goal_id == parent then
-			table.insert(lines, `{indent}{MARKS[status_of(all, goal)]} goal {goal.id}: {first_line(goal.goal_text)}`)
+			local status = status_of(all, goal)
+			local why = if status == "not_started" then ` (not started: {first_line(all.ends[goal.id].status_detail)})` else ""
+			table.insert(lines, `{indent}{mark(status)} goal {goal.id}: {first_line(goal.goal_text)}{why}`)
 			for _, attempt in all.rows.attempt do
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]

@@ -5,6 +5,9 @@ local record = require("./record")
 
 local state = {}
 
+--- Something that works on a goal, for showing: its status is `open` until it is over.
+export type Shot = { name: string, status: string, doing: string }
+
 export type Goal = {
 	id: number,
 	text: string,
@@ -21,8 +24,9 @@ export type Goal = {
 	--- Trees with their validation results that were seen, for noticing a stall.
 	seen: { [string]: boolean },
 	children: { Goal },
-	--- `open`, `success` or `failed`, for showing.
+	--- `open`, `success`, `failed` or `not_started`.
 	state: string,
+	shots: { Shot },
 }
 
 export type Session = {

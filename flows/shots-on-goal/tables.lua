@@ -24,6 +24,7 @@ tables.NAMES = {
 	"worktree_end",
 	"breakdown_response",
 	"merge_conflict",
+	"goal_end",
 	"attempt_usage",
 }
 

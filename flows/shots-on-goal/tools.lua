@@ -1,12 +1,10 @@
 --!strict
 --- The tools that models have. Which of them an attempt may use is decided here, by its kind.
 
+local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local options = require("./options")
-local record = require("./record")
-local state = require("./state")
 local text = require("@nietz/text")
-local ui = require("@nietz/ui")
 
 local tools = {}
 
@@ -40,7 +38,7 @@ export type Tool = {
 	description: string,
 	parameters: any,
 	writes: boolean,
-	run: (tree: any, arguments: any, self: state.Session) -> string,
+	run: (tree: any, arguments: any, params: { [string]: any }) -> string,
 }
 
 tools.ALL = {
@@ -189,12 +187,12 @@ tools.ALL = {
 		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
-		run = function(tree, arguments, self)
-			local command, why = options.allowed(self.params, arguments.command)
+		run = function(tree, arguments, params)
+			local command, why = options.allowed(params, arguments.command)
 			if command == nil then
 				return "error: " .. (why :: string)
 			end
-			command.seconds = self.params.command_seconds
+			command.seconds = params.command_seconds
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
 			command.repeatable = true
 			local ran = tree:exec(command)
@@ -204,56 +202,60 @@ tools.ALL = {
 	},
 } :: { Tool }
 
---- Records the session's tools.
-function tools.record(self: state.Session)
-	for _, tool in tools.ALL do
-		self.tools[tool.name] = record.add(self.record, "tool", {
-			session_id = self.id,
-			name = tool.name,
-			description = tool.description,
-		})
-	end
-end
-
 --- The limits of an attempt, and what it has used.
 export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
 
---- Returns the tools for one attempt; each call is recorded, and `used` counts it.
-function tools.of(self: state.Session, attempt: number, tree: any, writing: boolean, label: string, used: Used): { [string]: any }
+--- Who is offered tools, and what becomes of each call.
+export type Offer = {
+	tree: any,
+	--- The limits, and the commands that may be run.
+	params: { [string]: any },
+	writing: boolean,
+	--- Told what goes on.
+	doing: (what: string) -> (),
+	used: Used,
+	--- Told of each tool that is there, and of each call with its number.
+	offers: ((name: string) -> ())?,
+	keep: (order: number, name: string, input: any, output: string) -> (),
+}
+
+--- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
+--- counted in `used`.
+function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	local used, params = to.used, to.params
+	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number.
+	local function admit(name: string, so_far: any): number
+		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
+		used.cost = so_far.cost
+		if used.calls >= params.max_tools then
+			llm.stop("tool_limit")
+		end
+		if used.input + used.output > params.attempt_tokens then
+			llm.stop("tokens")
+		end
+		if params.attempt_cost ~= nil and (used.cost or math.huge) > params.attempt_cost then
+			llm.stop("cost")
+		end
+		used.calls += 1
+		to.doing(`{name} ({used.calls})`)
+		return used.calls
+	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not writing then
+		if tool.writes and not to.writing then
 			continue
 		end
-		record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[tool.name] })
+		if to.offers ~= nil then
+			to.offers(tool.name)
+		end
 		offered[tool.name] = {
 			description = tool.description,
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
-				used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
-				used.cost = so_far.cost
-				if used.calls >= self.params.max_tools then
-					llm.stop("tool_limit")
-				end
-				if used.input + used.output > self.params.attempt_tokens then
-					llm.stop("tokens")
-				end
-				if self.params.attempt_cost ~= nil and (used.cost or math.huge) > self.params.attempt_cost then
-					llm.stop("cost")
-				end
-				used.calls += 1
-				local order = used.calls
-				ui.status(`{label}: {tool.name} ({order})`)
-				local ok, output = pcall(tool.run, tree, arguments, self)
+				local order = admit(tool.name, so_far)
+				local ok, output = pcall(tool.run, to.tree, arguments, params)
 				local shown = if ok then output else "error: " .. tostring(if type(output) == "table" then output.message else output)
-				record.add(self.record, "tool_call", {
-					attempt_id = attempt,
-					order = order,
-					tool_id = self.tools[tool.name],
-					tool_name = tool.name,
-					input = arguments,
-					output = shown,
-				})
+				to.keep(order, tool.name, arguments, shown)
 				if not ok then
 					error(output, 0)
 				end
@@ -261,7 +263,13 @@ function tools.of(self: state.Session, attempt: number, tree: any, writing: bool
 			end,
 		}
 	end
-	return offered
+	return offered, function(call: any, why: string, so_far: any)
+		local name = if call.name == "" then "(no name)" else call.name
+		local order = admit(name, so_far)
+		local ok, input = pcall(json.decode, call.arguments)
+		local object = ok and type(input) == "table" and #input == 0
+		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+	end
 end
 
 return tools

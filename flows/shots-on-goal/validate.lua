@@ -4,7 +4,6 @@
 local options = require("./options")
 local record = require("./record")
 local state = require("./state")
-local ui = require("@nietz/ui")
 
 local validate = {}
 
@@ -20,14 +19,15 @@ export type Checked = {
 	commit: string?,
 }
 
---- Runs a goal's commands in a worktree whose work is committed; the first that fails is the last.
-function validate.check(self: state.Session, goal: state.Goal, tree: any): Checked
+--- Runs a goal's commands in a worktree whose work is committed; the first that fails is the last. `doing` is told
+--- which command is run.
+function validate.check(self: state.Session, goal: state.Goal, tree: any, doing: (what: string) -> ()): Checked
 	local touched = tree:restore(if #self.protected > 0 then { from = self.start, globs = self.protected } else nil)
 	-- On its branch the attempt's own version stays in the history; what can be merged has the original files.
 	local commit = if #touched > 0 then tree:commit("Protected files as they were").commit else nil
 	local checked: Checked = { runs = {}, passed = true, touched = touched, fingerprint = "", commit = commit }
 	for index, step in goal.steps do
-		ui.status(`goal {goal.id}: validating with {step.command} ({index} of {#goal.steps})`)
+		doing(`validating with {step.command} ({index} of {#goal.steps})`)
 		local command = options.allowed(self.params, step.command)
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true

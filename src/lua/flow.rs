@@ -217,6 +217,11 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
         let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
         declared.collection.schema = source::parse(&text, format, &located.tree.display(&path))?;
     }
+    for declared in manifest.collections.values_mut() {
+        if let (Some(formats), Some(schema)) = (&declared.formats, declared.collection.schema.as_object_mut()) {
+            schema.insert(crate::schema::FORMATS.to_owned(), formats.as_str().into());
+        }
+    }
     for declared in manifest.collections.values() {
         crate::schema::Schema::compile(&declared.collection.schema)?;
         crate::model::pattern::Pattern::of(&declared.collection)?;

@@ -10,7 +10,7 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
 use crate::model::budget::Budget;
-use crate::model::collection::{Collection, Format, Version};
+use crate::model::collection::{Collection, Format, IndexTable, Version};
 use crate::model::effect::Permissions;
 use crate::model::param::{Param, ParamKind};
 
@@ -49,6 +49,8 @@ pub struct Declared {
     pub collection: Collection,
     /// The schema's path where it is given by one.
     pub schema_path: Option<String>,
+    /// Whether formats of the schema bind only what is written, or nothing, where the schema itself does not say so.
+    pub formats: Option<String>,
     pub migrations: BTreeMap<String, Function>,
     pub rules: Option<Function>,
 }
@@ -200,7 +202,7 @@ struct VersionData {
 
 fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
     let what = format!("collection `{name}`");
-    only(table, &what, &["path", "format", "schema", "keys", "version", "rules"])?;
+    only(table, &what, &["path", "format", "schema", "formats", "keys", "version", "rules", "index"])?;
     let path = text(table, &what, "path")?;
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
         Some(format) => Format::parse(format)
@@ -232,8 +234,49 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         Ok(LuaValue::Nil) => None,
         _ => return Err(invalid(format!("{what}: rules must be a function"))),
     };
-    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys };
-    Ok(Declared { collection, schema_path, migrations, rules })
+    let index = read_index(&what, format, part(lua, table, "index")?.unwrap_or_default())?;
+    let formats = match table.raw_get::<LuaValue>("formats") {
+        Ok(LuaValue::Nil) => None,
+        Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
+            Some(word.to_string_lossy())
+        }
+        _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
+    };
+    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index };
+    Ok(Declared { collection, schema_path, formats, migrations, rules })
+}
+
+/// What stands in a collection's `index`, by table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IndexData {
+    #[serde(default)]
+    each: String,
+    columns: BTreeMap<String, String>,
+}
+
+fn read_index(what: &str, format: Format, data: BTreeMap<String, IndexData>) -> Result<Vec<IndexTable>> {
+    if !data.is_empty() && !matches!(format, Format::Yaml | Format::Json) {
+        return Err(invalid(format!(
+            "{what}: only documents in YAML or JSON have an index; rows can be asked as they are"
+        )));
+    }
+    let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let mut tables = Vec::new();
+    for (name, table) in data {
+        for word in table.columns.keys().chain([&name]) {
+            if !plain(word) || word == "document" {
+                let word = crate::model::text::excerpt(word);
+                return Err(invalid(format!(
+                    "{what}: index: `{word}` must be a name of letters, digits and _, and not `document`"
+                )));
+            }
+        }
+        let columns = table.columns.iter().map(|(column, path)| (column.clone(), steps(path))).collect();
+        tables.push(IndexTable { each: steps(&table.each), name, columns });
+    }
+    Ok(tables)
 }
 
 /// Returns a version's numbers, for sorting: `1.10` comes after `1.9`.

@@ -19,6 +19,18 @@ pub struct Collection {
     pub version: Option<Version>,
     /// For each hole of `path`, the JSON pointer where a document carries that field.
     pub keys: BTreeMap<String, String>,
+    /// What of its documents can be asked in SQL.
+    pub index: Vec<IndexTable>,
+}
+
+/// A table that is kept beside the documents of a collection: a row for each document, or for each item of its lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexTable {
+    pub name: String,
+    /// The fields that lead to the items, through objects and lists; empty where each document is a row.
+    pub each: Vec<String>,
+    /// Each column with the fields that lead to its value, from the item on.
+    pub columns: Vec<(String, Vec<String>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,9 @@ pub struct Command {
     /// Whether it may be run again when nobody knows whether it ran to its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeatable: bool,
+    /// How many bytes of its output the flow gets, where it asks for a number of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<usize>,
 }
 
 /// What is run.

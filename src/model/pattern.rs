@@ -181,11 +181,12 @@ fn is_reserved(segment: &str) -> bool {
     segment.starts_with(".git") || matches!(segment.as_str(), ".hg" | ".svn" | ".jj" | ".nietz" | "nietz.yaml")
 }
 
-/// Below `.nietz`, flows may keep what is no document of the project: in a folder of a fixed name that is not `runs`.
+/// Below `.nietz`, flows may keep what is no document of the project: in a folder of a fixed name that is not `runs`
+/// or `index`, which are the host's own.
 fn is_for_flows(path: &str) -> bool {
     let mut names = path.split('/');
     let own = (names.next(), names.next(), names.next());
-    matches!(own, (Some(".nietz"), Some(folder), Some(_)) if !folder.eq_ignore_ascii_case("runs") && !folder.contains('{'))
+    matches!(own, (Some(".nietz"), Some(folder), Some(_)) if !["runs", "index"].contains(&folder.to_ascii_lowercase().as_str()) && !folder.contains('{'))
 }
 
 fn is_key_character(c: char) -> bool {
@@ -209,6 +210,7 @@ mod tests {
             schema: serde_json::Value::Bool(true),
             version: None,
             keys: Key::new(),
+            index: Vec::new(),
         }
     }
 

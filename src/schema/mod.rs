@@ -26,3 +26,7 @@ pub use cache::Schemas;
 pub use check::{Fault, Formats, Schema};
 pub use report::Located;
 pub use spans::Place;
+
+/// A root keyword of a schema by which formats (uuid, date-time …) bind only what is written, because
+/// files of that kind exist which never had them: `"x-formats": "on-save"`. `"never"` makes them remarks.
+pub const FORMATS: &str = "x-formats";

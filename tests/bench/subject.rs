@@ -232,6 +232,7 @@ fn sessions() -> Collection {
         }}),
         version: None,
         keys: std::collections::BTreeMap::new(),
+        index: Vec::new(),
     }
 }
 

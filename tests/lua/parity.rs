@@ -76,7 +76,7 @@ fn the_types_name_what_there_is() {
          table.sort(list) return list end\n\
          for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, git = git, personas = personas, \
          quotes = quotes, template = template, task = task, clock = clock, random = random, schema = schema, \
-         json = json, yaml = yaml, text = text } do found[name] = names(module) end\n\
+         json = json, yaml = yaml, text = text, xml = xml } do found[name] = names(module) end\n\
          local function methods(handle) local all = table.clone(getmetatable(handle).__index) all.__index = nil \
          return names(all) end\n\
          git.branch(\"nietz/handle\", git.head().commit)\n\

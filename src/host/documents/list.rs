@@ -1,16 +1,39 @@
 //! Listing: every document of a collection, the broken ones among them with what is wrong.
 
+use std::path::PathBuf;
+
 use walkdir::WalkDir;
 
 use super::{Store, disk, paths};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::Collection;
+use crate::model::collection::{Collection, Key};
 use crate::model::document::Listed;
 use crate::model::pattern::Pattern;
+
+/// A file that is one of a collection's documents by its path.
+pub(super) struct Found {
+    pub(super) key: Key,
+    /// Below the workspace, with `/`.
+    pub(super) path: String,
+    pub(super) place: PathBuf,
+}
 
 impl Store {
     /// Returns all documents of a collection, sorted by path.
     pub fn list(&self, collection: &Collection) -> Result<Vec<Listed>> {
+        let mut listed = Vec::new();
+        for Found { key, path, .. } in self.files(collection)? {
+            match self.load(collection, &key) {
+                Ok(Some(loaded)) => listed.push(Listed { key, path, loaded: Some(loaded), failure: None }),
+                Ok(None) => {}
+                Err(failure) => listed.push(Listed { key, path, loaded: None, failure: Some(failure) }),
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Returns where the documents of a collection are, sorted by path, without looking into them.
+    pub(super) fn files(&self, collection: &Collection) -> Result<Vec<Found>> {
         let pattern = Pattern::of(collection)?;
         let folder = pattern.folder();
         let start = match folder.as_str() {
@@ -25,8 +48,8 @@ impl Store {
             return Ok(Vec::new());
         }
         let above = folder.split('/').filter(|name| !name.is_empty()).count();
-        let mut listed = Vec::new();
-        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above).sort_by_file_name() {
+        let mut found = Vec::new();
+        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
             let entry = match entry {
                 Ok(entry) => entry,
                 // What vanished while we looked was deleted by somebody else.
@@ -44,14 +67,10 @@ impl Store {
             let Some(below) = entry.path().strip_prefix(&start).ok().and_then(|path| path.to_str()) else { continue };
             let path = if folder.is_empty() { below.to_owned() } else { format!("{folder}/{below}") };
             let Some(key) = pattern.matches(&path) else { continue };
-            match self.load(collection, &key) {
-                Ok(Some(loaded)) => listed.push(Listed { key, path, loaded: Some(loaded), failure: None }),
-                Ok(None) => {}
-                Err(failure) => listed.push(Listed { key, path, loaded: None, failure: Some(failure) }),
-            }
+            found.push(Found { key, path, place: entry.into_path() });
         }
-        listed.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(listed)
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
     }
 }
 

@@ -6,11 +6,13 @@
 //! - `read` loads and judges, `version` tells old from new;
 //! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
 //! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
+//! - `index` keeps tables of what stands in documents, so that many of them can be asked;
 //! - `disk` is the only room that touches files.
 //!
 //! It knows neither Lua nor the journal, and no kind of document in particular.
 
 mod disk;
+mod index;
 mod list;
 mod lock;
 mod paths;

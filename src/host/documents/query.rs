@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Store, sql};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Key};
+use crate::model::collection::{Collection, Format, Key};
 use crate::model::pattern::Pattern;
 use crate::model::text::excerpt;
 
@@ -32,13 +32,24 @@ pub struct Answer {
     pub rows: Vec<Vec<Value>>,
     /// Whether there is more than is given.
     pub cut: bool,
+    /// Documents of indexed collections that cannot be read: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<Broken>,
+}
+
+/// A document that cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broken {
+    pub path: String,
+    pub message: String,
 }
 
 impl Store {
     /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
-    /// of their paths.
+    /// of their paths. Collections of documents give the tables of their index.
     pub fn query(&self, collections: &[Collection], key: &Key, query: &str, bind: &[Value]) -> Result<Answer> {
-        let database = self.database(collections, key)?;
+        let (database, broken) = self.database(collections, key)?;
         let query = sql::readable(query)?;
         let wrong = |error: &Error| wrong(error, collections);
         let mut statement = database.prepare(&query).map_err(|error| wrong(&error))?;
@@ -48,7 +59,7 @@ impl Store {
             return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let mut answer = Answer { rows: Vec::new(), cut: false, columns };
+        let mut answer = Answer { rows: Vec::new(), cut: false, columns, broken };
         let mut text = 0;
         let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
         while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
@@ -69,11 +80,21 @@ impl Store {
     }
 
     /// Returns a database with all rows, which can only be read from now on.
-    fn database(&self, collections: &[Collection], key: &Key) -> Result<Connection> {
+    fn database(&self, collections: &[Collection], key: &Key) -> Result<(Connection, Vec<Broken>)> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
+        let mut broken = Vec::new();
         for collection in collections {
+            if collection.format != Format::Jsonl {
+                let (index, faults) = self.index(collection)?;
+                broken.extend(faults);
+                let read_only = format!("file:{}?mode=ro", uri(&index));
+                database
+                    .execute(&format!("ATTACH ? AS {}", quoted(&format!("{} index", collection.name))), [read_only])
+                    .map_err(failed)?;
+                continue;
+            }
             let mut own = Key::new();
             for hole in Pattern::of(collection)?.holes() {
                 own.extend(key.get(hole).map(|value| (hole.to_owned(), value.clone())));
@@ -92,7 +113,7 @@ impl Store {
             .map_err(failed)?;
         let until = Instant::now() + PATIENCE;
         database.progress_handler(10_000, Some(move || Instant::now() > until)).map_err(failed)?;
-        Ok(database)
+        Ok((database, broken))
     }
 }
 
@@ -141,12 +162,19 @@ fn affinity(schema: &Value) -> &'static str {
     }
 }
 
-fn quoted(name: &str) -> String {
+/// Returns a path as it stands in a URI.
+fn uri(path: &std::path::Path) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte);
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.iter().map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") }).collect()
+}
+
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Returns a value as SQLite keeps it: lists and objects as their JSON, which its functions can read.
-fn cell(value: &Value) -> Cell {
+pub(super) fn cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Null,
         Value::Bool(flag) => Cell::Integer(i64::from(*flag)),
@@ -172,7 +200,11 @@ fn plain(value: ValueRef<'_>) -> Value {
 /// Says what is wrong with a query.
 fn wrong(error: &Error, collections: &[Collection]) -> Failure {
     use rusqlite::ErrorCode;
-    let tables: Vec<&str> = collections.iter().map(|collection| collection.name.as_str()).collect();
+    let of = |collection: &Collection| match collection.format {
+        Format::Jsonl => vec![collection.name.clone()],
+        _ => collection.index.iter().map(|table| table.name.clone()).collect(),
+    };
+    let tables: Vec<String> = collections.iter().flat_map(of).collect();
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => {
             let message = format!("the query takes longer than {} seconds", PATIENCE.as_secs());

@@ -8,11 +8,7 @@ use crate::error::Result;
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::{Loaded, Standing};
 use crate::schema::report::{self, Located, Severity};
-use crate::schema::{Fault, Formats, Schema, notes, source};
-
-/// A root keyword of a schema by which formats (uuid, date-time …) bind only what is written, because
-/// files of that kind exist which never had them: `"x-formats": "on-save"`. `"never"` makes them remarks.
-const FORMATS: &str = "x-formats";
+use crate::schema::{FORMATS, Fault, Formats, Schema, notes, source};
 
 impl Store {
     /// Loads a document; nothing if there is none.

@@ -31,7 +31,7 @@ use policy::Policy;
 
 /// The most bytes that a command may write; then it is ended.
 const MOST_OUTPUT: usize = 8 << 20;
-/// How many bytes of a command's output a flow gets; the rest is in a file.
+/// How many bytes of a command's output a flow gets unless it asks for more; the rest is in a file.
 const SHOWN_OUTPUT: usize = 24 << 10;
 /// How long the helper may take to end everything, before it is ended itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -88,7 +88,7 @@ impl Commands {
                     .hint("the machine may be out of memory; run it again"));
             }
         };
-        let (output, whole) = output.shown(SHOWN_OUTPUT, &self.redactor);
+        let (output, whole) = output.shown(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
         let file = whole.map(|text| self.keep(name, &text)).transpose()?;
         Ok(Ran { over, exit, output, file })
     }

@@ -2,6 +2,7 @@
 //! no question, and never another repository than the one that is named.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -45,6 +46,8 @@ pub(super) struct Call {
     command: Command,
     what: String,
     input: Option<Vec<u8>>,
+    /// A locked file that git holds while it runs.
+    held: Option<File>,
 }
 
 impl Call {
@@ -71,7 +74,7 @@ impl Call {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        Call { command, what: String::new(), input: None }
+        Call { command, what: String::new(), input: None, held: None }
     }
 
     /// A call that reaches other machines, as the user would: with their keys and proxies, by the usual protocols.
@@ -138,6 +141,15 @@ impl Call {
         self
     }
 
+    /// Has git hold a locked file, as its input that it never reads. So the lock outlives this process when it is
+    /// killed, and ends with git.
+    pub(super) fn holding(mut self, file: &File) -> Result<Call> {
+        let held = file.try_clone();
+        self.held =
+            Some(held.map_err(|error| Failure::new(Code::GitFailed, format!("a lock cannot be shared: {error}")))?);
+        Ok(self)
+    }
+
     /// Runs it and returns how it ended, well or not.
     pub(super) fn output(mut self) -> Result<Output> {
         let failed = |error: std::io::Error| {
@@ -148,7 +160,11 @@ impl Call {
             Failure::new(code, format!("git cannot be started: {error}"))
         };
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        self.command.stdin(match (&self.input, self.held.take()) {
+            (Some(_), _) => Stdio::piped(),
+            (None, Some(file)) => Stdio::from(file),
+            (None, None) => Stdio::null(),
+        });
         let mut child = self.command.spawn().map_err(failed)?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.input) {
             // All that is given something reads it whole before it writes. One that does not says why itself.

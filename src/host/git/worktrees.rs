@@ -31,7 +31,8 @@ impl Repository {
         check_own(branch)?;
         let commit = self.need_commit_of(branch)?;
         let (folder, git_dir) = self.place(name)?;
-        let _alone = self.alone()?;
+        // Held by git as well: one that outlives a killed run goes on for a moment.
+        let alone = self.alone()?;
         if again {
             clear(&folder)?;
             clear(&git_dir)?;
@@ -39,7 +40,8 @@ impl Repository {
             let message = format!("there is a worktree `{name}` of this run already");
             return Err(Failure::new(Code::GitFailed, message).hint("give each worktree a name of its own"));
         }
-        self.call()?.args(["worktree", "add", "--quiet", "--"]).path(&folder).args([branch]).bytes()?;
+        let add = self.call()?.args(["worktree", "add", "--quiet", "--"]).path(&folder).args([branch]);
+        add.holding(&alone)?.bytes()?;
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
 

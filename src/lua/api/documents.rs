@@ -128,7 +128,11 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let collection = collection(lua, &args.text(0)?)?;
     let mut document = args.json(1, "document")?;
     crate::schema::shape::shape(&mut document, &collection.schema);
-    let faults = crate::schema::check::Schema::compile(&collection.schema)?.faults(&document);
+    let formats = match collection.schema.get(crate::schema::FORMATS).and_then(Value::as_str) {
+        Some("never") => crate::schema::Formats::Annotations,
+        _ => crate::schema::Formats::Asserted,
+    };
+    let faults = crate::schema::Schema::compile_with(&collection.schema, formats)?.faults(&document);
     faults_to_lua(lua, &faults)
 }
 
@@ -231,8 +235,12 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
     };
     for name in &collections {
         let asked = collection(lua, name)?;
+        if asked.format != Format::Jsonl && asked.index.is_empty() {
+            return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows"))
+                .hint("declare what can be asked of them: `index = { … }`"));
+        }
         if asked.format != Format::Jsonl {
-            return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows")));
+            continue;
         }
         Pattern::of(&asked)?.fill(&key.clone().into_iter().filter(|(hole, _)| has_hole(&asked, hole)).collect())?;
     }

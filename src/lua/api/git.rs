@@ -21,6 +21,8 @@ use crate::model::git::{Git, TreeOp};
 const SECONDS: f64 = 300.0;
 /// The longest that a flow may let a command take.
 const MOST_SECONDS: f64 = 86_400.0;
+/// The most bytes of a command's output that a flow may ask for.
+const MOST_OUTPUT: usize = 1 << 20;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = Module::new(vm)?
@@ -118,13 +120,14 @@ struct ExecOptions {
     idle: Option<f64>,
     #[serde(default)]
     repeatable: bool,
+    output: Option<usize>,
 }
 
 fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree:exec", values);
     let tree = args.text(0)?;
-    let options: ExecOptions = args.data(1, "options")?;
-    let run = match (options.program, options.shell) {
+    let ExecOptions { program, shell, seconds, idle, repeatable, output } = args.data(1, "options")?;
+    let run = match (program, shell) {
         (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => Run::Program(words),
         (None, Some(text)) if !text.trim().is_empty() => Run::Shell(text),
         _ => {
@@ -133,10 +136,13 @@ fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
             ));
         }
     };
-    let seconds = options.seconds.unwrap_or(SECONDS);
-    if [Some(seconds), options.idle].into_iter().flatten().any(|limit| !(0.01..=MOST_SECONDS).contains(&limit)) {
+    let seconds = seconds.unwrap_or(SECONDS);
+    if [Some(seconds), idle].into_iter().flatten().any(|limit| !(0.01..=MOST_SECONDS).contains(&limit)) {
         return Err(invalid(format!("worktree:exec: seconds and idle go from 0.01 to {MOST_SECONDS}")));
     }
-    let command = Command { tree, run, seconds, idle: options.idle, repeatable: options.repeatable };
+    if output.is_some_and(|most| !(1024..=MOST_OUTPUT).contains(&most)) {
+        return Err(invalid(format!("worktree:exec: output goes from 1024 to {MOST_OUTPUT} bytes")));
+    }
+    let command = Command { tree, run, seconds, idle, repeatable, output };
     Ok(Request::Effect(Box::new(Effect::Exec(command)), convert::to_lua))
 }

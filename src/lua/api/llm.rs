@@ -159,6 +159,7 @@ const FIELDS: &[&str] = &[
     "check",
     "repairs",
     "tools",
+    "rejected",
     "rounds",
     "stream",
     "label",

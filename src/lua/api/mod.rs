@@ -18,6 +18,7 @@ mod task;
 mod template;
 mod text;
 mod ui;
+mod xml;
 mod yaml;
 
 use std::cell::RefCell;
@@ -54,6 +55,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/schema", schema::module, include_str!("schema.d.luau")),
     ("@nietz/json", json::module, include_str!("json.d.luau")),
     ("@nietz/yaml", yaml::module, include_str!("yaml.d.luau")),
+    ("@nietz/xml", xml::module, include_str!("xml.d.luau")),
     ("@nietz/text", text::module, include_str!("text.d.luau")),
 ];
 

@@ -28,6 +28,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("truncate", truncate)?
         .pure("width", width)?
         .pure("nearest", nearest_word)?
+        .pure("sha256", sha256)?
         .build())
 }
 
@@ -109,6 +110,12 @@ fn truncate(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn width(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     #[allow(clippy::cast_precision_loss)]
     Ok(LuaValue::Number(Args::new(lua, "text.width", values).text(0)?.width() as f64))
+}
+
+fn sha256(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(Args::new(lua, "text.sha256", values).text(0)?);
+    string(lua, digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
 fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

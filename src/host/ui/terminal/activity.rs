@@ -32,7 +32,8 @@ struct Bar {
 pub(super) struct Activity {
     calls: Vec<Call>,
     bars: Vec<Bar>,
-    status: String,
+    /// What the flow is doing, line by line.
+    status: Vec<String>,
 }
 
 impl Activity {
@@ -61,7 +62,8 @@ impl Activity {
     }
 
     pub(super) fn status(&mut self, text: &str) {
-        text.trim().clone_into(&mut self.status);
+        let lines = text.trim_matches('\n').lines().map(str::trim_end);
+        self.status = if text.trim().is_empty() { Vec::new() } else { lines.map(str::to_owned).collect() };
     }
 
     /// Moves a bar, and takes it away when it is full.
@@ -81,14 +83,24 @@ impl Activity {
         !self.calls.is_empty()
     }
 
-    pub(super) fn lines(&self, now: Instant, width: usize) -> Vec<Line> {
+    /// Returns all of it as lines; the status gets at most half of the screen's height.
+    pub(super) fn lines(&self, now: Instant, width: usize, height: usize) -> Vec<Line> {
         let hidden = self.bars.len().saturating_sub(BARS);
         let mut lines: Vec<Line> = self.bars.iter().skip(hidden).map(|bar| bar.line(width)).collect();
-        if !self.status.is_empty() {
-            lines.push(Line::new("· ", Style::DIM).with(&self.status, Style::DIM));
-        }
+        lines.extend(self.block((height / 2).max(2)));
         lines.extend(self.spinner(now, width));
         lines.iter().map(|line| line.cut(width)).collect()
+    }
+
+    /// Returns the status: one line with a mark, or several as they are, of which the last go before the first.
+    fn block(&self, room: usize) -> Vec<Line> {
+        if let [only] = self.status.as_slice() {
+            return vec![Line::new("· ", Style::DIM).with(only.trim(), Style::DIM)];
+        }
+        let hidden = if self.status.len() > room { self.status.len() + 1 - room } else { 0 };
+        let above = (hidden > 0).then(|| Line::new(&format!("… {hidden} lines above"), Style::DIM));
+        let shown = self.status.iter().skip(hidden).map(|line| Line::new(line, Style::DIM));
+        above.into_iter().chain(shown).collect()
     }
 
     /// Returns the line of the calls: who speaks, how long, how much.
@@ -141,9 +153,30 @@ mod tests {
     use super::Activity;
 
     fn seen(activity: &Activity, now: Instant, width: usize) -> String {
-        let lines = activity.lines(now, width);
+        let lines = activity.lines(now, width, 8);
         let text: Vec<String> = lines.iter().map(|line| line.chars().map(|(c, _)| c).collect()).collect();
         text.join("\n")
+    }
+
+    #[test]
+    fn a_status_of_several_lines_is_a_block_that_leaves_room_for_the_rest() {
+        let mut activity = Activity::default();
+        let now = Instant::now();
+        activity.status("• goal 1\n    • attempt 1: run (3)\n  • goal 2\n");
+        assert_snapshot!(seen(&activity, now, 22), @r"
+        • goal 1
+            • attempt 1: run …
+          • goal 2
+        ");
+        activity.status("a\nb\nc\nd\ne\u{1b}[2J");
+        assert_snapshot!(seen(&activity, now, 22), @r"
+        … 2 lines above
+        c
+        d
+        e␛[2J
+        ");
+        activity.status("\n \n");
+        assert_eq!(seen(&activity, now, 22), "");
     }
 
     #[test]

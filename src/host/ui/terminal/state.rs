@@ -166,7 +166,7 @@ impl State {
             let hidden = lines.len().saturating_sub(height.saturating_sub(6).max(3));
             self.add(&mut view, lines.split_off(hidden), if list { Kind::Item } else { Kind::Text });
         }
-        self.add(&mut view, self.activity.lines(Instant::now(), width), Kind::Note);
+        self.add(&mut view, self.activity.lines(Instant::now(), width, height), Kind::Note);
         if let Some(prompt) = &self.prompt {
             let question = prompt.view(width, height.saturating_sub(view.lines.len() + 2));
             let length = question.lines.len();

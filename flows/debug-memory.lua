@@ -1,0 +1,89 @@
+--!strict
+--- Debug memory: runs the tests, understands the failures, mends, runs them again, and remembers what worked. This is the
+--- entry; the rooms are in `debug-memory/`.
+
+local commands = require("./debug-memory/commands")
+local git = require("@nietz/git")
+local llm = require("@nietz/llm")
+local loop = require("./debug-memory/loop")
+local memory = require("./debug-memory/memory")
+local nietz = require("@nietz")
+local options = require("./debug-memory/options")
+local random = require("@nietz/random")
+local recall = require("./debug-memory/recall")
+local shots = require("./shots-on-goal/options")
+local state = require("./debug-memory/state")
+local ui = require("@nietz/ui")
+
+local function begin(ctx: nietz.Context): state.Session
+	local params = ctx.params
+	local limits = options.limits(params)
+	local head = git.head()
+	local branch = `nietz/{ctx.run}`
+	git.branch(branch, head.commit)
+	local model = llm.model()
+	return {
+		params = params,
+		limits = limits,
+		model = model,
+		doc = memory.new(random.uuid(), params.file, ctx.run, model),
+		tree = git.worktree({ name = "debug", branch = branch }),
+		branch = branch,
+		start = head.commit,
+		protected = shots.protected({ protect = params.protect, validate = limits.validate }, head.commit),
+		seen = {},
+		commits = {},
+		patterns = {},
+		counts = {},
+		past = {},
+		known = {},
+		tokens = 0,
+		cost = 0,
+		tools = 0,
+	}
+end
+
+--- Shows what was changed, and how to take it.
+local function offer(self: state.Session, commit: string)
+	local diff = git.diff(self.start, commit)
+	ui.say("```diff\n" .. diff.patch .. (if diff.cut then "[cut here]\n" else "") .. "```")
+	ui.say(`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start} {self.branch} | git apply\``)
+end
+
+local function run(ctx: nietz.Context): any
+	options.check(ctx.params)
+	local archived = memory.retain()
+	if archived > 0 then
+		ui.say(`{archived} old sessions are in the archive now.`)
+	end
+	local self = begin(ctx)
+	local ending = loop.run(self)
+	self.tree:remove({ discard = true })
+	local commit = git.commit_of(self.branch) :: string
+	if commit ~= self.start then
+		offer(self, commit)
+	end
+	ui.say(`{if ending.status == "passed" then "✓" else "✗"} {ending.status}: {ending.reason}`)
+	return {
+		session = self.doc.session_id,
+		status = ending.status,
+		reason = ending.reason,
+		branch = self.branch,
+		commit = commit,
+		executions = #self.doc.executions,
+		recalled = #self.past,
+		tokens = self.tokens,
+		cost = self.cost,
+	}
+end
+
+return nietz.flow({
+	name = "debug-memory",
+	summary = "Runs the tests, mends what fails, and remembers what worked",
+	params = options.PARAMS,
+	permissions = { llm = true, git = true, exec = { "{test}", "{run}" } },
+	limits = { megabytes = 256, seconds = 10 },
+	collections = recall.collections,
+	commands = commands,
+	run = run,
+})

@@ -1,0 +1,232 @@
+--!strict
+--- The commands that ask the memory, and the one that empties it.
+
+local answers = require("../shots-on-goal/answers")
+local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local memory = require("./memory")
+local nietz = require("@nietz")
+local recall = require("./recall")
+local show = require("./show")
+local spec = require("./spec")
+local ui = require("@nietz/ui")
+
+local commands = {}
+
+local FORMAT = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
+
+--- Returns a time as the memory writes it, from an ISO 8601 time, a day, or a number of days such as `7d`.
+local function since(given: string?): string
+	if given == nil then
+		return ""
+	end
+	local days = tonumber(string.match(given, "^(%d+)d$"))
+	local seconds = if days then clock.unix() - days * 86400 else clock.parse(given) or clock.parse(given .. "T00:00:00Z")
+	if seconds == nil then
+		nietz.fail(`--since {given} is no time`, "use a day such as 2026-01-31, or a number of days such as 7d")
+	end
+	return clock.format(seconds :: number)
+end
+
+--- Returns a pattern of LIKE: as it is where it has a `%`, else for paths that contain it.
+local function like(given: string): string
+	return if string.find(given, "%", 1, true) ~= nil then given else `%{given}%`
+end
+
+--- The schema's queries: its dotted SQL, as it means it. Each returns SQL and what is bound.
+local NAMED = {
+	find_similar_failures = function(params)
+		local where, bind = {}, {}
+		if params.error_type ~= nil then
+			table.insert(where, "f.error_type = ?")
+			table.insert(bind, params.error_type)
+		end
+		if params.file ~= nil then
+			table.insert(where, "f.file LIKE ?")
+			table.insert(bind, like(params.file))
+		end
+		if #where == 0 then
+			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
+		end
+		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type, f.file
+			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
+			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]], bind
+	end,
+	get_fix_templates = function(params)
+		if params.category == nil then
+			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
+		end
+		return [[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template
+			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]], { params.category }
+	end,
+	recent_escalations = function(params)
+		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
+			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]], { since(params.since) }
+	end,
+} :: { [string]: (params: { [string]: any }) -> (string, { any }) }
+
+for name in spec.queries do
+	assert(NAMED[name] ~= nil, `the schema's query {name} is not known`)
+end
+
+--- A query by words: sessions with a failure, a file or a pattern that has them.
+local function by_words(params: { [string]: any }): (string, { any })
+	local words = if params.what then like(params.what) else "%"
+	local where, bind = { "(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))" }, { words, words, words, words } :: { any }
+	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "f.file LIKE ?" }, { "since", "s.updated_at > ?" } } do
+		local given = params[filter[1]]
+		if given ~= nil then
+			table.insert(where, filter[2])
+			table.insert(bind, if filter[1] == "file" then like(given) elseif filter[1] == "since" then since(given) else given)
+		end
+	end
+	return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
+		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
+		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]], bind
+end
+
+commands.query = {
+	summary = "Asks past sessions: by a query of the schema, or by words",
+	params = {
+		what = { type = "string", positional = true, help = "find_similar_failures, get_fix_templates, recent_escalations; or words" },
+		error_type = { type = "string", choices = spec.error_types, help = "The kind of error" },
+		file = { type = "string", help = "Where it came from: a part of the path, or a pattern with %" },
+		category = { type = "string", choices = spec.causes, help = "The kind of root cause" },
+		since = { type = "string", help = "A day such as 2026-01-31, or a number of days such as 7d" },
+		format = FORMAT,
+	} :: { [string]: any },
+	run = function(ctx: nietz.Context): any
+		local named = NAMED[ctx.params.what or ""]
+		local sql, bind = (named or by_words)(ctx.params)
+		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
+		answers.say(answer, ctx.params.format)
+		return { columns = answer.columns, rows = answer.rows }
+	end,
+}
+
+commands.patterns = {
+	summary = "Shows what mistakes were mended how, and how often that helped",
+	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } } :: any,
+	run = function(ctx: nietz.Context): any
+		local lines, kept = {}, {}
+		for _, pattern in recall.patterns() do
+			if pattern.pruned == nil or ctx.params.all then
+				local why = if pattern.pruned then ` (not offered: {pattern.pruned})` else ""
+				table.insert(lines, `{pattern.pattern} ({pattern.category}): worked {pattern.successes} of {pattern.uses} times, last on {pattern.last}{why}\n  {pattern.template}`)
+				table.insert(kept, pattern)
+			end
+		end
+		ui.say(if #lines > 0 then "```\n" .. table.concat(lines, "\n") .. "\n```" else "There is no pattern yet.")
+		return { patterns = kept }
+	end,
+}
+
+local function ranked(sql: string): string
+	local parts = {}
+	for _, row in recall.ask(sql, {}, true) do
+		table.insert(parts, `{row.name} {row.count}`)
+	end
+	return if #parts > 0 then table.concat(parts, ", ") else "none"
+end
+
+--- Returns a share as a percentage, or a dash where there is nothing to share.
+local function share(part: number, whole: number): string
+	return if whole == 0 then "–" else `{math.round(100 * part / whole)} %`
+end
+
+commands.stats = {
+	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
+	run = function(): any
+		local sums = recall.ask(
+			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
+			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
+			coalesce(avg(runs), 0) AS runs, coalesce(sum(status = 'passed' AND runs <= 2), 0) AS first,
+			coalesce(sum(reused), 0) AS reused FROM (
+			SELECT s.status, (SELECT count(*) FROM debug_executions e WHERE e.document = s.document) AS runs,
+			EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) AS reused FROM debug_memory s
+			UNION ALL
+			SELECT s.status, (SELECT count(*) FROM archived_executions e WHERE e.document = s.document),
+			EXISTS (SELECT 1 FROM archived_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) FROM archived_memory s)]],
+			{},
+			true
+		)[1]
+		local patterns = {}
+		for index, pattern in recall.patterns() do
+			if index <= 5 and pattern.pruned == nil then
+				table.insert(patterns, `{pattern.pattern} {pattern.successes}/{pattern.uses}`)
+			end
+		end
+		local lines = {
+			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
+			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
+			`test runs a session {string.format("%.1f", sums.runs)}`,
+			"errors: " .. ranked(
+				[[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
+				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
+			),
+			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
+			"files: " .. ranked(
+				[[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
+				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
+			),
+		}
+		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+		return sums
+	end,
+}
+
+commands.show = {
+	summary = "Shows a session with all that it knows",
+	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
+	run = function(ctx: nietz.Context): any
+		local id = ctx.params.session
+		if id == nil then
+			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
+			id = if latest then latest.session_id else nil
+		end
+		local doc = if id then memory.load(id) else nil
+		if doc == nil then
+			nietz.fail("there is no such session", "nietz run debug-memory query")
+		end
+		show.session(doc)
+		return { session = doc.session_id, status = doc.status }
+	end,
+}
+
+commands.clear = {
+	summary = "Moves sessions to the archive, after asking",
+	params = {
+		file = { type = "string", help = "Only those about such a file: a part of its path, or a pattern with %" },
+		error_type = { type = "string", choices = spec.error_types, help = "Only those with such an error" },
+		before = { type = "string", help = "Only those last changed before this day" },
+		yes = { type = "boolean", help = "Do not ask" },
+	} :: { [string]: any },
+	run = function(ctx: nietz.Context): any
+		local where, bind = { "1" }, {} :: { any }
+		for _, filter in {
+			{ "file", "s.file_path LIKE ?" },
+			{ "error_type", "EXISTS (SELECT 1 FROM debug_failures f WHERE f.document = s.document AND f.error_type = ?)" },
+			{ "before", "s.updated_at < ?" },
+		} do
+			local given = ctx.params[filter[1]]
+			if given ~= nil then
+				table.insert(where, filter[2])
+				table.insert(bind, if filter[1] == "file" then like(given) elseif filter[1] == "before" then since(given) else given)
+			end
+		end
+		local ids = {}
+		for _, row in recall.ask(`SELECT s.session_id FROM debug_memory s WHERE {table.concat(where, " AND ")} ORDER BY 1`, bind) do
+			table.insert(ids, row.session_id)
+		end
+		if #ids == 0 then
+			ui.say("There is nothing to clear.")
+			return { archived = 0 }
+		end
+		local sure = ctx.params.yes or ui.confirm({ id = "clear", prompt = `Move {#ids} sessions to the archive?`, default = false })
+		local moved = if sure then memory.archive(ids) else 0
+		ui.say(if sure then `{moved} sessions are in .nietz/debug-memory/archive.` else "Nothing was changed.")
+		return { archived = moved }
+	end,
+}
+
+return commands

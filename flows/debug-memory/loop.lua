@@ -1,0 +1,264 @@
+--!strict
+--- The loop: execute, parse, analyse, fix, verify; until the tests pass, or a person is needed.
+
+local clock = require("@nietz/clock")
+local coverage = require("./coverage")
+local git = require("@nietz/git")
+local hooks = require("./hooks")
+local json = require("@nietz/json")
+local judge = require("./judge")
+local memory = require("./memory")
+local models = require("./models")
+local options = require("../shots-on-goal/options")
+local results = require("./results")
+local show = require("./show")
+local state = require("./state")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local loop = {}
+
+--- How a session ended: the schema's status, and why in words that begin with the trigger.
+export type Ending = { status: string, reason: string }
+
+--- The longest diff and the most failures that a memory file keeps for one execution.
+local DIFF, FAILURES = 65536, 100
+--- How much of what the tests write is read, in bytes.
+local OUTPUT = 1048576
+
+--- Returns the SHA-256 of the code as it is: of the start, and of each file that differs from it.
+local function code_hash(self: state.Session, commit: string): string
+	local parts = { self.start }
+	for _, path in git.changed(self.start, commit) do
+		local ok, content = pcall(self.tree.read, self.tree, path)
+		table.insert(parts, `{path}\0{if ok then text.sha256(content) else "gone"}`)
+	end
+	return text.sha256(table.concat(parts, "\n"))
+end
+
+local function read(self: state.Session, path: string?): string?
+	if path == nil then
+		return nil
+	end
+	local ok, content = pcall(self.tree.read, self.tree, path)
+	return if ok then content else nil
+end
+
+--- Returns the file that a failure points to: where it came from, else the test.
+local function file_of(latest: results.Results): string?
+	for _, failure in latest.failures do
+		if failure.source_location ~= nil then
+			return failure.source_location.file
+		end
+	end
+	for _, failure in latest.failures do
+		if failure.test_file ~= nil then
+			return failure.test_file
+		end
+	end
+	return nil
+end
+
+--- Runs the tests on what is committed, in a clean worktree, and records them as the next execution.
+local function execute(self: state.Session, commit: string): results.Results
+	self.tree:restore(if #self.protected > 0 then { from = self.start, globs = self.protected } else nil)
+	local hash = code_hash(self, commit)
+	local number = #self.doc.executions + 1
+	ui.status(`attempt {number}: {self.params.test}`)
+	local command = options.allowed(self.limits, self.params.test)
+	command.seconds = self.params.test_seconds
+	command.repeatable = true
+	command.output = OUTPUT
+	local began = clock.unix()
+	local ran = self.tree:exec(command)
+	local took = math.max(0, math.round((clock.unix() - began) * 1000))
+	ui.status("")
+	local xml = read(self, self.params.junit)
+	local latest = results.read(ran, self.tree.path, xml)
+	if self.params.junit ~= nil and xml == nil then
+		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
+	elseif latest.cut then
+		ui.say(`The output is long, and its middle is only in {ran.file}: --junit FILE counts more surely.`)
+	end
+	self.lcov = read(self, self.params.lcov)
+	-- What the run has left behind is no part of a fix.
+	self.tree:restore()
+	local environment = {
+		runtime = latest.runtime,
+		runtime_version = latest.runtime_version,
+		test_framework = latest.framework,
+	} :: { [string]: any }
+	local failures = json.array(table.clone(latest.failures) :: { any })
+	while #failures > FAILURES do
+		table.remove(failures)
+	end
+	table.insert(self.doc.executions, {
+		attempt = number,
+		timestamp = clock.now(),
+		code_hash = hash,
+		environment = environment,
+		test_results = {
+			total = latest.total,
+			passed = latest.passed,
+			failed = latest.failed,
+			errors = latest.errors,
+			skipped = latest.skipped,
+			duration_ms = latest.duration_ms or took,
+			coverage_percent = latest.coverage_percent,
+		},
+		failures = if #failures > 0 then failures else nil,
+	})
+	table.insert(self.seen, latest)
+	table.insert(self.commits, commit)
+	if self.doc.file_path == "unknown" then
+		self.doc.file_path = file_of(latest) or self.doc.file_path
+	end
+	memory.save(self)
+	ui.say(`{if latest.verdict == "passed" then "✓" else "✗"} attempt {number}: {show.counts(latest)} ({latest.framework})`)
+	return latest
+end
+
+--- Puts an analysis into the last execution, with the place that it names.
+local function keep_analysis(self: state.Session, value: any)
+	local place = value.location.file .. (if value.location.line then `:{value.location.line}` else "")
+	local base = string.match(value.location.file, "([^/]+)$") or value.location.file
+	local named = string.find(value.root_cause, base, 1, true) ~= nil
+	self.doc.executions[#self.doc.executions].analysis = {
+		root_cause = if named then value.root_cause else `{value.root_cause} ({place})`,
+		root_cause_category = value.root_cause_category,
+		fix_strategy = value.fix_strategy,
+		confidence = value.confidence,
+		related_failures = value.related_failures,
+		similar_past_issues = hooks.similar(self),
+	}
+	if self.params.file == nil then
+		self.doc.file_path = value.location.file
+	end
+	memory.save(self)
+	ui.say(`• cause ({value.root_cause_category}): {value.root_cause}`)
+	ui.say(`• strategy: {value.fix_strategy}`)
+end
+
+--- Returns how many lines a patch adds and takes away, as `+5/-2 lines`.
+local function summary(patch: string): string
+	local more, less = 0, 0
+	for _, line in text.lines(patch) do
+		if string.find(line, "^%+") ~= nil and string.find(line, "^%+%+%+ ") == nil then
+			more += 1
+		elseif string.find(line, "^%-") ~= nil and string.find(line, "^%-%-%- ") == nil then
+			less += 1
+		end
+	end
+	return `+{more}/-{less} lines`
+end
+
+--- Has the last execution's fix made and committed; returns the commit.
+local function fix(self: state.Session, latest: results.Results, value: any): string
+	local number = #self.doc.executions
+	local before = self.commits[number]
+	local _, said = models.fix(self, latest, value)
+	local commit = self.tree:commit(`{value.fix_strategy}\n\nDebug session {self.doc.session_id}, attempt {number}`).commit
+	local patch = if commit ~= before then git.diff(before, commit).patch else ""
+	self.doc.executions[number].fix_applied = {
+		description = if commit == before then `nothing was changed: {said}` else said,
+		diff_summary = summary(patch),
+		files_changed = git.changed(before, commit),
+		diff = if patch ~= "" then string.sub(patch, 1, DIFF) else nil,
+		verification = "pending",
+	}
+	self.patterns[number] = { name = value.pattern, category = value.root_cause_category, template = value.fix_template }
+	memory.save(self)
+	return commit
+end
+
+local function verified(self: state.Session, number: number, passed: boolean)
+	self.doc.executions[number].fix_applied.verification = if passed then "passed" else "failed"
+	memory.save(self)
+end
+
+--- What ends a session that has nothing to mend, or nil.
+local function settled(latest: results.Results): Ending?
+	if latest.verdict == "unverified" then
+		return { status = "failed", reason = `unverified: {latest.skipped} tests were skipped, so it does not count as passed` }
+	elseif latest.verdict == "empty" then
+		return { status = "failed", reason = "nothing_executed: the command ran no test" }
+	elseif latest.verdict == "unknown" then
+		return { status = "escalated", reason = "unknown_results: no known test runner wrote this; --junit FILE reads its XML" }
+	end
+	return nil
+end
+
+local function works(self: state.Session): Ending
+	local latest = execute(self, self.start)
+	local ended = settled(latest)
+	if ended ~= nil then
+		return ended
+	end
+	if latest.verdict == "passed" and self.params.goal == nil then
+		return { status = "passed", reason = "the tests pass as they are" }
+	end
+	local first, base, most = latest, latest, latest.total
+	judge.stuck(self, latest, "")
+	for attempt = 1, self.params.max_attempts do
+		hooks.run(self, "on_failure")
+		local value, why = models.analyse(self, latest)
+		if value == nil then
+			return { status = "escalated", reason = `no_analysis: {why}` }
+		end
+		keep_analysis(self, value)
+		if not self.params.fix then
+			return { status = "failed", reason = "analysed alone, as --no-fix asks" }
+		end
+		local number = #self.doc.executions
+		local commit = fix(self, latest, value)
+		if commit == self.commits[number] then
+			verified(self, number, false)
+			ui.say("✗ the model changed nothing")
+			continue
+		end
+		latest = execute(self, commit)
+		local regressed = judge.regression(base, latest, most)
+		most = math.max(most, latest.total)
+		-- What could not be built is nothing to compare with.
+		base = if latest.ran then latest else base
+		-- Of a fix is asked that nothing fails; of a session, more.
+		verified(self, number, latest.verdict == "passed" or latest.verdict == "unverified")
+		if regressed ~= nil then
+			return { status = "escalated", reason = `regression_detected: {regressed}` }
+		end
+		local stuck = judge.stuck(self, latest, self.doc.executions[#self.doc.executions].code_hash)
+		ended = settled(latest)
+		if ended ~= nil then
+			return ended
+		elseif latest.verdict == "passed" then
+			local patch = git.diff(self.start, commit).patch
+			local unmet, unknown = coverage.judge(self.params, first, latest, patch, self.lcov)
+			if unmet ~= nil then
+				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
+			end
+			return { status = "passed", reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else "") }
+		elseif stuck ~= nil then
+			return { status = "escalated", reason = `stuck: {stuck}` }
+		end
+	end
+	return { status = "escalated", reason = `max_attempts_reached: {self.params.max_attempts} fixes did not do it` }
+end
+
+--- Runs a session to its end, which is recorded.
+function loop.run(self: state.Session): Ending
+	local ending = works(self)
+	self.doc.status = ending.status
+	hooks.count(self)
+	if ending.status == "passed" then
+		hooks.run(self, "on_success")
+	end
+	self.doc.learnings = self.doc.learnings or {}
+	self.doc.learnings.recommendations = { `{ending.status}: {ending.reason}` }
+	if ending.status == "escalated" then
+		hooks.run(self, "on_escalation")
+	end
+	memory.save(self)
+	return ending
+end
+
+return loop

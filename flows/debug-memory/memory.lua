@@ -1,0 +1,75 @@
+--!strict
+--- The memory files: written while a session goes on, archived when their days are over.
+
+local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local json = require("@nietz/json")
+local recall = require("./recall")
+local spec = require("./spec")
+local state = require("./state")
+
+local memory = {}
+
+local DAY = 86400
+
+--- Returns a new session's document.
+function memory.new(id: string, file: string?, run: string, model: string): { [string]: any }
+	local now = clock.now()
+	return {
+		session_id = id,
+		file_path = file or "unknown",
+		created_at = now,
+		updated_at = now,
+		status = "in_progress",
+		executions = json.array({}),
+		metadata = { agent = model, task_id = run },
+	}
+end
+
+function memory.save(self: state.Session)
+	self.doc.updated_at = clock.now()
+	documents.collection("debug_memory"):save(self.doc)
+end
+
+--- Returns a session, from the archive if need be; nil where there is none.
+function memory.load(id: string): any
+	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
+end
+
+--- Moves sessions to the archive; returns how many were there.
+function memory.archive(ids: { string }): number
+	local sessions, archive = documents.collection("debug_memory"), documents.collection("debug_memory_archive")
+	local moved = 0
+	for _, id in ids do
+		local doc = sessions:load(id)
+		if doc ~= nil then
+			archive:save(doc, { overwrite = true })
+			sessions:delete(id)
+			moved += 1
+		end
+	end
+	return moved
+end
+
+--- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated
+--- longest. Returns how many.
+function memory.retain(): number
+	local now = clock.unix()
+	local function ago(days: number): string
+		return clock.format(now - days * DAY)
+	end
+	local rows = recall.ask(
+		[[SELECT s.session_id FROM debug_memory s WHERE s.updated_at IS NOT NULL AND s.updated_at < CASE
+		WHEN s.status = 'escalated' THEN ?
+		WHEN EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document) THEN ?
+		ELSE ? END ORDER BY s.updated_at]],
+		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
+	)
+	local ids = {}
+	for _, row in rows do
+		table.insert(ids, row.session_id)
+	end
+	return memory.archive(ids)
+end
+
+return memory

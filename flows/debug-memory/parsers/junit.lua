@@ -1,0 +1,92 @@
+--!strict
+--- JUnit XML, as most runners can write it.
+
+local report = require("./report")
+local xml = require("@nietz/xml")
+
+local function text_of(element: any): string
+	local parts = {}
+	for _, child in element.children do
+		table.insert(parts, if type(child) == "string" then child else text_of(child))
+	end
+	return table.concat(parts)
+end
+
+local function case(self: report.Report, element: any, suite: any)
+	local attributes = element.attributes
+	local group = attributes.classname or (suite and suite.attributes.name) or ""
+	local name = if group == "" or attributes.name == nil then attributes.name or group else `{group}.{attributes.name}`
+	self.total += 1
+	-- GoogleTest lists what it did not run.
+	local fault: any, skipped: boolean = nil, attributes.status == "notrun" or attributes.result == "skipped"
+	for _, child in element.children do
+		if type(child) == "table" then
+			if child.name == "failure" or child.name == "error" then
+				fault = fault or child
+			elseif child.name == "skipped" then
+				skipped = true
+			end
+		end
+	end
+	if fault == nil then
+		if skipped then
+			self.skipped += 1
+		else
+			self.passed += 1
+			table.insert(self.passes, name)
+		end
+		return
+	end
+	self.failed += 1
+	self.errors += if fault.name == "error" then 1 else 0
+	local body = text_of(fault)
+	local message = fault.attributes.message or body
+	local file, line = attributes.file or (suite and suite.attributes.file), tonumber(attributes.line)
+	local test, source = report.places(body)
+	local expected, actual = report.sides(body)
+	if expected == nil then
+		expected, actual = report.sides(message)
+	end
+	report.fail(self, {
+		test_name = name,
+		test_file = file or (if test then test.file else nil),
+		test_line = line or (if test and (file == nil or test.file == file) then test.line else nil),
+		error_name = fault.attributes.type,
+		error_message = message,
+		stack_trace = body,
+		expected = expected,
+		actual = actual,
+		source_location = source,
+	})
+end
+
+local function walk(self: report.Report, element: any, suite: any)
+	for _, child in element.children do
+		if type(child) == "table" then
+			if child.name == "testcase" then
+				case(self, child, suite)
+			elseif child.name == "testsuite" then
+				walk(self, child, child)
+			end
+		end
+	end
+end
+
+--- Returns what a JUnit file says; raises `document-unreadable` where it is no XML.
+return function(content: string): report.Report?
+	local root = xml.decode(content)
+	if root.name ~= "testsuites" and root.name ~= "testsuite" then
+		return nil
+	end
+	local self = report.new("junit")
+	walk(self, root, if root.name == "testsuite" then root else nil)
+	local seconds = tonumber(root.attributes.time)
+	if seconds == nil and root.name == "testsuites" then
+		seconds = 0
+		for _, child in root.children do
+			seconds += if type(child) == "table" then tonumber(child.attributes.time) or 0 else 0
+		end
+	end
+	self.duration_ms = if seconds then math.round(seconds * 1000) else nil
+	return self
+end

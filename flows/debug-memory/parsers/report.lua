@@ -1,0 +1,153 @@
+--!strict
+--- What each parser returns, and how it is put together.
+
+local errors = require("../errors")
+local text = require("@nietz/text")
+
+local report = {}
+
+export type Location = { file: string, line: number?, ["function"]: string? }
+
+export type Failure = {
+	test_name: string,
+	test_file: string?,
+	test_line: number?,
+	error_type: string,
+	error_message: string,
+	stack_trace: string?,
+	expected: string?,
+	actual: string?,
+	source_location: Location?,
+}
+
+export type Report = {
+	--- Which runner wrote it, and the runtime where that is sure.
+	framework: string,
+	runtime: string?,
+	runtime_version: string?,
+	total: number,
+	passed: number,
+	failed: number,
+	--- Of those that failed: not by an assertion.
+	errors: number,
+	skipped: number,
+	duration_ms: number?,
+	coverage_percent: number?,
+	failures: { Failure },
+	--- Whether nothing could be run, because it could not be built.
+	unbuilt: boolean?,
+	--- The names of tests that passed, as far as the runner tells.
+	passes: { string },
+}
+
+--- The longest message, trace and value that are kept.
+local MESSAGE, TRACE, VALUE = 2000, 6000, 500
+
+function report.new(framework: string, runtime: string?): Report
+	return {
+		framework = framework,
+		runtime = runtime,
+		total = 0,
+		passed = 0,
+		failed = 0,
+		errors = 0,
+		skipped = 0,
+		failures = {},
+		passes = {},
+	}
+end
+
+local function cut(value: string?, most: number): string?
+	if value == nil then
+		return nil
+	end
+	local trimmed = text.trim(value :: string)
+	return if trimmed == "" then nil else text.truncate(trimmed, most)
+end
+
+--- Adds a failure; the kind of its error comes from its name and message where it is not given.
+function report.fail(self: Report, failure: { [string]: any })
+	local message = cut(failure.error_message, MESSAGE) or "the runner gives no message"
+	table.insert(self.failures, {
+		test_name = cut(failure.test_name, VALUE) or "a test without a name",
+		test_file = failure.test_file,
+		test_line = failure.test_line,
+		error_type = failure.error_type or errors.kind(failure.error_name, message),
+		error_message = message,
+		stack_trace = cut(failure.stack_trace, TRACE),
+		expected = cut(failure.expected, VALUE),
+		actual = cut(failure.actual, VALUE),
+		source_location = failure.source_location,
+	} :: Failure)
+end
+
+--- Tells whether a path is one of a test, by the usual names.
+function report.is_test(path: string): boolean
+	local base = string.match(path, "([^/]+)$") or path
+	for _, pattern in { "^test[_%.]", "^tests?%.", "_tests?%.", "%.test%.", "%.spec%.", "_spec%." } do
+		if string.find(base, pattern) ~= nil then
+			return true
+		end
+	end
+	return string.find(path, "^tests?/") ~= nil or string.find(path, "/tests?/") ~= nil or string.find(path, "__tests__", 1, true) ~= nil
+end
+
+--- The forms in which runners tell two sides: a pattern, and whether the expected one comes first.
+local SIDES = {
+	{ "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", true },
+	{ "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", false },
+	{ "assert (.-) == ([^\n]+)", false },
+	{ "AssertionError: (.-) != ([^\n]+)", false },
+	{ "[Ee]xpected:? <(.-)> but was:? <(.-)>", true },
+} :: { { any } }
+
+--- Returns what was expected and what was there, as far as a message tells.
+function report.sides(message: string): (string?, string?)
+	for _, form in SIDES do
+		local first, second = string.match(message, form[1])
+		if first ~= nil then
+			if form[2] then
+				return first, second
+			end
+			return second, first
+		end
+	end
+	return nil, nil
+end
+
+--- Returns the place of the test and the last one that is no test's, from a text that names them by line.
+function report.places(body: string): (Location?, Location?)
+	local test: Location?, source: Location? = nil, nil
+	for _, pattern in { "\n%s*([%w_%./%-]+%.%w+):(%d+)", 'File "([^"\n]+)", line (%d+)', "[%( ]([%w_%./%-]+%.%w+):(%d+):%d+%)?\n" } do
+		for path, line in string.gmatch(`\n{body}\n`, pattern) do
+			local place = { file = path, line = tonumber(line) }
+			if report.is_test(path) then
+				test = test or place
+			elseif string.find(path, "node_modules", 1, true) == nil and string.find(path, "/lib/python", 1, true) == nil then
+				source = place
+			end
+		end
+	end
+	return test, source
+end
+
+--- Returns the lines from one on, up to the first for which `over` is true, joined; and the number of that one.
+function report.block(lines: { string }, from: number, over: (line: string, at: number) -> boolean): (string, number)
+	local at = from
+	while at <= #lines and not over(lines[at], at) do
+		at += 1
+	end
+	return table.concat(lines, "\n", from, math.min(at - 1, #lines)), at
+end
+
+--- Returns the number in front of a word, as in `3 passed, 1 failed`; 0 where the word is not there.
+function report.count(line: string, word: string): number
+	return tonumber(string.match(line, "(%d+) " .. word)) or 0
+end
+
+function report.seconds(value: string?): number?
+	local number = tonumber(value)
+	return if number then math.round(number * 1000) else nil
+end
+
+return report

@@ -1,0 +1,117 @@
+--!strict
+--- TAP, versions 13 and 14, as node --test, prove and many others write it.
+
+local report = require("./report")
+local text = require("@nietz/text")
+local yaml = require("@nietz/yaml")
+
+type Point = { indent: number, ok: boolean, name: string, directive: string, parent: boolean, note: any }
+
+--- Returns the value of the lines between `---` and `...`, nil where they are no YAML.
+local function note(lines: { string }, at: number, indent: number): any
+	local first = lines[at]
+	local lead = if first then string.match(first, "^( *)%-%-%-%s*$") else nil
+	if lead == nil or #lead < indent then
+		return nil
+	end
+	local rows = {}
+	for index = at + 1, #lines do
+		if string.match(lines[index], "^ *(.-)%s*$") == "..." then
+			local ok, value = pcall(yaml.decode, table.concat(rows, "\n"))
+			return if ok and type(value) == "table" then value else { error = text.trim(table.concat(rows, "\n")) }
+		end
+		table.insert(rows, string.sub(lines[index], #lead + 1))
+	end
+	return nil
+end
+
+local function points(lines: { string }): { Point }
+	local found: { Point } = {}
+	for at, line in lines do
+		local lead, verdict, rest = string.match(line, "^( *)(n?o?t? ?ok)%f[%A](.*)$")
+		if verdict == "ok" or verdict == "not ok" then
+			local indent = #lead
+			local described, directive = string.match(rest, "^(.-)%s+#%s*(.+)$")
+			local name = string.gsub(described or rest, "^%s*%d*%s*%-?%s*", "")
+			-- What stands deeper just before it are its parts.
+			local last = found[#found]
+			table.insert(found, {
+				indent = indent,
+				ok = verdict == "ok",
+				name = name,
+				directive = string.lower(directive or ""),
+				parent = last ~= nil and last.indent > indent,
+				note = note(lines, at + 1, indent),
+			})
+		end
+	end
+	return found
+end
+
+--- Returns the place in `file:///a/b.js:3:5` or `/a/b.js:3:5`.
+local function place(value: any): report.Location?
+	if type(value) ~= "string" then
+		return nil
+	end
+	local file, line = string.match((string.gsub(value, "^file://", "")), "^([^:]+):(%d+)")
+	return if file then { file = file, line = tonumber(line) } else nil
+end
+
+local function shown(value: any): string?
+	return if value == nil or type(value) == "table" then nil else tostring(value)
+end
+
+return function(output: string): report.Report?
+	if string.find("\n" .. output, "\nTAP version %d+") == nil and string.find("\n" .. output, "\n1%.%.%d+") == nil then
+		return nil
+	end
+	local lines = text.lines(output)
+	local self = report.new("tap", if string.find(output, "\n# duration_ms ", 1, true) then "node" else nil)
+	for _, point in points(lines) do
+		local noted = if type(point.note) == "table" then point.note else {}
+		if point.parent or noted.failureType == "subtestsFailed" then
+			continue
+		end
+		self.total += 1
+		if string.find(point.directive, "^skip") or string.find(point.directive, "^todo") then
+			self.skipped += 1
+		elseif point.ok then
+			self.passed += 1
+			table.insert(self.passes, point.name)
+		else
+			self.failed += 1
+			local message = shown(noted.error) or shown(noted.message) or "not ok"
+			-- What says nothing else is a check that did not hold.
+			local assertion = noted.code == "ERR_ASSERTION" or (noted.code == nil and noted.name == nil)
+			self.errors += if assertion then 0 else 1
+			local at: report.Location?, source: report.Location? = place(noted.location or noted.at), nil
+			local stack = shown(noted.stack) or ""
+			for row in string.gmatch(stack, "[^\n]+") do
+				local where = string.match(row, "([^%s%(%)]+:%d+:%d+)%)?$")
+				local name = string.match(row, "^%s*(%S.-) %(")
+				local own = where ~= nil and (string.find(where, "^/") or string.find(where, "^file:///")) ~= nil
+				local here = if own then place(where) else nil
+				if here ~= nil and at ~= nil and here.file ~= at.file then
+					here["function"] = name
+					source = here
+					break
+				end
+			end
+			report.fail(self, {
+				test_name = point.name,
+				test_file = if at then at.file else nil,
+				test_line = if at then at.line else nil,
+				error_type = if assertion then "AssertionError" else nil,
+				error_name = shown(noted.name),
+				error_message = message,
+				stack_trace = stack,
+				expected = shown(noted.expected),
+				actual = shown(noted.actual),
+				source_location = source,
+			})
+		end
+	end
+	self.duration_ms = tonumber(string.match(output, "\n# duration_ms ([%d%.]+)"))
+	self.duration_ms = if self.duration_ms then math.round(self.duration_ms) else nil
+	return self
+end

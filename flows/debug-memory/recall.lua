@@ -1,0 +1,361 @@
+--!strict
+--- What earlier sessions know that may help now. Any flow beside this folder can use it: take `recall.collections` into
+--- the manifest, ask `recall.of_run` (a command's output), `recall.like` (a person's words) or `recall.find`, and show
+--- what they return with `recall.context` (to a model) or `recall.questions` (to a person).
+
+local clock = require("@nietz/clock")
+local documents = require("@nietz/documents")
+local errors = require("./errors")
+local llm = require("@nietz/llm")
+local report = require("./parsers/report")
+local results = require("./results")
+local spec = require("./spec")
+local template = require("@nietz/template")
+local text = require("@nietz/text")
+
+local recall = {}
+
+--- Something that was seen before, and what came of it.
+export type Past = {
+	session_id: string,
+	--- The day on which it was seen.
+	date: string,
+	file: string,
+	test: string,
+	error_type: string,
+	error_message: string,
+	root_cause: string,
+	category: string,
+	fix_strategy: string,
+	--- What was changed, if anything was.
+	fix: string?,
+	--- Whether the tests passed with it; nil when it was not tried.
+	worked: boolean?,
+	--- From 0 to 1.
+	similarity: number,
+}
+
+export type Pattern = {
+	pattern: string,
+	category: string,
+	--- What to do, in general words.
+	template: string,
+	--- How often it was used, and how often the tests passed then: counted, not claimed.
+	uses: number,
+	successes: number,
+	rate: number,
+	confidence: number,
+	last: string,
+	rank: number,
+	--- Why it is not offered any more.
+	pruned: string?,
+}
+
+local DAY = 86400
+--- How much is offered to a model, in tokens, and how many of each.
+local TOKENS, PASTS, PATTERNS = 2000, 3, 5
+--- How like a past failure must be; how far back is looked, in days.
+local LIKE, BACK = 0.6, 90
+--- A pattern is offered from this rate on, and given up below the other one after so many uses.
+local OFFERED, GIVEN_UP, USES = 0.6, 0.5, 3
+
+local function tables(prefix: string): { [string]: any }
+	return {
+		[prefix .. "_memory"] = {
+			columns = {
+				session_id = "session_id",
+				file_path = "file_path",
+				status = "status",
+				created_at = "created_at",
+				updated_at = "updated_at",
+			},
+		},
+		[prefix .. "_executions"] = {
+			each = "executions",
+			columns = {
+				attempt = "attempt",
+				total = "test_results.total",
+				failed = "test_results.failed",
+				category = "analysis.root_cause_category",
+				confidence = "analysis.confidence",
+				similar = "analysis.similar_past_issues",
+				verification = "fix_applied.verification",
+			},
+		},
+		[prefix .. "_failures"] = {
+			each = "executions.failures",
+			columns = {
+				test_name = "test_name",
+				test_file = "test_file",
+				error_type = "error_type",
+				error_message = "error_message",
+				file = "source_location.file",
+			},
+		},
+		[prefix .. "_patterns"] = {
+			each = "learnings.patterns_identified",
+			columns = {
+				pattern = "pattern",
+				category = "category",
+				frequency = "frequency",
+				fix_template = "fix_template",
+				effectiveness = "effectiveness",
+			},
+		},
+	}
+end
+
+local function collection(folder: string, prefix: string, formats: string): any
+	return {
+		path = `.nietz/debug-memory/{folder}/\{session_id}.yaml`,
+		schema = "./debug-memory/debug-memory.schema.yaml",
+		formats = formats,
+		index = tables(prefix),
+	}
+end
+
+--- For the manifest of a flow beside this folder: the sessions, and those in the archive.
+recall.collections = {
+	-- The schema's own example has no UUID: formats hold for what is written. The archive takes what could be read.
+	debug_memory = collection("sessions", "debug", "on-save"),
+	debug_memory_archive = collection("archive", "archived", "never"),
+} :: { [string]: any }
+
+--- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column.
+function recall.ask(sql: string, bind: { any }, archive: boolean?): { { [string]: any } }
+	local named = { "debug_memory" }
+	if archive then
+		table.insert(named, "debug_memory_archive")
+	end
+	local answer = documents.query(sql, { bind = bind, tables = named })
+	local rows = {}
+	for _, cells in answer.rows do
+		local row = {}
+		for column, name in answer.columns do
+			row[name] = cells[column]
+		end
+		table.insert(rows, row)
+	end
+	return rows
+end
+
+local function words(message: string): { [string]: boolean }
+	local set = {}
+	for word in string.gmatch(errors.signature(message), "[%a_]%a[%w_]+") do
+		set[word] = true
+	end
+	return set
+end
+
+--- Returns the share of words that two messages have in common.
+local function overlap(a: { [string]: boolean }, b: { [string]: boolean }): number
+	local both, all = 0, 0
+	for word in a do
+		all += 1
+		both += if b[word] then 1 else 0
+	end
+	for word in b do
+		all += if a[word] then 0 else 1
+	end
+	return if all == 0 then 0 else both / all
+end
+
+--- Returns what an earlier session did about a failure: what worked before what did not.
+local function resolution(doc: any, test: string): any
+	local best: any = nil
+	for _, execution in doc.executions do
+		local hit = false
+		for _, failure in execution.failures or {} do
+			hit = hit or failure.test_name == test
+		end
+		if hit and execution.analysis ~= nil then
+			local worked = execution.fix_applied ~= nil and execution.fix_applied.verification == "passed"
+			if best == nil or worked or best.fix_applied == nil then
+				best = execution
+			end
+		end
+	end
+	return best
+end
+
+--- Returns past failures like these that were analysed, the most alike first; the session `but` is left out.
+function recall.find(failures: { report.Failure }, but: string?): { Past }
+	local since = clock.format(clock.unix() - BACK * DAY)
+	local found: { [string]: { score: number, row: any } } = {}
+	for index, failure in failures do
+		-- The first failures stand for the rest.
+		if index > 5 then
+			break
+		end
+		local rows = recall.ask(
+			[[SELECT s.session_id, s.updated_at, f.test_name, f.test_file, f.error_type,
+			substr(f.error_message, 1, 300) AS error_message, f.file
+			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
+			WHERE f.error_type = ? AND (s.updated_at IS NULL OR s.updated_at > ?)
+			ORDER BY s.updated_at DESC LIMIT 100]],
+			{ failure.error_type, since }
+		)
+		local mine = words(failure.error_message)
+		local file = if failure.source_location then failure.source_location.file else failure.test_file
+		for _, row in rows do
+			if row.session_id == but then
+				continue
+			end
+			local same = row.test_name == failure.test_name or (file ~= nil and (row.file == file or row.test_file == file))
+			local score = 0.4 + 0.4 * overlap(mine, words(row.error_message)) + (if same then 0.2 else 0)
+			local best = found[row.session_id]
+			if score >= LIKE and (best == nil or score > best.score) then
+				found[row.session_id] = { score = score, row = row }
+			end
+		end
+	end
+	local ranked = {}
+	for _, hit in found do
+		table.insert(ranked, hit)
+	end
+	table.sort(ranked, function(a, b)
+		return if a.score == b.score then a.row.session_id < b.row.session_id else a.score > b.score
+	end)
+	local past: { Past } = {}
+	for _, hit in ranked do
+		if #past == PASTS then
+			break
+		end
+		local doc = documents.collection("debug_memory"):load(hit.row.session_id)
+		local execution = if doc then resolution(doc, hit.row.test_name) else nil
+		if execution ~= nil then
+			local fix = execution.fix_applied
+			local tried = fix ~= nil and fix.verification ~= nil and fix.verification ~= "pending"
+			table.insert(past, {
+				session_id = doc.session_id,
+				date = string.sub(execution.timestamp, 1, 10),
+				file = doc.file_path,
+				test = hit.row.test_name,
+				error_type = hit.row.error_type,
+				error_message = text.truncate(hit.row.error_message, 200),
+				root_cause = execution.analysis.root_cause,
+				category = execution.analysis.root_cause_category or "other",
+				fix_strategy = execution.analysis.fix_strategy,
+				fix = if fix then fix.description else nil,
+				worked = if tried then fix.verification == "passed" else nil,
+				similarity = hit.score,
+			})
+		end
+	end
+	return past
+end
+
+--- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
+function recall.of_run(ran: results.Ran, top: string): { Past }
+	local read = results.read(ran, top)
+	return if read.framework == "unknown" then {} else recall.find(read.failures)
+end
+
+--- Returns past failures like one that somebody describes in words.
+function recall.like(described: string): { Past }
+	local kind = errors.kind(nil, described)
+	local failures = {}
+	for _, name in if kind == "Other" then spec.error_types else { kind } do
+		table.insert(failures, { test_name = "", error_type = name, error_message = described })
+	end
+	return recall.find(failures :: any)
+end
+
+--- Returns the patterns of all sessions, archived ones too, the best first.
+function recall.patterns(): { Pattern }
+	local each = {}
+	for _, prefix in { "debug", "archived" } do
+		table.insert(
+			each,
+			[[SELECT p.*, s.updated_at, (SELECT avg(e.confidence) FROM ]] .. prefix .. [[_executions e WHERE e.document = p.document) AS confidence
+			FROM ]] .. prefix .. [[_patterns p JOIN ]] .. prefix .. [[_memory s ON s.document = p.document]]
+		)
+	end
+	local rows = recall.ask(
+		[[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
+		sum(frequency * coalesce(effectiveness, 0)) AS successes, coalesce(avg(confidence), 1) AS confidence,
+		coalesce(max(updated_at), '') AS last, max(updated_at || char(1) || fix_template) AS latest,
+		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]],
+		{},
+		true
+	)
+	local old = clock.format(clock.unix() - BACK * DAY)
+	local patterns: { Pattern } = {}
+	for _, row in rows do
+		local rate = row.successes / row.uses
+		local pruned: string? = nil
+		if rate < GIVEN_UP and row.uses >= USES then
+			pruned = "it seldom helps"
+		elseif row.last ~= "" and row.last < old then
+			pruned = `not seen for {BACK} days`
+		end
+		local latest = if type(row.latest) == "string" then string.match(row.latest, "\1(.*)$") else nil
+		table.insert(patterns, {
+			pattern = row.pattern,
+			category = if type(row.category) == "string" then row.category else "other",
+			template = latest or (if type(row.template) == "string" then row.template else ""),
+			uses = row.uses,
+			successes = math.round(row.successes),
+			rate = rate,
+			confidence = row.confidence,
+			last = string.sub(row.last, 1, 10),
+			rank = row.confidence * (if rate > 0 then rate else 0.5) * math.log10(row.uses + 1),
+			pruned = pruned,
+		})
+	end
+	table.sort(patterns, function(a, b)
+		if (a.pruned == nil) ~= (b.pruned == nil) then
+			return a.pruned == nil
+		end
+		return if a.rank == b.rank then a.pattern < b.pattern else a.rank > b.rank
+	end)
+	return patterns
+end
+
+--- Returns those that are offered: they help often enough, and something can be done by them.
+function recall.offered(): { Pattern }
+	local offered = {}
+	for _, pattern in recall.patterns() do
+		if #offered < PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED and pattern.template ~= "" then
+			table.insert(offered, pattern)
+		end
+	end
+	return offered
+end
+
+local function percent(rate: number): string
+	return `{math.round(rate * 100)} %`
+end
+
+--- Returns it for a model: as past observations with their dates and success rates, in at most 2,000 tokens. Empty
+--- where there is nothing.
+function recall.context(past: { Past }, patterns: { Pattern }): string
+	local kept_past, kept_patterns = table.clone(past), table.clone(patterns)
+	while #kept_past + #kept_patterns > 0 do
+		local shown = {}
+		for _, pattern in kept_patterns do
+			local row: { [string]: any } = table.clone(pattern) :: any
+			row.rate = percent(pattern.rate)
+			table.insert(shown, row)
+		end
+		local said = text.trim(template.render("./prompts/recall.md", { past = kept_past, patterns = shown }))
+		if llm.count(said) <= TOKENS then
+			return said
+		end
+		-- What is least alike goes first.
+		table.remove(if #kept_patterns > #kept_past then kept_patterns else kept_past)
+	end
+	return ""
+end
+
+--- Returns it for a person who debugs: one question for each, which claims nothing; in English, or in French (`fr`).
+function recall.questions(past: { Past }, language: string?): { string }
+	local path = if language == "fr" then "./prompts/question.fr.md" else "./prompts/question.en.md"
+	local questions = {}
+	for _, item in past do
+		table.insert(questions, text.trim(template.render(path, { past = item })))
+	end
+	return questions
+end
+
+return recall

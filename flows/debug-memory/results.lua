@@ -1,0 +1,117 @@
+--!strict
+--- What a test run says: the right parser for its output, and what no parser may overlook.
+
+local errors = require("./errors")
+local go = require("./parsers/go")
+local jest = require("./parsers/jest")
+local junit = require("./parsers/junit")
+local python = require("./parsers/python")
+local report = require("./parsers/report")
+local rust = require("./parsers/rust")
+local tap = require("./parsers/tap")
+local text = require("@nietz/text")
+
+local results = {}
+
+export type Results = report.Report & {
+	--- `passed`; `failed`; `unverified`, when nothing failed and tests were skipped; `empty`, when nothing was executed;
+	--- `unknown`, when no parser knows the output.
+	verdict: string,
+	--- Whether the tests could be built and begun.
+	ran: boolean,
+	--- Whether the middle of the output was too much to be kept, and no XML stands for it.
+	cut: boolean,
+}
+
+--- In the order in which they are asked: the first that knows the output is right.
+local PARSERS = { rust.nextest, rust.cargo, jest, python.pytest, python.unittest, tap, go } :: { (string) -> report.Report? }
+
+--- How much of an unknown output is kept as the message of its failure.
+local TAIL = 1500
+
+--- Returns an output without what only a terminal reads.
+local function plain(output: string): string
+	return (string.gsub(string.gsub(output, "\27%[[%d;]*m", ""), "\r\n", "\n"))
+end
+
+--- Returns a path as it stands in the worktree, or nil when it is outside of it.
+local function inside(path: string?, top: string): string?
+	if path == nil then
+		return nil
+	end
+	local short = string.gsub(path :: string, "^file://", "")
+	if string.sub(short, 1, #top + 1) == top .. "/" then
+		return string.sub(short, #top + 2)
+	end
+	return if string.sub(short, 1, 1) == "/" then nil else (string.gsub(short, "^%./", ""))
+end
+
+--- Returns what the output of some runner says, nil where no parser knows it.
+function results.parse(output: string): report.Report?
+	local clean = plain(output)
+	for _, parser in PARSERS do
+		local found = parser(clean)
+		if found ~= nil then
+			return found
+		end
+	end
+	return nil
+end
+
+export type Ran = { over: string, exit: number, output: string, file: string? }
+
+--- Returns the results of a run in the worktree at `top`; `xml` is its JUnit file, where there is one.
+function results.read(ran: Ran, top: string, xml: string?): Results
+	local clean = plain(ran.output)
+	local self = (if xml then junit(xml) else nil) or results.parse(clean)
+	local known = self ~= nil
+	local found = self or report.new("unknown")
+	local executed = found.total - found.skipped
+	local whole: { [string]: any }? = nil
+	if ran.over ~= "exit" then
+		local why = if ran.over == "timeout" or ran.over == "idle" then "TimeoutError" else "RuntimeError"
+		whole = { error_type = why, error_message = `the run was ended by its limit: {ran.over}` }
+	elseif ran.exit ~= 0 and #found.failures == 0 then
+		local tail = string.sub(clean, -TAIL)
+		whole = { error_type = errors.kind(nil, tail), error_message = `exit code {ran.exit}: {text.trim(tail)}` }
+	end
+	if whole ~= nil then
+		local failure: { [string]: any } = whole
+		failure.test_name, failure.stack_trace = "the test command", string.sub(clean, -TAIL)
+		report.fail(found, failure)
+		found.total += 1
+		found.failed += 1
+		found.errors += 1
+	end
+	-- As a pattern, with all that is special in it taken literally.
+	local folder = string.gsub(top, "%p", "%%%0") .. "/"
+	for _, failure in found.failures do
+		failure.test_file = inside(failure.test_file, top)
+		local place = failure.source_location
+		local file = if place then inside(place.file, top) else nil
+		if place ~= nil and file ~= nil then
+			place.file = file :: string
+		else
+			failure.source_location = nil
+		end
+		failure.stack_trace = if failure.stack_trace then (string.gsub(failure.stack_trace, folder, "")) else nil
+		failure.error_message = string.gsub(failure.error_message, folder, "")
+	end
+	local out = found :: any
+	out.cut = ran.file ~= nil and xml == nil
+	out.ran = executed > 0 and not found.unbuilt
+	if found.failed > 0 or #found.failures > 0 then
+		out.verdict = "failed"
+	elseif not known then
+		out.verdict = "unknown"
+	elseif executed == 0 then
+		out.verdict = "empty"
+	elseif found.skipped > 0 then
+		out.verdict = "unverified"
+	else
+		out.verdict = "passed"
+	end
+	return out
+end
+
+return results

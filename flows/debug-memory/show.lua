@@ -1,0 +1,71 @@
+--!strict
+--- How a session is shown.
+
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local show = {}
+
+local function first_line(value: string): string
+	return text.truncate(string.split(value, "\n")[1] or "", 160)
+end
+
+--- Returns what a run of the tests came to, in one line.
+function show.counts(results: any): string
+	local parts = { `{results.passed} passed`, `{results.failed} failed` }
+	if (results.skipped or 0) > 0 then
+		table.insert(parts, `{results.skipped} skipped`)
+	end
+	if results.coverage_percent ~= nil then
+		table.insert(parts, `{results.coverage_percent} % covered`)
+	end
+	return table.concat(parts, ", ")
+end
+
+--- Returns all of a session, line by line: each execution with its failures, analysis and fix.
+function show.lines(doc: any): { string }
+	local lines = { `session {doc.session_id}: {doc.status or "in_progress"}, {doc.file_path}` }
+	for _, execution in doc.executions do
+		table.insert(lines, "")
+		table.insert(lines, `attempt {execution.attempt}, {execution.timestamp}: {show.counts(execution.test_results)}`)
+		for _, failure in execution.failures or {} do
+			local place = failure.source_location
+			local where = if place ~= nil and place.file ~= nil then ` at {place.file}:{place.line or "?"}` else ""
+			table.insert(lines, `  ✗ {failure.test_name}: {failure.error_type}{where}: {first_line(failure.error_message)}`)
+		end
+		local analysis, fix = execution.analysis, execution.fix_applied
+		if analysis ~= nil then
+			table.insert(lines, `  cause ({analysis.root_cause_category or "other"}): {analysis.root_cause}`)
+			table.insert(lines, `  strategy: {analysis.fix_strategy}`)
+			for _, past in analysis.similar_past_issues or {} do
+				table.insert(lines, `  seen before in {past.file}: {past.resolution}`)
+			end
+		end
+		if fix ~= nil then
+			table.insert(lines, `  fix ({fix.verification or "pending"}, {fix.diff_summary or "no change"}): {first_line(fix.description)}`)
+			for _, path in fix.files_changed or {} do
+				table.insert(lines, `    {path}`)
+			end
+		end
+	end
+	local learnings = doc.learnings or {}
+	for _, pattern in learnings.patterns_identified or {} do
+		table.insert(lines, `pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`)
+	end
+	for _, line in learnings.recommendations or {} do
+		table.insert(lines, `• {line}`)
+	end
+	return lines
+end
+
+function show.session(doc: any)
+	ui.say("```\n" .. table.concat(show.lines(doc), "\n") .. "\n```")
+end
+
+--- Tells a person that a session needs one, with all that it knows.
+function show.escalation(doc: any)
+	ui.say("**This needs a person.** All that the session knows:")
+	show.session(doc)
+end
+
+return show

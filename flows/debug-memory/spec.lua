@@ -1,0 +1,23 @@
+--!strict
+--- What the memory's schema says besides the shape of a file: its queries, hooks and days of retention.
+
+local yaml = require("@nietz/yaml")
+
+local schema = yaml.load("./debug-memory.schema.yaml")
+
+local spec = {}
+
+--- Days until a session goes to the archive.
+spec.retention = schema.retention :: { default_days: number, on_escalation: number, on_learning_identified: number }
+
+--- By moment: the names of what is done then, in order.
+spec.hooks = schema.hooks :: { [string]: { string } }
+
+--- The names of the queries.
+spec.queries = schema.queries :: { [string]: string }
+
+--- The kinds of root causes and of errors.
+spec.causes = schema["$defs"].Analysis.properties.root_cause_category.enum :: { string }
+spec.error_types = schema["$defs"].Failure.properties.error_type.enum :: { string }
+
+return spec

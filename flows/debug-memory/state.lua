@@ -1,0 +1,38 @@
+--!strict
+--- What a session knows while it goes on. Everything that lasts is in `doc`, which is valid by the schema at each save.
+
+local recall = require("./recall")
+local results = require("./results")
+
+local state = {}
+
+export type Session = {
+	params: { [string]: any },
+	limits: { [string]: any },
+	--- `provider/model`.
+	model: string,
+	--- The memory file.
+	doc: { [string]: any },
+	tree: any,
+	branch: string,
+	--- The commit from which it starts.
+	start: string,
+	protected: { string },
+	--- The results of each execution.
+	seen: { results.Results },
+	--- What the last execution wrote about covered lines.
+	lcov: string?,
+	--- The commit of each execution.
+	commits: { string },
+	--- By execution: the pattern whose mistake its fix mends.
+	patterns: { [number]: { name: string, category: string, template: string } },
+	--- How often each failure was seen.
+	counts: { [string]: number },
+	past: { recall.Past },
+	known: { recall.Pattern },
+	tokens: number,
+	cost: number?,
+	tools: number,
+}
+
+return state

@@ -1,0 +1,99 @@
+--!strict
+--- What a query answers, as a table, JSON or CSV.
+
+local json = require("@nietz/json")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local answers = {}
+
+--- The widest column of a table.
+local WIDEST = 60
+
+local function shown(value: any): string
+	if value == json.null then
+		return ""
+	elseif type(value) == "number" and value % 1 == 0 then
+		return string.format("%d", value)
+	end
+	return tostring(value)
+end
+
+local function as_table(answer: any): string
+	local lines: { { string } } = { answer.columns }
+	for _, row in answer.rows do
+		local cells = {}
+		for _, value in row do
+			table.insert(cells, text.truncate((string.gsub(shown(value), "%c", " ")), WIDEST))
+		end
+		table.insert(lines, cells)
+	end
+	local widths = {}
+	for _, cells in lines do
+		for column, cell in cells do
+			widths[column] = math.max(widths[column] or 1, text.width(cell))
+		end
+	end
+	local out = {}
+	for index, cells in lines do
+		local parts = {}
+		for column, cell in cells do
+			table.insert(parts, cell .. string.rep(" ", widths[column] - text.width(cell)))
+		end
+		table.insert(out, text.trim("|" .. table.concat(parts, "  ")):sub(2))
+		if index == 1 then
+			local rule = {}
+			for _, width in widths do
+				table.insert(rule, string.rep("-", width))
+			end
+			table.insert(out, table.concat(rule, "  "))
+		end
+	end
+	return table.concat(out, "\n")
+end
+
+local function as_csv(answer: any): string
+	local function line(values: { any }): string
+		local cells = {}
+		for _, value in values do
+			local cell = shown(value)
+			if string.find(cell, '[",\r\n]') then
+				cell = '"' .. string.gsub(cell, '"', '""') .. '"'
+			end
+			table.insert(cells, cell)
+		end
+		return table.concat(cells, ",")
+	end
+	local lines = { line(answer.columns) }
+	for _, row in answer.rows do
+		table.insert(lines, line(row))
+	end
+	return table.concat(lines, "\n")
+end
+
+local function objects(answer: any): { any }
+	local list = json.array({})
+	for _, row in answer.rows do
+		local object = {}
+		for column, name in answer.columns do
+			object[name] = row[column]
+		end
+		table.insert(list, object)
+	end
+	return list
+end
+
+--- Says an answer of `documents.query` as a `table`, `json` or `csv`.
+function answers.say(answer: any, format: string)
+	local shape = { table = as_table, csv = as_csv } :: { [string]: (answer: any) -> string }
+	local said = if format == "json" then json.encode(objects(answer), { pretty = true }) else shape[format](answer)
+	ui.say("```\n" .. said .. "\n```")
+	if answer.cut then
+		ui.say("There is more: ask for less.")
+	end
+	for _, broken in answer.broken or {} do
+		ui.say(`Left out: {broken.message}`)
+	end
+end
+
+return answers

@@ -1,0 +1,51 @@
+--!strict
+--- One exchange with a model that works with tools: its limits, and how it ended.
+
+local llm = require("@nietz/llm")
+local task = require("@nietz/task")
+local tools = require("./tools")
+
+local exchange = {}
+
+--- What goes wrong around an attempt, and says nothing about it.
+local NOT_THE_ATTEMPT_S = {
+	"interrupted",
+	"key-missing",
+	"key-refused",
+	"model-overloaded",
+	"model-unknown",
+	"model-unreachable",
+}
+
+--- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `attempt_tokens` and `attempt_cost`; returns
+--- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is put in `used`.
+function exchange.run(params: { [string]: any }, request: { [string]: any }, used: tools.Used): (string, string, any)
+	-- The limit of calls ends it long before.
+	request.rounds = 1000
+	local ok, reply = pcall(task.limit, params.attempt_seconds, function()
+		return task.idle(params.idle, function()
+			return llm.chat(request)
+		end)
+	end)
+	if ok then
+		used.input, used.output, used.cached = reply.usage.input, reply.usage.output, reply.usage.cached
+		used.cost = reply.cost
+		if reply.stopped == "tool_limit" then
+			return "tool_limit", `the limit of {params.max_tools} tool calls`, reply
+		elseif reply.stopped == "tokens" then
+			return "error", `the limit of {params.attempt_tokens} tokens`, reply
+		elseif reply.stopped == "cost" then
+			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
+			return "error", why, reply
+		end
+		return "completed", reply.text, reply
+	end
+	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
+	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
+		-- The run ends here, and resuming goes on with this very call.
+		error(reply, 0)
+	end
+	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+end
+
+return exchange

@@ -1,0 +1,52 @@
+--!strict
+--- The tools of a session, with each offer and each call as a row.
+
+local record = require("./record")
+local state = require("./state")
+local tools = require("./tools")
+
+local recorded = {}
+
+--- Records the session's tools.
+function recorded.tools(self: state.Session)
+	for _, tool in tools.ALL do
+		self.tools[tool.name] = record.add(self.record, "tool", {
+			session_id = self.id,
+			name = tool.name,
+			description = tool.description,
+		})
+	end
+end
+
+--- Returns the tools for one attempt of a session, whose calls are recorded.
+function recorded.offer(
+	self: state.Session,
+	attempt: number,
+	tree: any,
+	writing: boolean,
+	doing: (what: string) -> (),
+	used: tools.Used
+): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+	return tools.offer({
+		tree = tree,
+		params = self.params,
+		writing = writing,
+		doing = doing,
+		used = used,
+		offers = function(name: string)
+			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
+		end,
+		keep = function(order: number, name: string, input: any, output: string)
+			record.add(self.record, "tool_call", {
+				attempt_id = attempt,
+				order = order,
+				tool_id = self.tools[name],
+				tool_name = name,
+				input = input,
+				output = output,
+			})
+		end,
+	})
+end
+
+return recorded

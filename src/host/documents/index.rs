@@ -1,0 +1,361 @@
+//! Tables of what stands in documents, so that thousands of them can be asked at once.
+//!
+//! An index is a database below `.nietz/index` for each collection and declaration. Each use brings it up to date:
+//! files that are new or look changed are read and judged again, those that are gone are taken out. Nothing is lost
+//! with it: deleted or broken, it is made anew.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use rusqlite::types::Value as Cell;
+use rusqlite::{Connection, Error, Transaction, TransactionBehavior, params_from_iter};
+use serde_json::Value;
+
+use super::list::Found;
+use super::query::{Broken, cell, quoted};
+use super::{PATIENCE, Store, disk};
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, IndexTable};
+use crate::model::document::Standing;
+
+/// Below the workspace.
+const FOLDER: &str = ".nietz/index";
+/// The version of the file's own form.
+const VERSION: &str = "1";
+/// A file that changed so short a time ago may change again without looking changed.
+const FRESH: Duration = Duration::from_millis(100);
+/// How many broken documents are named.
+const NAMED: usize = 20;
+/// Fewer files than this are read by one thread.
+const FEW: usize = 32;
+
+/// What a file brings into the index: the rows of each table, or why it cannot be read.
+type Entry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
+
+impl Store {
+    /// Brings the index of a collection up to date; returns its place, and the documents that cannot be read.
+    pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, Vec<Broken>)> {
+        let files = self.files(collection)?;
+        let place = self.index_place(collection)?;
+        match self.bring_up(collection, &files, &place) {
+            Ok(broken) => Ok((place, broken)),
+            Err(error) if is_damaged(&error) => {
+                for ending in ["", "-journal"] {
+                    disk::remove(&PathBuf::from(format!("{}{ending}", place.display())))?;
+                }
+                let broken = self.bring_up(collection, &files, &place);
+                broken.map(|broken| (place.clone(), broken)).map_err(|error| failed(&place, &error))
+            }
+            Err(error) => Err(failed(&place, &error)),
+        }
+    }
+
+    fn index_place(&self, collection: &Collection) -> Result<PathBuf> {
+        let declared = format!("{VERSION} {} {} {:?}", collection.path, collection.schema, collection.index);
+        let digest = disk::digest(declared.as_bytes());
+        let place = self.root.join(FOLDER).join(format!("{}-{}.db", collection.name, &digest[..12]));
+        disk::make_folders(&place)?;
+        let ignore = self.root.join(FOLDER).join(".gitignore");
+        if disk::kind(&ignore)? == disk::Kind::Absent {
+            disk::replace(&ignore, b"*\n")?;
+        }
+        Ok(place)
+    }
+
+    fn bring_up(&self, collection: &Collection, files: &[Found], place: &Path) -> rusqlite::Result<Vec<Broken>> {
+        let mut database = Connection::open(place)?;
+        database.busy_timeout(PATIENCE)?;
+        // What is lost in a crash is made again.
+        database.pragma_update(None, "synchronous", "OFF")?;
+        let Some(Changes { stale, gone }) = changes(&database, files)? else { return broken(&database) };
+        // Read before the database is locked; what another process writes meanwhile is as good, and written over.
+        let entries = self.read_all(collection, &stale);
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        prepare(&transaction, &collection.index)?;
+        let mut writer = Writer::new(&transaction, &collection.index)?;
+        for path in &gone {
+            writer.forget(path)?;
+        }
+        for ((file, stamp), entry) in stale.iter().zip(entries) {
+            writer.forget(&file.path)?;
+            // A file that has vanished has no entry.
+            if let Some(entry) = entry {
+                writer.write(&file.path, stamp, &entry)?;
+            }
+        }
+        drop(writer);
+        transaction.commit()?;
+        broken(&database)
+    }
+
+    /// Reads files on all processors; in the order of the files, nothing for what is gone.
+    fn read_all(&self, collection: &Collection, stale: &[(&Found, String)]) -> Vec<Option<Entry>> {
+        let threads = if stale.len() < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(8) };
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((file, ..)) = stale.get(at) else { return done };
+                done.push((at, self.entry(collection, file)));
+            }
+        };
+        let mut entries: Vec<Option<Entry>> = stale.iter().map(|_| None).collect();
+        thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut done = work();
+            done.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten());
+            for (at, entry) in done {
+                entries[at] = entry;
+            }
+        });
+        entries
+    }
+
+    fn entry(&self, collection: &Collection, file: &Found) -> Option<Entry> {
+        match self.load(collection, &file.key) {
+            Ok(Some(loaded)) => Some(match loaded.standing {
+                Standing::Older(version) => Err(format!("it is of the older version \"{version}\"")),
+                Standing::Current | Standing::Newer(_) => {
+                    Ok(collection.index.iter().map(|table| rows(table, &loaded.value)).collect())
+                }
+            }),
+            Ok(None) => None,
+            Err(failure) => Some(Err(failure.message)),
+        }
+    }
+}
+
+/// What has changed since the index was made: files with their stamp, and paths.
+#[derive(Default)]
+struct Changes<'f> {
+    stale: Vec<(&'f Found, String)>,
+    gone: Vec<String>,
+}
+
+/// Compares the files with the index; nothing where all is as it was.
+fn changes<'f>(database: &Connection, files: &'f [Found]) -> rusqlite::Result<Option<Changes<'f>>> {
+    let made: bool =
+        database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = ' files'", [], |row| row.get(0))?;
+    let mut known: HashMap<String, String> = HashMap::with_capacity(files.len());
+    if made {
+        let mut statement = database.prepare("SELECT path, stamp FROM \" files\"")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            known.insert(row.get(0)?, row.get(1)?);
+        }
+    }
+    let mut changes = Changes::default();
+    for file in files {
+        let Ok(found) = std::fs::symlink_metadata(&file.place) else { continue };
+        let before = known.remove(&file.path);
+        let stamp = stamp(&found);
+        if stamp.is_empty() || before.as_ref() != Some(&stamp) {
+            changes.stale.push((file, stamp));
+        }
+    }
+    changes.gone = known.into_keys().collect();
+    Ok((!made || !changes.stale.is_empty() || !changes.gone.is_empty()).then_some(changes))
+}
+
+/// Returns what tells that a file is as it was; nothing when that cannot be told yet.
+fn stamp(found: &Metadata) -> String {
+    let changed = Duration::new(found.ctime().try_into().unwrap_or(0), found.ctime_nsec().try_into().unwrap_or(0));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    if now < changed + FRESH {
+        return String::new();
+    }
+    format!("{} {} {}", changed.as_nanos(), found.size(), found.ino())
+}
+
+fn prepare(database: &Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<()> {
+    // A name with a space is none that a flow can give to a table.
+    database.execute_batch(
+        "CREATE TABLE IF NOT EXISTS \" files\" (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, fault TEXT) WITHOUT ROWID",
+    )?;
+    for table in tables {
+        let columns: String = table.columns.iter().map(|(name, _)| format!(", {}", quoted(name))).collect();
+        let (name, index) = (quoted(&table.name), quoted(&format!("{} of", table.name)));
+        database.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS {name} (document TEXT NOT NULL{columns});
+             CREATE INDEX IF NOT EXISTS {index} ON {name} (document)"
+        ))?;
+    }
+    Ok(())
+}
+
+fn broken(database: &Connection) -> rusqlite::Result<Vec<Broken>> {
+    let sql = format!("SELECT path, fault FROM \" files\" WHERE fault IS NOT NULL ORDER BY path LIMIT {NAMED}");
+    let mut statement = database.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok(Broken { path: row.get(0)?, message: row.get(1)? }))?;
+    rows.collect()
+}
+
+/// The statements that change an index.
+struct Writer<'t> {
+    forget: Vec<rusqlite::Statement<'t>>,
+    file: rusqlite::Statement<'t>,
+    tables: Vec<rusqlite::Statement<'t>>,
+}
+
+impl<'t> Writer<'t> {
+    fn new(database: &'t Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<Writer<'t>> {
+        let mut forget = vec![database.prepare("DELETE FROM \" files\" WHERE path = ?")?];
+        let mut inserts = Vec::new();
+        for table in tables {
+            let name = quoted(&table.name);
+            forget.push(database.prepare(&format!("DELETE FROM {name} WHERE document = ?"))?);
+            let holes = ", ?".repeat(table.columns.len());
+            inserts.push(database.prepare(&format!("INSERT INTO {name} VALUES (?{holes})"))?);
+        }
+        let file = database.prepare("INSERT INTO \" files\" VALUES (?, ?, ?)")?;
+        Ok(Writer { forget, file, tables: inserts })
+    }
+
+    fn forget(&mut self, path: &str) -> rusqlite::Result<()> {
+        self.forget.iter_mut().try_for_each(|statement| statement.execute([path]).map(|_| ()))
+    }
+
+    fn write(&mut self, path: &str, stamp: &str, entry: &Entry) -> rusqlite::Result<()> {
+        self.file.execute((path, stamp, entry.as_ref().err()))?;
+        let Ok(tables) = entry else { return Ok(()) };
+        let document = Cell::Text(path.to_owned());
+        for (statement, rows) in self.tables.iter_mut().zip(tables) {
+            for row in rows {
+                statement.execute(params_from_iter(std::iter::once(&document).chain(row)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the rows that a document gives to a table.
+fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
+    let mut items = Vec::new();
+    collect(document, &table.each, &mut items);
+    let row = |item: &Value| {
+        let value = |steps: &[String]| steps.iter().try_fold(item, |value, step| value.get(step));
+        table.columns.iter().map(|(_, steps)| value(steps).map_or(Cell::Null, cell)).collect()
+    };
+    items.into_iter().map(row).collect()
+}
+
+/// Collects what stands at the end of a path through objects and lists.
+fn collect<'v>(value: &'v Value, path: &[String], items: &mut Vec<&'v Value>) {
+    match (value, path) {
+        (Value::Array(list), _) => list.iter().for_each(|item| collect(item, path, items)),
+        (_, []) => items.push(value),
+        (_, [step, rest @ ..]) => {
+            if let Some(value) = value.get(step) {
+                collect(value, rest, items);
+            }
+        }
+    }
+}
+
+fn is_damaged(error: &Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+}
+
+fn failed(place: &Path, error: &Error) -> Failure {
+    Failure::new(Code::DiskFailed, format!("the index {} cannot be used: {error}", place.display()))
+        .hint("it can be deleted: it is made anew")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::super::testing::{collection, store};
+    use super::*;
+    use crate::model::collection::Key;
+
+    fn indexed() -> Collection {
+        let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+        let table = |name: &str, each: &str, columns: &[(&str, &str)]| IndexTable {
+            name: name.to_owned(),
+            each: steps(each),
+            columns: columns.iter().map(|(name, path)| ((*name).to_owned(), steps(path))).collect(),
+        };
+        let index = vec![
+            table("note", "", &[("slug", "slug"), ("tags", "tags")]),
+            table("vote", "rounds.votes", &[("who", "voter.name"), ("points", "points")]),
+        ];
+        Collection { index, ..collection("data/{slug}.yaml") }
+    }
+
+    const FIRST: &str = "slug: a\ntags: [x]\nrounds:\n- votes: [{voter: {name: Ann}, points: 2}, {points: 3}]\n- votes: []\n- votes: [{voter: {name: Bob}, points: 0.5}]\n";
+
+    fn ask(store: &Store, sql: &str) -> (Value, Vec<Broken>) {
+        let answer = store.query(&[indexed()], &Key::new(), sql, &[]).unwrap();
+        (json!(answer.rows), answer.broken)
+    }
+
+    const ALL: &str = "SELECT v.who, v.points, n.tags, v.document FROM vote v JOIN note n USING (document) ORDER BY 2";
+
+    #[test]
+    fn documents_are_asked_by_what_stands_in_their_lists() {
+        let (folder, store) = store();
+        assert_eq!(ask(&store, ALL), (json!([]), vec![]));
+        fs::create_dir(folder.path().join("data")).unwrap();
+        fs::write(folder.path().join("data/a.yaml"), FIRST).unwrap();
+        let path = "data/a.yaml";
+        let expected = json!([["Bob", 0.5, "[\"x\"]", path], ["Ann", 2, "[\"x\"]", path], [null, 3, "[\"x\"]", path]]);
+        assert_eq!(ask(&store, ALL), (expected, vec![]));
+        let refused = store.query(&[indexed()], &Key::new(), "DELETE FROM vote", &[]).unwrap_err();
+        assert_eq!(refused.code, Code::PermissionRefused);
+        assert_eq!(fs::read_to_string(folder.path().join(".nietz/index/.gitignore")).unwrap(), "*\n");
+    }
+
+    #[test]
+    fn processes_that_ask_at_once_all_get_the_whole() {
+        let (folder, _) = store();
+        fs::create_dir(folder.path().join("data")).unwrap();
+        for number in 0..60 {
+            let text = FIRST.replace("slug: a", &format!("slug: n{number}"));
+            fs::write(folder.path().join(format!("data/n{number}.yaml")), text).unwrap();
+        }
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                // Each has a connection of its own, as a process has.
+                let store = Store::new(folder.path()).unwrap();
+                scope.spawn(move || assert_eq!(ask(&store, "SELECT count(*) FROM vote"), (json!([[180]]), vec![])));
+            }
+        });
+    }
+
+    #[test]
+    fn the_index_follows_its_files_and_survives_its_own_loss() {
+        let (folder, store) = store();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("data")).unwrap();
+        fs::write(path("data/a.yaml"), FIRST).unwrap();
+        fs::write(path("data/b.yaml"), "slug: [\n").unwrap();
+        let count = |store: &Store| ask(store, "SELECT count(*) FROM vote").0[0][0].clone();
+        let (rows, broken) = ask(&store, "SELECT slug FROM note");
+        assert_eq!(rows, json!([["a"]]));
+        assert!(broken.len() == 1 && broken[0].path == "data/b.yaml", "{broken:?}");
+        // At once, and of the same length: only a fresh look tells.
+        fs::write(path("data/a.yaml"), FIRST.replace("0.5", "9.5")).unwrap();
+        assert_eq!(ask(&store, "SELECT max(points) FROM vote").0, json!([[9.5]]));
+        fs::write(path("data/b.yaml"), FIRST.replace("slug: a", "slug: b")).unwrap();
+        assert_eq!(count(&store), 6);
+        fs::remove_file(path("data/a.yaml")).unwrap();
+        assert_eq!(count(&store), 3);
+        let files: Vec<PathBuf> =
+            fs::read_dir(path(".nietz/index")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let index = files.iter().find(|file| file.extension().is_some_and(|ending| ending == "db")).unwrap();
+        fs::write(index, "no database at all, and longer than its head").unwrap();
+        assert_eq!(count(&store), 3);
+        fs::remove_dir_all(path(".nietz/index")).unwrap();
+        assert_eq!(count(&store), 3);
+    }
+}

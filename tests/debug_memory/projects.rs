@@ -1,0 +1,346 @@
+//! The loop on three small projects with seeded bugs: what passes, what does not, and what a second session knows.
+
+use serde_json::{Value, json};
+
+use super::{FOLDER, analysis, attempt, call, debug, edits, has, is_analysis, memory_of, project, session, step, task};
+use crate::support::env::Env;
+use crate::support::git::git;
+use crate::support::model_server::{ModelServer, Request, Response};
+
+const NODE: &str = "node --test --test-reporter=tap";
+const JAVASCRIPT: &[(&str, &str)] = &[
+    ("list.js", "exports.first = (list) => list[0].name;\nexports.count = (list) => list.length;\n"),
+    (
+        "list.test.js",
+        "const test = require('node:test');\nconst assert = require('node:assert');\nconst { first, count } = require('./list');\n\
+         test('first of none', () => { assert.strictEqual(first([]), undefined); });\n\
+         test('count', () => { assert.strictEqual(count([1]), 1); });\n",
+    ),
+];
+
+const UNITTEST: &str = "python3 -B -m unittest -v";
+const PYTHON: &[(&str, &str)] = &[
+    ("span.py", "def width(a, b):\n    return a - b\n\n\ndef double(a):\n    return a + a\n"),
+    (
+        "test_span.py",
+        "import unittest\nfrom span import double, width\n\n\nclass Test(unittest.TestCase):\n    def test_width(self):\n        \
+         self.assertEqual(width(2, 5), 3)\n\n    def test_double(self):\n        self.assertEqual(double(2), 4)\n",
+    ),
+];
+
+const RUST: &[(&str, &str)] = &[
+    ("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"),
+    (".gitignore", "target\n"),
+    (
+        "src/lib.rs",
+        "pub fn last(list: &[u8]) -> u8 {\n    list[list.len()]\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn last() {\n        \
+         assert_eq!(super::last(&[1, 2]), 2);\n    }\n\n    #[test]\n    fn one() {\n        assert_eq!(1, 1);\n    }\n}\n",
+    ),
+];
+
+/// A Rust project, with the toolchain that runs this test.
+fn rust(server: &ModelServer) -> Env {
+    let tools = std::path::Path::new(env!("CARGO")).parent().expect("cargo is in a folder");
+    let env = project(server, RUST).var("PATH", &format!("{}:/usr/bin:/bin", tools.display()));
+    // A toolchain of rustup's is in the home of whoever runs this; the sandbox has to be told.
+    match tools.ancestors().nth(3).filter(|folder| folder.join("toolchains").is_dir()) {
+        Some(rustup) => env.var("RUSTUP_HOME", &rustup.display().to_string()),
+        None => env,
+    }
+}
+
+/// The counts of each execution: passed and failed.
+fn counts(memory: &Value) -> Vec<(u64, u64)> {
+    let of = |execution: &Value, name: &str| execution["test_results"][name].as_u64().unwrap();
+    let executions = memory["executions"].as_array().unwrap();
+    executions.iter().map(|execution| (of(execution, "passed"), of(execution, "failed"))).collect()
+}
+
+#[test]
+fn javascript_passes_at_the_first_try_and_a_second_session_finds_its_fix() {
+    if !has("node") {
+        return;
+    }
+    let server = ModelServer::start(edits("list.js", &[("list[0].name", "list[0]?.name")]));
+    let env = project(&server, JAVASCRIPT);
+    env.write("list.js", "// the user's own change\n");
+    let ended = debug(&env, "r1", &["--test", NODE]);
+    let result = ended.result();
+    assert_eq!((&result["status"], &result["branch"]), (&json!("passed"), &json!("nietz/r1")), "{result}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!(counts(&memory), [(1, 1), (2, 0)]);
+    let first = &memory["executions"][0];
+    let failure = &first["failures"][0];
+    assert_eq!(
+        (&failure["test_name"], &failure["error_type"], &failure["source_location"]["file"]),
+        (&json!("first of none"), &json!("TypeError"), &json!("list.js")),
+        "{failure}"
+    );
+    assert_eq!(first["environment"]["runtime"], "node");
+    assert_eq!(first["fix_applied"]["verification"], "passed");
+    assert_eq!(first["fix_applied"]["diff_summary"], "+1/-1 lines");
+    assert_eq!(first["fix_applied"]["files_changed"], json!(["list.js"]));
+    for execution in memory["executions"].as_array().unwrap() {
+        let hash = execution["code_hash"].as_str().unwrap();
+        assert!(hash.len() == 64 && hash.chars().all(|c| c.is_ascii_hexdigit()), "{hash}");
+    }
+    let pattern = &memory["learnings"]["patterns_identified"][0];
+    assert_eq!((pattern["frequency"].as_u64(), pattern["effectiveness"].as_f64()), (Some(1), Some(1.0)));
+    // The checkout is the user's; the fix is on a branch, and shown.
+    assert_eq!(env.read("list.js"), "// the user's own change\n");
+    assert!(git(&env.workspace(), ["show", "nietz/r1:list.js"]).contains("list[0]?.name"));
+    let said: Vec<Value> = ended.of_type("said").iter().map(|event| event["markdown"].clone()).collect();
+    assert!(said.iter().any(|text| text.as_str().unwrap().contains("git merge --no-ff nietz/r1")), "{said:?}");
+    assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "no worktree is left");
+
+    // A like bug elsewhere: what worked is offered, as what it is.
+    git(&env.workspace(), ["checkout", "-q", "-f", "nietz/r1"]);
+    env.write("user.js", "exports.id = (users) => users[0].id;\n");
+    env.write(
+        "user.test.js",
+        "const test = require('node:test');\nconst assert = require('node:assert');\nconst { id } = require('./user');\n\
+         test('id of none', () => { assert.strictEqual(id([]), undefined); });\n",
+    );
+    git(&env.workspace(), ["add", "-A", "--", "user.js", "user.test.js"]);
+    git(&env.workspace(), ["commit", "-q", "-m", "users"]);
+    let server = ModelServer::start(edits("user.js", &[("users[0].id", "users[0]?.id")]));
+    let run = |run: &str, more: &[&str]| {
+        let arguments = ["debug-memory", "--test", NODE].into_iter().chain(more.iter().copied());
+        let call = env.nietz(["run", "--json", "--model", "openai/test"]).args(arguments);
+        call.var("NIETZ_RUN", run).var("OPENAI_BASE_URL", &server.url()).go()
+    };
+    let ended = run("r2", &[]);
+    assert_eq!((&ended.result()["status"], &ended.result()["recalled"]), (&json!("passed"), &json!(1)), "{ended:?}");
+    let second = memory_of(&env, &ended);
+    let similar = &second["executions"][0]["analysis"]["similar_past_issues"][0];
+    assert_eq!((&similar["session_id"], &similar["file"]), (&memory["session_id"], &json!("list.js")));
+    let prompt = task(&server.requests()[0]);
+    for part in [
+        "Past observations from this project's debug memory. They were true then and may not be now",
+        "- 2026-01-09, list.js, TypeError in first of none: Cannot read properties of undefined (reading 'name')",
+        "What worked: put `list[0]?.name` in the place of `list[0].name` there",
+        "- Known pattern `access_without_check` (null_undefined_access), used 1 times, worked in 100 %, last on 2026-01-09: \
+         Check that there is a value",
+    ] {
+        assert!(prompt.contains(part), "{part}\n{prompt}");
+    }
+    let asked = server.requests().len();
+    run("r3", &["--no-memory"]);
+    assert!(!task(&server.requests()[asked]).contains("Past observations"));
+}
+
+#[test]
+fn python_passes_at_the_second_try_and_effectiveness_is_counted() {
+    if !has("python3") {
+        return;
+    }
+    let server =
+        ModelServer::start(edits("span.py", &[("return a - b", "return b + a"), ("return b + a", "return b - a")]));
+    let env = project(&server, PYTHON);
+    let ended = debug(&env, "r1", &["--test", UNITTEST]);
+    assert_eq!(ended.result()["reason"].as_str().unwrap().split(';').next(), Some("passed after 2 fixes"), "{ended:?}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!(counts(&memory), [(1, 1), (1, 1), (2, 0)]);
+    let verified = |index: usize| memory["executions"][index]["fix_applied"]["verification"].clone();
+    assert_eq!([verified(0), verified(1)], ["failed", "passed"]);
+    let learnings = &memory["learnings"];
+    let pattern = &learnings["patterns_identified"][0];
+    assert_eq!((&pattern["frequency"], &pattern["effectiveness"]), (&json!(2), &json!(0.5)));
+    assert_eq!(learnings["recurring_failures"][0]["resolution"], "resolved");
+    let failure = &memory["executions"][0]["failures"][0];
+    assert_eq!((&failure["expected"], &failure["actual"]), (&json!("3"), &json!("-3")));
+}
+
+#[test]
+fn a_strategy_that_did_not_help_is_not_taken_again() {
+    if !has("python3") {
+        return;
+    }
+    let server = ModelServer::start(|request| match (is_analysis(request), attempt(request), step(request)) {
+        (true, 0, _) | (true, 1, 0) => analysis("span.py", "put `return 7` into the function width"),
+        (true, ..) => analysis("span.py", "take a from b in the function width instead"),
+        (false, ..) if task(request).contains("take a from b") && step(request) == 0 => {
+            call("replace_in_file", &json!({ "path": "span.py", "old": "return 7", "new": "return b - a" }))
+        }
+        (false, _, 0) => {
+            call("replace_in_file", &json!({ "path": "span.py", "old": "return a - b", "new": "return 7" }))
+        }
+        _ => Response::text("Done."),
+    });
+    let env = project(&server, PYTHON);
+    assert_eq!(debug(&env, "r1", &["--test", UNITTEST]).result()["status"], "passed");
+    let told: Vec<String> = server.requests().iter().map(|request| request.body["messages"].to_string()).collect();
+    assert!(told.iter().any(|text| text.contains("that strategy was tried already and did not help")));
+}
+
+#[test]
+fn a_regression_stops_the_loop_and_a_person_is_told_all_of_it() {
+    if !has("python3") {
+        return;
+    }
+    let server = ModelServer::start(edits("span.py", &[("return a + a", "return a * a * a")]));
+    let env = project(&server, PYTHON);
+    let ended = debug(&env, "r1", &["--test", UNITTEST]);
+    let result = ended.result();
+    assert_eq!(result["status"], "escalated");
+    let reason = result["reason"].as_str().unwrap();
+    assert!(reason.starts_with("regression_detected: test_double") && reason.ends_with("passed before"), "{reason}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!(counts(&memory), [(1, 1), (0, 2)]);
+    assert!(memory["executions"][0]["fix_applied"]["diff"].as_str().unwrap().contains("+    return a * a * a"));
+    assert!(memory["executions"][1]["code_snapshot"].as_str().unwrap().contains("return a * a * a"));
+    let said: String =
+        ended.of_type("said").iter().map(|event| event["markdown"].as_str().unwrap().to_owned()).collect();
+    for part in [
+        "**This needs a person.**",
+        "attempt 1, 2026-01-09T10:30:00Z: 1 passed, 1 failed",
+        "strategy: put `",
+        "regression_detected",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+#[test]
+fn deleting_a_test_is_a_regression() {
+    if !has("python3") {
+        return;
+    }
+    let gone = "    def test_width(self):\n        self.assertEqual(width(2, 5), 3)\n\n";
+    let server = ModelServer::start(move |request| match (is_analysis(request), step(request)) {
+        (true, _) => analysis("span.py", "make the tests pass, one way or another"),
+        (_, 0) => call("replace_in_file", &json!({ "path": "test_span.py", "old": gone, "new": "" })),
+        _ => Response::text("Done."),
+    });
+    let env = project(&server, PYTHON);
+    let result = debug(&env, "r1", &["--test", UNITTEST]).result();
+    assert_eq!(
+        (&result["status"], &result["reason"]),
+        (&json!("escalated"), &json!("regression_detected: 1 tests are gone"))
+    );
+    // What is protected is taken from the start: the same trick comes to nothing.
+    let env = project(&server, PYTHON);
+    let ended = debug(&env, "r1", &["--test", UNITTEST, "--protect", "test_*.py", "--max-attempts", "1"]);
+    assert_eq!(ended.result()["reason"], "max_attempts_reached: 1 fixes did not do it", "{ended:?}");
+}
+
+#[test]
+fn rust_is_stuck_after_the_same_failure_three_times() {
+    const TRIES: &[(&str, &str)] = &[
+        ("list[list.len()]", "list[list.len() + 0]"),
+        ("list[list.len() + 0]", "list[list.len() + 0 + 0]"),
+        ("list[list.len() + 0 + 0]", "list[list.len() - 1]"),
+    ];
+    let server = ModelServer::start(edits("src/lib.rs", TRIES));
+    let env = rust(&server);
+    let ended = debug(&env, "r1", &["--test", "cargo test --offline", "--max-attempts", "10"]);
+    let result = ended.result();
+    assert_eq!(
+        (&result["status"], &result["reason"]),
+        (&json!("escalated"), &json!("stuck: tests::last failed in the same way 3 times")),
+        "{ended:?}"
+    );
+    let memory = memory_of(&env, &ended);
+    assert_eq!(counts(&memory), [(1, 1), (1, 1), (1, 1)]);
+    let failure = &memory["executions"][0]["failures"][0];
+    assert_eq!(
+        (&failure["source_location"]["file"], &failure["source_location"]["line"]),
+        (&json!("src/lib.rs"), &json!(2))
+    );
+    assert_eq!(
+        memory["learnings"]["recurring_failures"][0],
+        json!({ "test": "tests::last", "occurrences": 3, "resolution": "escalated" })
+    );
+}
+
+#[test]
+fn rust_is_stuck_when_it_undoes_what_it_did_and_may_break_the_build_on_the_way() {
+    const TRIES: &[(&str, &str)] = &[("list[list.len()]", "list[list.len()"), ("list[list.len()", "list[list.len()]")];
+    let server = ModelServer::start(edits("src/lib.rs", TRIES));
+    let env = rust(&server);
+    let ended = debug(&env, "r1", &["--test", "cargo test --offline"]);
+    let reason = ended.result()["reason"].clone();
+    assert_eq!(reason, "stuck: the code is what it was at attempt 1: it was undone and done again", "{ended:?}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!(memory["executions"][1]["failures"][0]["test_name"], "build");
+    assert_eq!(memory["executions"][1]["failures"][0]["source_location"]["file"], "src/lib.rs");
+}
+
+#[test]
+fn a_fix_beside_skipped_tests_is_verified_and_the_session_is_not() {
+    if !has("node") {
+        return;
+    }
+    let server = ModelServer::start(edits("[a].js", &[("list[0].name", "list[0]?.name")]));
+    let tests = JAVASCRIPT[1].1.replace("./list", "./[a]") + "test('later', { skip: true }, () => {});\n";
+    let env = project(&server, &[("[a].js", JAVASCRIPT[0].1), ("a.test.js", &tests)]);
+    let ended = debug(&env, "r1", &["--test", NODE]);
+    let reason = ended.result()["reason"].clone();
+    assert_eq!(reason, "unverified: 1 tests were skipped, so it does not count as passed", "{ended:?}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!((&memory["status"], counts(&memory)), (&json!("failed"), vec![(1, 1), (2, 0)]));
+    assert_eq!(memory["executions"][0]["fix_applied"]["verification"], "passed");
+}
+
+#[test]
+fn a_goal_needs_a_test_that_shows_it() {
+    if !has("node") {
+        return;
+    }
+    let good = [
+        JAVASCRIPT[1],
+        ("list.js", "exports.first = (list) => list[0]?.name;\nexports.count = (list) => list.length;\n"),
+    ];
+    for (tested, status) in [(false, "escalated"), (true, "passed")] {
+        let server = ModelServer::start(move |request: &Request| match (is_analysis(request), step(request)) {
+            (true, _) => analysis("list.js", "add a function last beside the function first"),
+            (_, 0) => call(
+                "replace_in_file",
+                &json!({ "path": "list.js", "old": "exports.count", "new": "exports.last = (list) => list.at(-1);\nexports.count" }),
+            ),
+            (_, 1) if tested => call(
+                "write_file",
+                &json!({ "path": "last.test.js", "text":
+                "const test = require('node:test');\nconst assert = require('node:assert');\n\
+                 test('last', () => { assert.strictEqual(require('./list').last([1, 2]), 2); });\n" }),
+            ),
+            _ => Response::text("Done."),
+        });
+        let env = project(&server, &good);
+        let result = debug(&env, "r1", &["--test", NODE, "give the last of a list"]).result();
+        assert_eq!(result["status"], status, "{result}");
+        let reason = result["reason"].as_str().unwrap();
+        assert!(tested || reason == "coverage_threshold_unmet: no test was added that shows the fix", "{reason}");
+        assert!(task(&server.requests()[0]).contains("all 2 tests pass. So the goal is not reached"));
+    }
+}
+
+#[test]
+fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
+    if !has("node") {
+        return;
+    }
+    let script = || edits("list.js", &[("list[0].name", "list[1].name"), ("list[1].name", "list[0]?.name")]);
+    let seen = |env: &Env, result: &Value| {
+        let mut memory = session(env, "sessions", result["session"].as_str().unwrap());
+        for execution in memory["executions"].as_array_mut().unwrap() {
+            execution["test_results"]["duration_ms"] = Value::Null;
+        }
+        (memory, git(&env.workspace(), ["for-each-ref"]))
+    };
+    let server = ModelServer::start(script());
+    let reference = project(&server, JAVASCRIPT);
+    let result = debug(&reference, "r1", &["--test", NODE]).result();
+    let expected = seen(&reference, &result);
+    let lines = reference.journal().lines.len() as u64;
+    for line in (2..=lines).step_by(7) {
+        let server = ModelServer::start(script());
+        let env = project(&server, JAVASCRIPT);
+        let killed = env.run(["debug-memory", "--test", NODE]).var("NIETZ_FAULT", &format!("kill@{line}")).go();
+        assert_eq!(killed.signal, Some(9), "line {line}");
+        let resumed = env.resume().go().result();
+        assert_eq!(resumed, result, "killed after line {line}");
+        assert_eq!(seen(&env, &resumed), expected, "killed after line {line}");
+        assert_eq!(std::fs::read_dir(env.path(&format!("{FOLDER}/sessions"))).unwrap().count(), 1);
+    }
+}

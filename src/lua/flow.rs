@@ -29,6 +29,7 @@ pub struct Flow {
 /// What a run gives to a flow.
 pub struct Start {
     pub params: Value,
+    pub settings: Value,
     pub run: String,
     pub lang: String,
     pub workspace: String,
@@ -108,7 +109,8 @@ impl Flow {
     ) -> Result<Done> {
         let run = self.command(command)?.run.clone();
         let context = json!({
-            "params": start.params, "run": start.run, "lang": start.lang, "workspace": start.workspace,
+            "params": start.params, "settings": start.settings, "run": start.run, "lang": start.lang,
+            "workspace": start.workspace,
         });
         let argument = self.argument(&context).map_err(|error| fault::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
@@ -122,11 +124,13 @@ impl Flow {
         }
     }
 
-    /// Returns the context table; params that were not given are nil, not null.
+    /// Returns the context table; params and settings that were not given are nil, not null.
     fn argument(&self, context: &Value) -> mlua::Result<LuaValue> {
         let mut context = context.clone();
-        if let Some(params) = context["params"].as_object_mut() {
-            params.retain(|_, value| !value.is_null());
+        for part in ["params", "settings"] {
+            if let Some(members) = context[part].as_object_mut() {
+                members.retain(|_, value| !value.is_null());
+            }
         }
         convert::to_lua(&self.vm.lua, &context)
     }

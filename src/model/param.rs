@@ -78,7 +78,8 @@ impl Param {
         self.accepts(&value).map(|()| value)
     }
 
-    fn accepts(&self, value: &Value) -> Result<(), String> {
+    /// Says why a value is none of this parameter's, if it is not.
+    pub fn accepts(&self, value: &Value) -> Result<(), String> {
         let right = match self.kind {
             ParamKind::String => value.is_string(),
             ParamKind::Integer => value.is_i64() || value.is_u64(),

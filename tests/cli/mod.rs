@@ -13,5 +13,6 @@ mod order;
 mod output;
 mod redaction;
 mod sandbox;
+mod settings;
 mod shots;
 mod telemetry;

@@ -105,7 +105,8 @@ impl Plan {
         }
         let mut head = "documents";
         for (name, path) in &self.documents {
-            add(std::mem::take(&mut head), format!("reads and writes {path} ({name})"));
+            let place = if path == "{*}" { "the file that you name" } else { path };
+            add(std::mem::take(&mut head), format!("reads and writes {place} ({name})"));
         }
         if self.documents.is_empty() {
             add(head, "none".to_owned());

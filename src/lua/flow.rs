@@ -149,14 +149,21 @@ impl Flow {
     }
 
     /// Returns what the collection's rules say about a valid document.
-    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<(String, String)>> {
+    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<Ruled>> {
         let rules = self.manifest.collections.get(collection).and_then(|declared| declared.rules.clone());
         let Some(rules) = rules else { return Ok(Vec::new()) };
         let faults = self.pure(&rules, document)?;
         let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
         Ok(faults
             .as_array()
-            .map(|faults| faults.iter().map(|fault| (text(fault, "pointer"), text(fault, "message"))).collect())
+            .map(|faults| {
+                let ruled = |fault: &Value| Ruled {
+                    pointer: text(fault, "pointer"),
+                    message: text(fault, "message"),
+                    note: fault["severity"] == "note",
+                };
+                faults.iter().map(ruled).collect()
+            })
             .unwrap_or_default())
     }
 
@@ -178,6 +185,14 @@ impl Flow {
             Err(snippet(&self.located, raised(&self.vm, &value)))
         }
     }
+}
+
+/// What a rule says about a document.
+pub struct Ruled {
+    pub pointer: String,
+    pub message: String,
+    /// Only worth a remark: the document is valid all the same.
+    pub note: bool,
 }
 
 /// How a flow's run ended.

@@ -81,7 +81,18 @@ impl Manifest {
         only(
             table,
             "nietz.flow",
-            &["name", "summary", "params", "permissions", "settings", "collections", "commands", "limits", "budget", "run"],
+            &[
+                "name",
+                "summary",
+                "params",
+                "permissions",
+                "settings",
+                "collections",
+                "commands",
+                "limits",
+                "budget",
+                "run",
+            ],
         )?;
         let name = text(table, "nietz.flow", "name")?;
         let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -192,8 +203,7 @@ fn read_settings(lua: &Lua, table: &Table) -> Result<BTreeMap<String, Setting>> 
                 return Err(wrong(format!("`{field}` is for params; a setting stands in a file")));
             }
         }
-        let param: Param =
-            serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(error.to_string()))?;
+        let param: Param = serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(error.to_string()))?;
         param.check(&name).map_err(&wrong)?;
         let number = matches!(param.kind, ParamKind::Integer | ParamKind::Number);
         if limit && !(number && param.default.is_some()) {

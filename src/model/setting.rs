@@ -68,7 +68,10 @@ mod tests {
         let setting = |param: Value, limit| Setting { param: serde_json::from_value(param).unwrap(), limit };
         BTreeMap::from([
             ("most".to_owned(), setting(json!({"type": "integer", "default": 20, "min": 1}), true)),
-            ("tone".to_owned(), setting(json!({"type": "string", "default": "dry", "choices": ["dry", "warm"]}), false)),
+            (
+                "tone".to_owned(),
+                setting(json!({"type": "string", "default": "dry", "choices": ["dry", "warm"]}), false),
+            ),
             ("note".to_owned(), setting(json!({"type": "string"}), false)),
         ])
     }

@@ -3,6 +3,7 @@
 mod answers;
 mod budget;
 mod disk_faults;
+mod elsewhere;
 mod exits;
 mod git;
 mod idle;

@@ -31,7 +31,11 @@ fn a_flow_sees_what_the_users_file_and_the_projects_file_set() {
     for (user, project, expected) in [
         ("", "", json!({"cups": 4, "kind": "green", "note": true})),
         ("flows: {tea: {cups: 9, kind: black}}", "", json!({"cups": 9, "kind": "black", "note": true})),
-        ("flows: {tea: {cups: 9}}", "flows: {tea: {cups: 7, kind: white}}", json!({"cups": 7, "kind": "white", "note": true})),
+        (
+            "flows: {tea: {cups: 9}}",
+            "flows: {tea: {cups: 7, kind: white}}",
+            json!({"cups": 7, "kind": "white", "note": true}),
+        ),
         // A checkout cannot raise a limit.
         ("", "flows: {tea: {cups: 100}, other: {x: 1}}", json!({"cups": 4, "kind": "green", "note": true})),
     ] {
@@ -52,7 +56,11 @@ fn a_resumed_run_keeps_the_settings_that_it_began_with() {
 #[test]
 fn a_wrong_setting_is_refused_before_the_run_begins() {
     for (user, message, hint) in [
-        ("flows: {tea: {cupps: 9}}", "config.yaml: cupps: this flow has no such setting; did you mean `cups`?", "cups, kind, note"),
+        (
+            "flows: {tea: {cupps: 9}}",
+            "config.yaml: cupps: this flow has no such setting; did you mean `cups`?",
+            "cups, kind, note",
+        ),
         ("flows: {tea: {cups: many}}", "config.yaml: cups: must be of type integer", ""),
         ("flows: {tea: {cups: 0}}", "config.yaml: cups: must be at least 1", ""),
     ] {

@@ -21,7 +21,7 @@ local LONGEST_ANSWER = 2000
 --- Two questions that share more than this are one.
 local SAME = 0.6
 --- Words of somebody who does not know. It is an answer all the same.
-local UNSURE = { "i don't know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
+local UNSURE = { "i don't know", "i do not know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
 
 local SCHEMA = app.object({
 	ambiguous = { type = "boolean" },

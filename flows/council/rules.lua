@@ -340,7 +340,7 @@ local function discussions(self: Check)
 		end
 		ordered(self, `{pointer}/exchangeEnds`, discussion.exchangeStarts, discussion.exchangeEnds, "ended")
 	end
-	if over ~= self.doc.debateCycles and self.doc.councilDiscussions ~= nil then
+	if over ~= self.doc.debateCycles and self.doc.debateCycles <= limit and self.doc.councilDiscussions ~= nil then
 		note(self, "/debateCycles", `counts {self.doc.debateCycles}, and {over} are over`)
 	end
 	unique(self, self.doc.councilDiscussions or {}, "discussionId", "/councilDiscussions")

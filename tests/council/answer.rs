@@ -36,11 +36,13 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
     ## Decision
 
     **Split billing out, behind contract tests.** *(Senior Architect #1, Devil's Advocate #9)*
+
     Option A: Split billing out now. Confidence 47 of 100 · deadlock · 3 cycles
 
     ### Trade-offs
 
     - Two deployments instead of one. *(Devil's Advocate #9)*
+
     ### Assumptions
 
     - Two people can work on nothing else. *(Senior Architect #1)*
@@ -53,6 +55,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
     ### Next steps
 
     - Write the contract tests. *(Senior Architect #1)*
+
     ### Minority reports
 
     - **Devil's Advocate #10** Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.

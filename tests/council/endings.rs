@@ -116,3 +116,29 @@ fn facts_are_known_to_everybody() {
     table.hold(&["--no-pause", "--cycles", "1", "--context", "42,000 lines, 3 people"], &[]).exits(0);
     assert!(table.server.requests().iter().all(|request| request.prompt().contains("Facts: 42,000 lines, 3 people")));
 }
+
+#[test]
+fn a_run_that_is_killed_in_the_middle_of_a_cycle_pays_for_no_call_twice() {
+    let gate = Gate::default();
+    let (held, brain) = (gate.clone(), asking());
+    let server = ModelServer::start(move |request| {
+        let reply = brain.answer(request);
+        if brain.speaker(request) == "QA Engineer" { reply.held_by(&held) } else { reply }
+    });
+    let table = Table::of(server);
+    let mut running = table.call([REQUEST, "--no-pause", "--cycles", "1"]).spawn();
+    running.say("skip\nThe shop\n");
+    while table.server.requests().iter().filter(|request| request.prompt().starts_with("You sit")).count() < 3
+        || table.env.journal().of_kind("chat").iter().filter(|call| call.finished()).count() < 5
+    {
+        std::thread::yield_now();
+    }
+    running.kill();
+    gate.open();
+    let before = table.server.calls();
+    let session = table.env.resume().go().result();
+    assert_eq!(session["status"], "completed");
+    let chats = table.env.journal().of_kind("chat").len();
+    assert_eq!(table.server.calls(), chats + 1, "only the call that was under way at {before} is made again");
+    assert_eq!(turns(&session, "discussion").len(), 3);
+}

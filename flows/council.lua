@@ -111,7 +111,9 @@ local function run(ctx: nietz.Context): any
 	local code = if type(err) == "table" then err.code else nil
 	if not ok and code ~= app.CANCELLED and code ~= "interrupted" then
 		error(err, 0)
-	elseif not ok and self.doc.status ~= "completed" then
+	elseif not ok and self.doc.status == "completed" then
+		ui.say("The answer stands; whether the council was worth it was not found out.")
+	elseif not ok then
 		app.happen(self, "status", { status = "cancelled" })
 		ui.say("**Cancelled.** What was said is kept in the run.")
 	end

@@ -13,7 +13,6 @@ local control = {}
 
 --- Not more answers than this, whatever the tokens allow.
 local MOST = 24
---- The last call, which draws the answers together, needs about what one answer needs, and all of them to read.
 local line = app.line_schema
 
 local SCHEMA = app.object({
@@ -76,7 +75,12 @@ local function answers(self: app.App, budget: number): (any, number)
 	local branches: { [string]: () -> any } = {}
 	for index = 1, control.more(budget, cost) do
 		branches[string.format("answer-%02d", index)] = function(): any
-			return (one(self))
+			-- One answer that cannot be used leaves the others.
+			local ok, value = pcall(one, self)
+			if not ok and not (type(value) == "table" and (value :: any).code == "reply-invalid") then
+				error(value, 0)
+			end
+			return if ok then value else false
 		end
 	end
 	local found = task.all(branches)
@@ -86,7 +90,9 @@ local function answers(self: app.App, budget: number): (any, number)
 	end
 	table.sort(names)
 	for _, name in names do
-		table.insert(all, found[name])
+		if found[name] then
+			table.insert(all, found[name])
+		end
 	end
 	if #all == 1 then
 		return first, 1

@@ -37,12 +37,18 @@ measure.SAME = 0.6
 --- Returns how many of these texts nobody has said before, in the same words or nearly.
 function measure.new(texts: { string }, before: { string }): number
 	local count = 0
-	local seen = table.clone(before)
+	local seen: { words.Stems } = {}
+	for _, text in before do
+		table.insert(seen, words.stems(text))
+	end
 	for _, text in texts do
-		if not words.repeats(text, seen, measure.SAME) then
-			count += 1
+		local own = words.stems(text)
+		local new = true
+		for _, other in seen do
+			new = new and words.alike(own, other) <= measure.SAME
 		end
-		table.insert(seen, text)
+		count += if new then 1 else 0
+		table.insert(seen, own)
 	end
 	return count
 end

@@ -93,6 +93,9 @@ local function participants(self: Check)
 	local users, personas = 0, 0
 	for index, participant in self.doc.participants do
 		local pointer = `/participants/{index - 1}`
+		if participant.isPrimaryUser ~= nil and participant.isPrimaryUser ~= (participant.type == "user") then
+			fault(self, `{pointer}/isPrimaryUser`, `must be {participant.type == "user"}: it follows from the type`)
+		end
 		if participant.type == "user" then
 			users += 1
 			if users > 1 then

@@ -48,7 +48,11 @@ pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[Layer]) -> Result<
         for layer in layers {
             let Some(given) = layer.values.get(name) else { continue };
             let tighter = given.as_f64() < value.as_ref().and_then(Value::as_f64);
-            if (setting.limit && (set || layer.project) && tighter) || (!set && !(setting.limit && layer.project)) {
+            let holds = match setting.limit {
+                true => tighter || !(set || layer.project),
+                false => !set,
+            };
+            if holds {
                 value = Some(given.clone());
             }
             set = true;

@@ -121,6 +121,7 @@ local function run(ctx: nietz.Context): any
 		files.save(params.save, self.doc)
 	else
 		files.check(self.doc)
+		ui.say(`To keep it in a file: \`nietz run council export {ctx.run} decision.yaml\``)
 	end
 	return self.doc
 end

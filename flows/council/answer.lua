@@ -15,6 +15,15 @@ local answer = {}
 export type From = { name: string, turnId: string }
 export type Point = { text: string, from: { From } }
 
+--- How a debate ended, in words.
+local ENDED: { [string]: string } = {
+	converged = "the council converged",
+	deadlock = "the council is in deadlock",
+	nothing_new = "nothing new was said any more",
+	limit_reached = "the limit of cycles was reached",
+	stopped = "the user stopped the debate",
+}
+
 --- Points that the answer may rest on; of a long debate, the latest.
 local MOST_POINTS = 80
 
@@ -174,8 +183,12 @@ function answer.propose(self: app.App)
 	local history = self.doc.metadata.measures
 	local options = eligible(self)
 	vars.points = points(self)
+	vars.remarks = {}
+	for _, remark in self.doc.metadata.remarks or {} do
+		table.insert(vars.remarks, remark.text)
+	end
 	vars.standing = measure.summary(history[#history], self.doc.metadata.options)
-	vars.outcome = self.doc.metadata.outcome
+	vars.outcome = ENDED[self.doc.metadata.outcome]
 	vars.eligible = table.concat(options, " or ")
 	local ids: { string } = {}
 	for _, point in vars.points do
@@ -224,6 +237,11 @@ function answer.propose(self: app.App)
 	})
 end
 
+local function standing(self: app.App, confidence: number): string
+	local cycles = self.doc.debateCycles
+	return `Confidence {confidence} of 100; {ENDED[self.doc.metadata.outcome]}, after {cycles} cycle{if cycles == 1 then "" else "s"}.`
+end
+
 --- Returns the answer as text. Without `names` nobody is named, and dissent is left out.
 function answer.text(self: app.App, names: boolean): string
 	local numbers: { [string]: number } = {}
@@ -248,7 +266,7 @@ function answer.text(self: app.App, names: boolean): string
 	return template.render("./screens/answer.md", {
 		decision = shown(made.decision),
 		option = `{made.option}: {app.option(self, made.option)}`,
-		standing = if names then `Confidence {made.confidence} of 100 · {self.doc.metadata.outcome} · {self.doc.debateCycles} cycles` else "",
+		standing = if names then standing(self, made.confidence) else "",
 		tradeoffs = list(made.tradeoffs),
 		assumptions = list(made.assumptions),
 		rejected = list(made.rejected),

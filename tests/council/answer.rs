@@ -37,7 +37,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
 
     **Split billing out, behind contract tests.** *(Senior Architect #1, Devil's Advocate #9)*
 
-    Option A: Split billing out now. Confidence 47 of 100 · deadlock · 3 cycles
+    Option A: Split billing out now. Confidence 47 of 100; the council is in deadlock, after 3 cycles.
 
     ### Trade-offs
 

@@ -31,6 +31,7 @@ fn the_first_cycle_is_blind_and_side_by_side_and_later_each_takes_up_another_by_
     let asked = table.prompts("You sit in a council");
     assert_eq!(asked.len(), 6);
     assert!(asked[..3].iter().all(|request| !request.prompt().contains("What was said so far")), "blind");
+    assert!(asked.iter().all(|request| !request.prompt().contains("Said earlier")), "that is for the third cycle");
     assert!(
         asked[3..]
             .iter()
@@ -137,7 +138,8 @@ fn the_user_speaks_to_one_and_to_all_and_extends_and_stops() {
     assert_eq!(reply["metadata"]["asked"], "how would we know?");
     assert_eq!(table.prompts("in front of all: how would we know?").len(), 1, "one persona alone is asked");
     let heard = table.prompts("- We are two people.");
-    assert_eq!(heard.len(), 3, "all hear it, in the next cycle alone");
+    let seats = heard.iter().filter(|request| request.prompt().starts_with("You sit in a council")).count();
+    assert_eq!((seats, heard.len()), (3, 4), "all hear it, in the next cycle alone, and the answer takes it in");
     assert!(session["councilDiscussions"][1]["topic"].as_str().expect("a text").contains("We are two people."));
     assert_eq!(session["metadata"]["remarks"][0]["text"], "We are two people.");
     assert_eq!((&session["metadata"]["outcome"], &session["debateCycles"]), (&"stopped".into(), &2.into()));

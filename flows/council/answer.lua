@@ -61,9 +61,12 @@ local function eligible(self: app.App): { string }
 end
 
 local function schema(self: app.App, ids: { string }, options: { string }): { [string]: any }
-	local all: { string } = {}
+	-- Where one option alone can be decided for, it cannot even be written among the rejected.
+	local others: { string } = {}
 	for _, option in self.doc.metadata.options do
-		table.insert(all, option.id)
+		if #options > 1 or option.id ~= options[1] then
+			table.insert(others, option.id)
+		end
 	end
 	local line = app.line_schema
 	return app.object({
@@ -71,7 +74,7 @@ local function schema(self: app.App, ids: { string }, options: { string }): { [s
 		decision = sourced(ids, { text = line(300) }),
 		next_steps = app.list_schema(sourced(ids, { text = line(200) }), 1, 5),
 		option = { enum = options },
-		rejected = app.list_schema(sourced(ids, { option = { enum = all }, why = line(240) }), 1, #all),
+		rejected = app.list_schema(sourced(ids, { option = { enum = others }, why = line(240) }), 1, #others),
 		tradeoffs = app.list_schema(sourced(ids, { text = line(240) }), 1, 4),
 	})
 end

@@ -53,6 +53,7 @@ fn cycle() -> (Cost, Cost) {
         .env("OPENAI_API_KEY", "a-key-that-opens-nothing")
         .env("OPENAI_BASE_URL", server.url())
         .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .status()
         .expect("the program starts");
     assert!(status.success(), "the council comes to its end");
@@ -77,9 +78,8 @@ fn value(schema: &Value, number: &mut usize) -> Value {
             members.map(|(name, member)| (name.clone(), value(member, number))).collect()
         }
         Some("array") => {
-            let options = schema["items"]["properties"]["option"]["enum"].as_array();
-            // What is rejected is each option but the first, which is decided for.
-            if let Some([_, others @ ..]) = options.map(Vec::as_slice) {
+            // Each option that is not decided for is rejected.
+            if let Some(others) = schema["items"]["properties"]["option"]["enum"].as_array() {
                 let mut reject = |option: &Value| {
                     let mut item = value(&schema["items"], number);
                     item["option"] = option.clone();

@@ -19,3 +19,6 @@ mod debug_memory;
 
 #[path = "brainstorm/mod.rs"]
 mod brainstorm;
+
+#[path = "council/mod.rs"]
+mod council;

@@ -54,14 +54,20 @@ function round.turn(voice: any, points: { Point }, must: boolean, speak: Speak):
 	return { slug = voice.slug, name = voice.name, texts = texts, references = references }
 end
 
---- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
---- heard: opinions that were formed alone, and at least one that meets another.
-function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
+--- Lets all voices speak side by side: each has heard `seen`, and none of them another one of this round. What they say
+--- is added to `points` in the order of the voices.
+function round.together(voices: { any }, seen: { Point }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
 	local branches: { [string]: () -> any } = {}
 	for _, voice in voices do
 		branches[voice.slug] = function(): any
-			local texts = speak(voice, {}, {}, false)
-			return texts or false
+			local ids: { string } = {}
+			for _, point in seen do
+				if point.by ~= voice.name then
+					table.insert(ids, point.id)
+				end
+			end
+			local texts, refers = speak(voice, seen, ids, #ids > 0)
+			return if texts then { texts = texts, refers = refers or {} } else false
 		end
 	end
 	local settled = task.settle(branches)
@@ -71,13 +77,21 @@ function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: F
 		if not outcome.ok then
 			failed(voice, outcome.error)
 		elseif outcome.value then
-			local texts = outcome.value :: { string }
+			local texts = outcome.value.texts :: { string }
+			local references = named(seen, outcome.value.refers, voice.name)
 			for _, text in texts do
 				table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
 			end
-			table.insert(found, { slug = voice.slug, name = voice.name, texts = texts, references = json.array({} :: { string }) })
+			table.insert(found, { slug = voice.slug, name = voice.name, texts = texts, references = references })
 		end
 	end
+	return found
+end
+
+--- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
+--- heard: opinions that were formed alone, and at least one that meets another.
+function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
+	local found = round.together(voices, {}, points, speak, failed)
 	if #found < 2 then
 		return found
 	end

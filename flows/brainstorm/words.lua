@@ -37,35 +37,54 @@ function words.of(value: string): { string }
 	return found
 end
 
---- Returns how many words `value` shares with `other`. A plural or another ending still counts: words of five
---- letters and more are compared by their first five.
-function words.shared(value: string, other: string): number
-	local stems: { [string]: boolean } = {}
-	for _, word in words.of(other) do
-		stems[string.sub(word, 1, 5)] = true
-	end
-	local count = 0
+--- A text made ready for many comparisons: the first five letters of each of its words, so that a plural or another
+--- ending still counts.
+export type Stems = { plain: string, list: { string }, set: { [string]: boolean } }
+
+--- Returns the stems of a text.
+function words.stems(value: string): Stems
+	local list: { string } = {}
+	local set: { [string]: boolean } = {}
 	for _, word in words.of(value) do
-		if stems[string.sub(word, 1, 5)] then
-			count += 1
-		end
+		local stem = string.sub(word, 1, 5)
+		table.insert(list, stem)
+		set[stem] = true
+	end
+	return { plain = text.fold(text.trim(value)), list = list, set = set }
+end
+
+local function common(list: { string }, set: { [string]: boolean }): number
+	local count = 0
+	for _, stem in list do
+		count += if set[stem] then 1 else 0
 	end
 	return count
 end
 
+--- Returns how many words `value` shares with `other`.
+function words.shared(value: string, other: string): number
+	return common(words.stems(value).list, words.stems(other).set)
+end
+
 --- Returns from 0 to 1 how much of the shorter text stands in the other one.
-function words.likeness(value: string, other: string): number
-	local shorter = math.min(#words.of(value), #words.of(other))
+function words.alike(one: Stems, other: Stems): number
+	local shorter = math.min(#one.list, #other.list)
 	if shorter == 0 then
-		return if text.fold(text.trim(value)) == text.fold(text.trim(other)) then 1 else 0
+		return if one.plain == other.plain then 1 else 0
 	end
-	return math.min(words.shared(value, other), words.shared(other, value)) / shorter
+	return math.min(common(one.list, other.set), common(other.list, one.set)) / shorter
+end
+
+--- The same, of two texts that are not compared with others.
+function words.likeness(value: string, other: string): number
+	return words.alike(words.stems(value), words.stems(other))
 end
 
 --- Whether one of `others` says nearly the same as `value`: more than `limit` of it, three quarters by default.
 function words.repeats(value: string, others: { string }, limit: number?): boolean
+	local own = words.stems(value)
 	for _, other in others do
-		if words.likeness(value, other) > (limit or 0.75) then
+		if words.alike(own, words.stems(other)) > (limit or 0.75) then
 			return true
 		end
 	end

@@ -179,8 +179,11 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
         let document = source::parse(&text, declared.collection.format, &name)?;
         let document = migrated(flow, store, collection, document)?;
         let rules = flow.rules(collection, &document)?;
-        let faults = rules.into_iter().map(|(pointer, message)| Fault::new(pointer, "rule", message)).collect();
-        located.extend(report::locate(faults, Severity::Error, &text, declared.collection.format, &name));
+        for (severity, note) in [(Severity::Error, false), (Severity::Note, true)] {
+            let told = rules.iter().filter(|ruled| ruled.note == note);
+            let faults = told.map(|ruled| Fault::new(ruled.pointer.clone(), "rule", ruled.message.clone())).collect();
+            located.extend(report::locate(faults, severity, &text, declared.collection.format, &name));
+        }
     }
     Ok(Findings { text, located, code: Code::DocumentInvalid })
 }

@@ -1,13 +1,16 @@
 //! The user's `config.yaml` and the project's `nietz.yaml`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::ModelsConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
+use crate::model::setting::Layer;
 use crate::schema::own::{self, Own};
 use crate::schema::source;
 
@@ -18,7 +21,13 @@ pub(super) struct Config {
     pub models: ModelsConfig,
     /// Limits of every run that name none of their own.
     pub budget: Budget,
+    /// By flow: what it declares as its settings.
+    flows: Flows,
+    #[serde(skip)]
+    layers: Vec<(Flows, Layer)>,
 }
+
+type Flows = BTreeMap<String, Map<String, Value>>;
 
 /// What a project may set. It comes with a checkout, so it names models and limits, and nothing that a key is
 /// sent to.
@@ -27,19 +36,22 @@ pub(super) struct Config {
 struct Project {
     models: ProjectModels,
     budget: Budget,
+    flows: Flows,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ProjectModels {
     default: Option<String>,
-    aliases: std::collections::BTreeMap<String, String>,
+    aliases: BTreeMap<String, String>,
 }
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        let config: Config = read(path, &own::CONFIG)?.unwrap_or_default();
+        let mut config: Config = read(path, &own::CONFIG)?.unwrap_or_default();
         checked(path, config.budget)?;
+        let flows = std::mem::take(&mut config.flows);
+        config.layers.push((flows, layer(path, false)));
         Ok(config)
     }
 
@@ -47,6 +59,7 @@ impl Config {
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
         let Some(project) = read::<Project>(path, &own::PROJECT)? else { return Ok(()) };
         checked(path, project.budget)?;
+        self.layers.push((project.flows, layer(path, true)));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
         if self.models.default.is_none() {
@@ -57,6 +70,18 @@ impl Config {
         }
         Ok(())
     }
+
+    /// Returns what each file sets for a flow, the user's own first.
+    pub(super) fn settings(&self, flow: &str) -> Vec<Layer> {
+        let of = |(flows, layer): &(Flows, Layer)| {
+            flows.get(flow).map(|values| Layer { values: values.clone(), ..layer.clone() })
+        };
+        self.layers.iter().filter_map(of).collect()
+    }
+}
+
+fn layer(path: &Path, project: bool) -> Layer {
+    Layer { file: path.display().to_string(), values: Map::new(), project }
 }
 
 fn checked(path: &Path, budget: Budget) -> Result<()> {

@@ -33,6 +33,7 @@ struct Plan {
     grants: Grants,
     limits: Limits,
     budget: Budget,
+    settings: Vec<(String, String)>,
 }
 
 pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) -> Result<Exit> {
@@ -65,6 +66,7 @@ pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) ->
         grants: begin.grants,
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(host, begin.budget),
+        settings: session.settings(host)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
     };
     match json {
         true => output::line(plan.json())?,
@@ -103,7 +105,8 @@ impl Plan {
         }
         let mut head = "documents";
         for (name, path) in &self.documents {
-            add(std::mem::take(&mut head), format!("reads and writes {path} ({name})"));
+            let place = if path == "{*}" { "the file that you name" } else { path };
+            add(std::mem::take(&mut head), format!("reads and writes {place} ({name})"));
         }
         if self.documents.is_empty() {
             add(head, "none".to_owned());
@@ -117,6 +120,10 @@ impl Plan {
         let Limits { seconds, megabytes } = self.limits;
         add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
         add("budget", self.budget.to_string());
+        let mut head = "settings";
+        for (name, value) in &self.settings {
+            add(std::mem::take(&mut head), format!("{name}: {value}"));
+        }
         if self.commands.is_empty() {
             add("nothing else", "no other file, no other address, no process".to_owned());
         }
@@ -136,7 +143,7 @@ impl Plan {
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "git": self.git, "commands": self.commands, "grants": self.grants,
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
-            "budget": self.budget,
+            "budget": self.budget, "settings": map(&self.settings),
         })
     }
 }

@@ -10,7 +10,10 @@ use crate::cli::host::Host;
 use crate::cli::session::{Begin, FrontArgs, GrantArgs, Session};
 use crate::cli::{params, plan};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::lua::manifest;
 use crate::model::command::Grants;
+use crate::model::event::EndStatus;
+use crate::model::param::ParamKind;
 use crate::model::text::clean;
 use crate::pack::resolve;
 
@@ -111,7 +114,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         false => GrantArgs::default(),
     }
     .added_to(Grants::default());
-    let (name, params) = match matches.subcommand() {
+    let (name, mut params) = match matches.subcommand() {
         Some((name, own)) => {
             let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
             if let Some(param) = manifest.main.params.keys().find(given) {
@@ -122,6 +125,8 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         }
         None => (None, params::values(&manifest.main, &matches)?),
     };
+    let own = session.flow.command(name.as_deref())?;
+    take_runs(host, &manifest.name, own, &mut params)?;
     let begin = Begin {
         command: name,
         params,
@@ -137,6 +142,34 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
     };
     let line = if of_host.plan { Line::Plan } else { Line::Run };
     Ok(line(Box::new(begin), of_host.front))
+}
+
+/// Puts the result of each run that a param names in its place. It stands in the new run's journal then, as all params do.
+fn take_runs(host: &Host, flow: &str, own: &manifest::Command, params: &mut serde_json::Value) -> Result<()> {
+    let runs = host.runs();
+    for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
+        let Some(wanted) = params[name].as_str() else { continue };
+        let id = runs.find(Some(wanted))?;
+        let summary = runs.summary(&id);
+        if let Some(failure) = summary.failure {
+            return Err(failure);
+        }
+        let of = summary.open.map(|open| open.flow).unwrap_or_default();
+        if of != flow {
+            return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&of)))
+                .hint("`nietz runs` tells which is which"));
+        }
+        match summary.end {
+            Some(end) if end.status == EndStatus::Done => {
+                params[name] = serde_json::json!({ "run": id, "result": end.result });
+            }
+            _ => {
+                return Err(Failure::new(Code::Usage, format!("{id} is not done: it has no result yet"))
+                    .hint(format!("nietz resume {id}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns where the flow's name stands: the first word that is neither an option nor its value.

@@ -37,6 +37,7 @@ use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
+use crate::model::setting;
 use crate::pack::persona::Personas;
 use crate::pack::resolve::Located;
 use crate::pack::tree::Tree;
@@ -115,9 +116,23 @@ impl Session {
         self.flow.manifest.budget.tightened(host.config.budget).replaced(given)
     }
 
+    /// Returns the flow's settings, as the configuration has them.
+    pub(super) fn settings(&self, host: &Host) -> Result<serde_json::Map<String, Value>> {
+        let manifest = &self.flow.manifest;
+        setting::settle(&manifest.settings, &host.config.settings(&manifest.name)).map_err(|why| {
+            let known: Vec<&str> = manifest.settings.keys().map(String::as_str).collect();
+            let hint = match known.is_empty() {
+                true => format!("{} has no settings: take flows.{} out", manifest.name, manifest.name),
+                false => format!("below flows.{}, known are {}", manifest.name, known.join(", ")),
+            };
+            Failure::new(Code::ConfigInvalid, why).hint(hint)
+        })
+    }
+
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
         trust::require(host, &self.flow)?;
+        let settings = self.settings(host)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
@@ -147,6 +162,7 @@ impl Session {
             seed,
             grants: begin.grants,
             budget,
+            settings,
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
@@ -271,8 +287,12 @@ impl Session {
         if let Some(donor) = donor {
             gate.take_from(donor);
         }
+        // A run that began before the flow had a setting goes on with its default.
+        let mut settings = setting::settle(&self.flow.manifest.settings, &[]).unwrap_or_default();
+        settings.extend(open.settings.clone());
         let start = Start {
             params: open.params.clone(),
+            settings: Value::Object(settings),
             run: open.run.clone(),
             lang: open.lang.clone(),
             workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),

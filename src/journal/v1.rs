@@ -78,6 +78,9 @@ pub struct Open {
     pub grants: Grants,
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
+    /// The flow's settings, as the configuration had them.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub settings: serde_json::Map<String, Value>,
     pub files: Sources,
     pub host: String,
     /// ISO 8601, UTC.

@@ -29,6 +29,7 @@ pub struct Flow {
 /// What a run gives to a flow.
 pub struct Start {
     pub params: Value,
+    pub settings: Value,
     pub run: String,
     pub lang: String,
     pub workspace: String,
@@ -108,7 +109,8 @@ impl Flow {
     ) -> Result<Done> {
         let run = self.command(command)?.run.clone();
         let context = json!({
-            "params": start.params, "run": start.run, "lang": start.lang, "workspace": start.workspace,
+            "params": start.params, "settings": start.settings, "run": start.run, "lang": start.lang,
+            "workspace": start.workspace,
         });
         let argument = self.argument(&context).map_err(|error| fault::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
@@ -122,11 +124,13 @@ impl Flow {
         }
     }
 
-    /// Returns the context table; params that were not given are nil, not null.
+    /// Returns the context table; params and settings that were not given are nil, not null.
     fn argument(&self, context: &Value) -> mlua::Result<LuaValue> {
         let mut context = context.clone();
-        if let Some(params) = context["params"].as_object_mut() {
-            params.retain(|_, value| !value.is_null());
+        for part in ["params", "settings"] {
+            if let Some(members) = context[part].as_object_mut() {
+                members.retain(|_, value| !value.is_null());
+            }
         }
         convert::to_lua(&self.vm.lua, &context)
     }
@@ -145,14 +149,21 @@ impl Flow {
     }
 
     /// Returns what the collection's rules say about a valid document.
-    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<(String, String)>> {
+    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<Ruled>> {
         let rules = self.manifest.collections.get(collection).and_then(|declared| declared.rules.clone());
         let Some(rules) = rules else { return Ok(Vec::new()) };
         let faults = self.pure(&rules, document)?;
         let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
         Ok(faults
             .as_array()
-            .map(|faults| faults.iter().map(|fault| (text(fault, "pointer"), text(fault, "message"))).collect())
+            .map(|faults| {
+                let ruled = |fault: &Value| Ruled {
+                    pointer: text(fault, "pointer"),
+                    message: text(fault, "message"),
+                    note: fault["severity"] == "note",
+                };
+                faults.iter().map(ruled).collect()
+            })
             .unwrap_or_default())
     }
 
@@ -174,6 +185,14 @@ impl Flow {
             Err(snippet(&self.located, raised(&self.vm, &value)))
         }
     }
+}
+
+/// What a rule says about a document.
+pub struct Ruled {
+    pub pointer: String,
+    pub message: String,
+    /// Only worth a remark: the document is valid all the same.
+    pub note: bool,
 }
 
 /// How a flow's run ended.

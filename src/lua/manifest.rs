@@ -13,6 +13,7 @@ use crate::model::budget::Budget;
 use crate::model::collection::{Collection, Format, IndexTable, Version};
 use crate::model::effect::Permissions;
 use crate::model::param::{Param, ParamKind};
+use crate::model::setting::Setting;
 
 /// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
 const NAME: usize = 64;
@@ -29,6 +30,8 @@ pub struct Manifest {
     /// The most that a run of this flow should use.
     pub budget: Budget,
     pub collections: BTreeMap<String, Declared>,
+    /// What people may set for it in their configuration.
+    pub settings: BTreeMap<String, Setting>,
     /// What `nietz run FLOW` runs.
     pub main: Command,
     /// What `nietz run FLOW NAME` runs.
@@ -80,7 +83,18 @@ impl Manifest {
         only(
             table,
             "nietz.flow",
-            &["name", "summary", "params", "permissions", "collections", "commands", "limits", "budget", "run"],
+            &[
+                "name",
+                "summary",
+                "params",
+                "permissions",
+                "settings",
+                "collections",
+                "commands",
+                "limits",
+                "budget",
+                "run",
+            ],
         )?;
         let name = text(table, "nietz.flow", "name")?;
         let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -96,6 +110,7 @@ impl Manifest {
         for grant in &permissions.exec {
             check_grant(grant, &main)?;
         }
+        let settings = read_settings(lua, table)?;
         let mut collections = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
             for pair in declared.pairs::<String, Table>() {
@@ -122,7 +137,7 @@ impl Manifest {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
         let summary = summary(table, "nietz.flow")?;
-        Ok(Manifest { name, summary, permissions, limits, budget, collections, main, commands })
+        Ok(Manifest { name, summary, permissions, limits, budget, collections, settings, main, commands })
     }
 }
 
@@ -173,6 +188,33 @@ fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
     }
     few(params.len(), what, "params")?;
     Ok(Command { summary: summary(table, what)?, params, run })
+}
+
+fn read_settings(lua: &Lua, table: &Table) -> Result<BTreeMap<String, Setting>> {
+    let mut settings = BTreeMap::new();
+    let declared: BTreeMap<String, serde_json::Map<String, Value>> = part(lua, table, "settings")?.unwrap_or_default();
+    for (name, mut fields) in declared {
+        let wrong = |why: String| invalid(format!("nietz.flow: setting `{name}`: {why}"));
+        let limit = match fields.remove("limit") {
+            None | Some(Value::Bool(false)) => false,
+            Some(Value::Bool(true)) => true,
+            Some(_) => return Err(wrong("limit must be true or false".to_owned())),
+        };
+        for field in ["positional", "required", "many", "order", "short"] {
+            if fields.contains_key(field) {
+                return Err(wrong(format!("`{field}` is for params; a setting stands in a file")));
+            }
+        }
+        let param: Param = serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(error.to_string()))?;
+        param.check(&name).map_err(&wrong)?;
+        let number = matches!(param.kind, ParamKind::Integer | ParamKind::Number);
+        if limit && !(number && param.default.is_some()) {
+            return Err(wrong("a limit is a number with a default".to_owned()));
+        }
+        settings.insert(name, Setting { param, limit });
+        few(settings.len(), "nietz.flow", "settings")?;
+    }
+    Ok(settings)
 }
 
 fn read_limits(table: &Table) -> Result<Limits> {

@@ -15,4 +15,5 @@ pub mod param;
 pub mod pattern;
 pub mod question;
 pub mod redact;
+pub mod setting;
 pub mod text;

@@ -38,6 +38,8 @@ pub enum ParamKind {
     Integer,
     Number,
     Boolean,
+    /// A run of the same flow that is done; the flow gets its id and its result.
+    Run,
 }
 
 impl Param {
@@ -50,6 +52,9 @@ impl Param {
         if self.positional && self.kind == ParamKind::Boolean {
             return Err("a boolean cannot be positional".to_owned());
         }
+        if self.kind == ParamKind::Run && (self.many || self.default.is_some()) {
+            return Err("a run is given once, and has no default".to_owned());
+        }
         match &self.default {
             Some(default) if !self.many => self.accepts(default),
             _ => Ok(()),
@@ -59,7 +64,7 @@ impl Param {
     /// Returns the value of a text from the command line, or why it is none.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
-            ParamKind::String => Value::from(text),
+            ParamKind::String | ParamKind::Run => Value::from(text),
             ParamKind::Integer => {
                 text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?
             }
@@ -78,9 +83,10 @@ impl Param {
         self.accepts(&value).map(|()| value)
     }
 
-    fn accepts(&self, value: &Value) -> Result<(), String> {
+    /// Says why a value is none of this parameter's, if it is not.
+    pub fn accepts(&self, value: &Value) -> Result<(), String> {
         let right = match self.kind {
-            ParamKind::String => value.is_string(),
+            ParamKind::String | ParamKind::Run => value.is_string(),
             ParamKind::Integer => value.is_i64() || value.is_u64(),
             ParamKind::Number => value.is_number(),
             ParamKind::Boolean => value.is_boolean(),
@@ -113,6 +119,7 @@ impl ParamKind {
             ParamKind::Integer => "integer",
             ParamKind::Number => "number",
             ParamKind::Boolean => "boolean",
+            ParamKind::Run => "run",
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Key values come from flows and from people, so they are held to characters that are safe in every
 //! file system and cannot climb out of a folder. A pattern must be readable backwards without a
-//! guess, because `nietz check FILE` and listings start from the path.
+//! guess, because `nietz check FILE` and listings start from the path. The one exception is `{*}`: the key is the
+//! whole path, such documents go where the user says, and no file is taken for one by its path.
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::{Collection, Key};
@@ -14,8 +15,13 @@ const LONGEST: usize = 120;
 /// A collection's path, read.
 pub struct Pattern<'c> {
     collection: &'c str,
+    /// None where the key is the whole path.
     segments: Vec<Vec<Piece<'c>>>,
 }
+
+/// The path that stands for any path, and the name of its key.
+const ANY: &str = "{*}";
+const FILE: &str = "file";
 
 enum Piece<'c> {
     Text(&'c str),
@@ -33,6 +39,9 @@ impl<'c> Pattern<'c> {
             .hint("a path looks like `.project/sessions/{slug}.yaml`")
         };
         let mut segments = Vec::new();
+        if collection.path == ANY {
+            return Ok(Pattern { collection: &collection.name, segments });
+        }
         for segment in collection.path.split('/') {
             if matches!(segment, "" | "." | "..") {
                 return Err(refuse("is not a plain path below the workspace".to_owned()));
@@ -61,6 +70,9 @@ impl<'c> Pattern<'c> {
                 None => failure.hint(format!("its keys are: {}", holes.join(", "))),
             });
         }
+        if self.segments.is_empty() {
+            return self.anywhere(key);
+        }
         let mut path = String::new();
         for segment in &self.segments {
             if !path.is_empty() {
@@ -74,6 +86,25 @@ impl<'c> Pattern<'c> {
             }
         }
         Ok(path)
+    }
+
+    /// Returns the path that a user gave, if it is a plain one below the workspace.
+    fn anywhere(&self, key: &Key) -> Result<String> {
+        let path = key.get(FILE).map(String::as_str).unwrap_or_default();
+        let path = path.strip_prefix("./").unwrap_or(path);
+        let refuse = |why: &str| Failure::new(Code::PathRefused, format!("\"{}\" {why}", excerpt(path)));
+        for segment in path.split('/') {
+            if matches!(segment, "" | "." | "..") || segment.len() > 2 * LONGEST {
+                return Err(refuse("is not a plain path below the workspace").hint("such as `out/decision.yaml`"));
+            }
+            if is_reserved(segment) {
+                return Err(refuse("leads to files of the repository or of nietz itself"));
+            }
+            if segment.contains(['\\', ':']) || segment.contains(char::is_control) {
+                return Err(refuse("has a character that does not belong into file names"));
+            }
+        }
+        Ok(path.to_owned())
     }
 
     fn value<'k>(&self, key: &'k Key, hole: &str) -> Result<&'k str> {
@@ -95,6 +126,9 @@ impl<'c> Pattern<'c> {
     pub fn matches(&self, path: &str) -> Option<Key> {
         let mut key = Key::new();
         let mut names = path.split('/');
+        if self.segments.is_empty() {
+            return None;
+        }
         for segment in &self.segments {
             let mut rest = names.next()?;
             for (index, piece) in segment.iter().enumerate() {
@@ -123,7 +157,9 @@ impl<'c> Pattern<'c> {
 
     /// Returns the folder below which all paths of this pattern are; empty for the workspace itself.
     pub fn folder(&self) -> String {
-        let fixed = self.segments.iter().take(self.segments.len() - 1).map_while(|segment| match segment.as_slice() {
+        let fixed = self.segments.iter().take(self.segments.len().saturating_sub(1)).map_while(|segment| match segment
+            .as_slice()
+        {
             [Piece::Text(text)] => Some(*text),
             _ => None,
         });
@@ -137,10 +173,11 @@ impl<'c> Pattern<'c> {
 
     /// Returns the names of the holes, in their order.
     pub fn holes(&self) -> impl Iterator<Item = &'c str> {
-        self.segments.iter().flatten().filter_map(|piece| match piece {
+        let any = self.segments.is_empty().then_some(FILE);
+        any.into_iter().chain(self.segments.iter().flatten().filter_map(|piece| match piece {
             Piece::Hole(hole) => Some(*hole),
             Piece::Text(_) => None,
-        })
+        }))
     }
 }
 
@@ -257,6 +294,36 @@ mod tests {
             let failure = filled("d/{slug}.yaml", &[("slug", value)]).unwrap_err();
             assert_eq!(failure.code, Code::PathRefused, "{value}");
         }
+    }
+
+    #[test]
+    fn a_user_may_say_any_plain_path() {
+        let any = |path: &str| filled(ANY, &[(FILE, path)]);
+        for (path, expected) in
+            [("a.yaml", "a.yaml"), ("./out/Ünser Plan.json", "out/Ünser Plan.json"), (".x/y", ".x/y")]
+        {
+            assert_eq!(any(path).unwrap(), expected);
+        }
+        for path in [
+            "",
+            "/etc/passwd",
+            "../a",
+            "a/../b",
+            "a//b",
+            ".git/config",
+            "a/.GIT/b",
+            ".nietz/runs/r",
+            "nietz.yaml",
+            "a\\b",
+            "c:a",
+            "a\nb",
+        ] {
+            assert_eq!(any(path).unwrap_err().code, Code::PathRefused, "{path}");
+        }
+        let collection = collection(ANY);
+        let pattern = Pattern::of(&collection).unwrap();
+        assert_eq!((pattern.matches("a.yaml"), pattern.folder(), pattern.depth()), (None, String::new(), 0));
+        assert_eq!(pattern.holes().collect::<Vec<_>>(), [FILE]);
     }
 
     #[test]

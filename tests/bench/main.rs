@@ -3,12 +3,13 @@
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
 //! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
-//! `cargo bench -- saves`, `-- local`, `-- attempts` or `-- memory` only those rows.
+//! `cargo bench -- saves`, `-- local`, `-- attempts`, `-- memory` or `-- council` only those rows.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
 
 mod attempts;
+mod council;
 mod floor;
 mod measure;
 mod memory;
@@ -42,6 +43,9 @@ fn main() {
     }
     if arguments.iter().any(|word| word == "memory") {
         return print(&memory::rows(count));
+    }
+    if arguments.iter().any(|word| word == "council") {
+        return print(&[council::row(count)]);
     }
     let mut rows = Vec::new();
     if !arguments.iter().any(|word| word == "attempts") {
@@ -77,6 +81,7 @@ fn conversations(count: usize, rows: &mut Vec<Row>) {
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
     rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
     rows.push(subject::saves(count * 40));
+    rows.push(council::row(count));
     rows.extend(local(&subject, count.min(5)));
 }
 

@@ -114,7 +114,14 @@ impl Bench {
         let meter = Meter::new(Budget::default());
         let gate = Rc::new(Gate::new(Rc::new(world), redactor, meter, (writer, Past::default(), None), 7));
         gate.permit(flow.manifest.permissions.clone());
-        let start = Start { params, run: "test".to_owned(), lang: "en".to_owned(), workspace: "workspace".to_owned() };
+        let settings = json!({});
+        let start = Start {
+            params,
+            settings,
+            run: "test".to_owned(),
+            lang: "en".to_owned(),
+            workspace: "workspace".to_owned(),
+        };
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
         let done = runtime.block_on(flow.run(None, &start, gate, &mut Nobody));

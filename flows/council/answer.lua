@@ -1,0 +1,299 @@
+--!strict
+--- The answer: the option that the council stands behind by its own figures, what it costs, what it assumes, what was
+--- rejected and why, what comes next, and who disagrees. Each point names who said it, and in which turn.
+
+local app = require("./app")
+local json = require("@nietz/json")
+local measure = require("./measure")
+local session = require("./session")
+local task = require("@nietz/task")
+local template = require("@nietz/template")
+local ui = require("@nietz/ui")
+
+local answer = {}
+
+export type From = { name: string, turnId: string }
+export type Point = { text: string, from: { From } }
+
+--- How a debate ended, in words.
+local ENDED: { [string]: string } = {
+	converged = "the council converged",
+	deadlock = "the council is in deadlock",
+	nothing_new = "nothing new was said any more",
+	limit_reached = "the limit of cycles was reached",
+	stopped = "the user stopped the debate",
+}
+
+--- Points that the answer may rest on; of a long debate, the latest.
+local MOST_POINTS = 80
+
+local function sourced(ids: { string }, extra: { [string]: any }): { [string]: any }
+	local properties = table.clone(extra)
+	properties.from = app.list_schema({ enum = ids }, 1, 3)
+	return app.object(properties)
+end
+
+local function points(self: app.App): { app.Point }
+	local found: { app.Point } = {}
+	for index, point in self.points do
+		if index > #self.points - MOST_POINTS then
+			table.insert(found, point)
+		end
+	end
+	return found
+end
+
+--- Returns the options that may be decided for: the one with the most confidence behind it, or those that share it.
+local function eligible(self: app.App): { string }
+	local history = self.doc.metadata.measures
+	local last: measure.Measure = history[#history]
+	local most = 0
+	for _, percent in last.support do
+		most = math.max(most, percent)
+	end
+	local found: { string } = {}
+	for _, option in self.doc.metadata.options do
+		if last.leading == option.id or (last.leading == nil and (most == 0 or last.support[option.id] == most)) then
+			table.insert(found, option.id)
+		end
+	end
+	return found
+end
+
+local function schema(self: app.App, ids: { string }, options: { string }): { [string]: any }
+	-- Where one option alone can be decided for, it cannot even be written among the rejected.
+	local others: { string } = {}
+	for _, option in self.doc.metadata.options do
+		if #options > 1 or option.id ~= options[1] then
+			table.insert(others, option.id)
+		end
+	end
+	local line = app.line_schema
+	return app.object({
+		assumptions = app.list_schema(sourced(ids, { text = line(200) }), 0, 4),
+		decision = sourced(ids, { text = line(300) }),
+		next_steps = app.list_schema(sourced(ids, { text = line(200) }), 1, 5),
+		option = { enum = options },
+		rejected = app.list_schema(sourced(ids, { option = { enum = others }, why = line(240) }), 1, #others),
+		tradeoffs = app.list_schema(sourced(ids, { text = line(240) }), 1, 4),
+	})
+end
+
+--- Returns what is wrong with the rejected options: each other one stands there once, with its reason.
+local function rejects(self: app.App, value: any): string?
+	local seen: { [string]: boolean } = {}
+	for _, item in value.rejected do
+		if item.option == value.option then
+			return `option {item.option} is decided for, and cannot be rejected`
+		elseif seen[item.option] then
+			return `option {item.option} is rejected twice`
+		end
+		seen[item.option] = true
+	end
+	for _, option in self.doc.metadata.options do
+		if option.id ~= value.option and not seen[option.id] then
+			return `say in rejected why option {option.id} is not taken`
+		end
+	end
+	return nil
+end
+
+--- Returns who said these points, each turn once.
+local function from(self: app.App, ids: { string }): { From }
+	local found: { From } = json.array({} :: { From })
+	for _, id in ids do
+		for _, point in self.points do
+			local twice = false
+			for _, other in found do
+				twice = twice or other.turnId == point.turnId
+			end
+			if point.id == id and not twice then
+				table.insert(found, { name = point.by, turnId = point.turnId })
+			end
+		end
+	end
+	return found
+end
+
+--- Lets each persona that stands elsewhere say why, in its own words, side by side.
+local function dissent(self: app.App, option: string, decision: string): { Point }
+	local history = self.doc.metadata.measures
+	local against: { [string]: measure.Position } = {}
+	for _, position in (history[#history] :: measure.Measure).positions do
+		if position.option ~= option and position.option ~= measure.UNDECIDED then
+			against[position.name] = position
+		end
+	end
+	local branches: { [string]: () -> any } = {}
+	for _, persona in self.seats do
+		local position = against[persona.name]
+		if position ~= nil then
+			branches[persona.slug] = function(): any
+				local vars = app.context(self)
+				vars.decision, vars.option = decision, app.option(self, option)
+				vars.stance, vars.confidence = app.option(self, position.option), position.confidence
+				vars.points = points(self)
+				return app.think(self, {
+					prompt = "minority",
+					vars = vars,
+					schema = app.object({ report = app.line_schema(400), would_convince = app.line_schema(200) }),
+					persona = persona,
+					label = persona.name,
+					arm = "council",
+				}) or false
+			end
+		end
+	end
+	local reports: { Point } = json.array({} :: { Point })
+	local settled = task.all(branches)
+	for _, persona in self.seats do
+		local value, position = settled[persona.slug], against[persona.name]
+		if position ~= nil then
+			-- Without a report of its own, dissent is still on the record: where it stood last.
+			local text = if value
+				then `{app.line(value.report)} *What would convince me:* {app.line(value.would_convince)}`
+				else `Stands for {position.option}: {app.option(self, position.option)} (confidence {position.confidence}).`
+			local turn = app.record(self, {
+				sender = app.seat(self, persona.name),
+				messageType = "conclusion",
+				content = text,
+				number = self.doc.debateCycles,
+				metadata = { stance = position.option, confidence = position.confidence },
+			})
+			table.insert(reports, { text = text, from = json.array({ { name = persona.name, turnId = turn.turnId } }) })
+		end
+	end
+	return reports
+end
+
+--- Returns the assumptions that stand in for skipped questions, as points of whoever stated them.
+local function assumed(self: app.App): { Point }
+	local found: { Point } = json.array({} :: { Point })
+	for _, assumption in self.doc.assumptionLog do
+		for _, turn in self.doc.messageTurns do
+			if turn.messageType == "assumption_statement" and turn.metadata.assumptionId == assumption.assumptionId then
+				local source = { { name = turn.sender.name, turnId = turn.turnId } }
+				table.insert(found, { text = assumption.assumption, from = json.array(source) })
+			end
+		end
+	end
+	return found
+end
+
+--- Draws the debate together and records the answer as a proposal.
+function answer.propose(self: app.App)
+	local vars = app.context(self)
+	local history = self.doc.metadata.measures
+	local options = eligible(self)
+	vars.points = points(self)
+	vars.remarks = {}
+	for _, remark in self.doc.metadata.remarks or {} do
+		table.insert(vars.remarks, remark.text)
+	end
+	vars.standing = measure.summary(history[#history], self.doc.metadata.options)
+	vars.outcome = ENDED[self.doc.metadata.outcome]
+	vars.eligible = table.concat(options, " or ")
+	local ids: { string } = {}
+	for _, point in vars.points do
+		table.insert(ids, point.id)
+	end
+	local value = app.ask(self, {
+		prompt = "answer",
+		vars = vars,
+		schema = schema(self, ids, options),
+		check = function(value: any): string?
+			return rejects(self, value)
+		end,
+		persona = self.moderator,
+		label = "Drawing it together",
+		arm = "council",
+		temperature = 0.2,
+	})
+	local function list(items: { any }, text: (item: any) -> string): { Point }
+		local found: { Point } = json.array({} :: { Point })
+		for _, item in items do
+			table.insert(found, { text = text(item), from = from(self, item.from) })
+		end
+		return found
+	end
+	local function plain(item: any): string
+		return app.line(item.text)
+	end
+	local decision = app.line(value.decision.text)
+	local assumptions = assumed(self)
+	for _, item in list(value.assumptions, plain) do
+		table.insert(assumptions, item)
+	end
+	app.happen(self, "proposed", {
+		decision = {
+			decision = { text = decision, from = from(self, value.decision.from) },
+			option = value.option,
+			confidence = measure.confidence(history[#history], value.option),
+			tradeoffs = list(value.tradeoffs, plain),
+			assumptions = assumptions,
+			rejected = list(value.rejected, function(item: any): string
+				return `{item.option}, {app.option(self, item.option)}: {app.line(item.why)}`
+			end),
+			nextSteps = list(value.next_steps, plain),
+			minorityReports = dissent(self, value.option, decision),
+		},
+	})
+end
+
+local function standing(self: app.App, confidence: number): string
+	local cycles = self.doc.debateCycles
+	return `Confidence {confidence} of 100; {ENDED[self.doc.metadata.outcome]}, after {cycles} cycle{if cycles == 1 then "" else "s"}.`
+end
+
+--- Returns the answer as text. Without `names` nobody is named, and dissent is left out.
+function answer.text(self: app.App, names: boolean): string
+	local numbers: { [string]: number } = {}
+	for _, turn in self.doc.messageTurns do
+		numbers[turn.turnId] = turn.sequenceNumber
+	end
+	local function shown(point: Point): any
+		local who: { string } = {}
+		for _, source in point.from do
+			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
+		end
+		return { text = point.text, who = if names then table.concat(who, ", ") else "" }
+	end
+	local function list(items: { Point }): { any }
+		local found: { any } = {}
+		for _, item in items do
+			table.insert(found, shown(item))
+		end
+		return found
+	end
+	local made = self.doc.metadata.decision
+	return template.render("./screens/answer.md", {
+		decision = shown(made.decision),
+		option = `{made.option}: {app.option(self, made.option)}`,
+		standing = if names then standing(self, made.confidence) else "",
+		tradeoffs = list(made.tradeoffs),
+		assumptions = list(made.assumptions),
+		rejected = list(made.rejected),
+		next_steps = list(made.nextSteps),
+		minority = if names then list(made.minorityReports) else {},
+	})
+end
+
+--- Makes the proposal the session's answer.
+function answer.settle(self: app.App)
+	app.record(self, {
+		sender = app.seat(self, self.moderator.name),
+		recipient = session.user(self.doc),
+		messageType = "conclusion",
+		content = answer.text(self, true),
+		number = self.doc.debateCycles,
+		metadata = { final = true },
+	})
+	app.happen(self, "status", { status = "completed" })
+end
+
+--- Shows the proposal.
+function answer.show(self: app.App)
+	ui.say(answer.text(self, true))
+end
+
+return answer

@@ -1,0 +1,146 @@
+--!strict
+--- Who debates, and about what: the request is classified, turned into options, and personas are chosen with a reason.
+
+local app = require("./app")
+local json = require("@nietz/json")
+local members = require("./members")
+local options = require("./options")
+local personas = require("@nietz/personas")
+local random = require("@nietz/random")
+local ui = require("@nietz/ui")
+local words = require("../brainstorm/words")
+
+local choose = {}
+
+local LETTERS = "ABCDEFGH"
+local FEWEST, MOST = 2, 4
+--- Where no model could name any.
+local PLAIN = { "Do it as proposed", "Do not do it", "Do a smaller, reversible part of it first" }
+
+local function schema(named: boolean): { [string]: any }
+	local properties: { [string]: any } = {
+		kind = app.line_schema(40),
+		options = app.list_schema(app.line_schema(120), 2, 4),
+		topic = app.line_schema(160),
+	}
+	if not named then
+		local names: { string } = {}
+		for _, persona in members.debaters() do
+			table.insert(names, persona.name)
+		end
+		properties.personas = app.list_schema(app.object({ name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
+	end
+	return app.object(properties)
+end
+
+--- Returns options with letters, none of them twice.
+local function lettered(raw: { string }): { any }
+	local found: { any } = json.array({})
+	local seen: { string } = {}
+	for _, text in raw do
+		-- Models like to letter them themselves.
+		local line = string.gsub(app.line(text), "^[A-Ha-h1-8][%)%.:]%s+", "")
+		local double = false
+		for _, other in seen do
+			double = double or (words.likeness(line, other) > 0.9 and #words.of(line) == #words.of(other))
+		end
+		if not double then
+			table.insert(seen, line)
+			table.insert(found, { id = string.sub(LETTERS, #seen, #seen), text = line })
+		end
+	end
+	return found
+end
+
+--- Who was chosen, and why each of them.
+type Chosen = { seats: { personas.Persona }, reasons: { string } }
+
+local function add(chosen: Chosen, persona: personas.Persona, reason: string)
+	for _, seat in chosen.seats do
+		if seat.slug == persona.slug then
+			return
+		end
+	end
+	table.insert(chosen.seats, persona)
+	table.insert(chosen.reasons, `{persona.name}: {reason}`)
+end
+
+--- Chooses who debates, and records it.
+function choose.run(self: app.App, named: { personas.Persona }?)
+	local vars = app.context(self)
+	vars.personas = {}
+	for _, persona in members.debaters() do
+		table.insert(vars.personas, { name = persona.name, summary = persona.summary })
+	end
+	vars.named = named ~= nil
+	local value = app.think(self, {
+		prompt = "select",
+		vars = vars,
+		schema = schema(named ~= nil),
+		check = function(value: any): string?
+			return if #lettered(value.options) < 2 then "options must differ from each other" else nil
+		end,
+		persona = self.moderator,
+		label = "Calling the council",
+		arm = "council",
+		temperature = 0.2,
+	})
+	local kind, slugs = members.route(self.doc.requestText)
+	local chosen: Chosen = { seats = {}, reasons = {} }
+	if value == nil then
+		ui.say(`The request is taken as {kind}, by its words; the options are the plain ones.`)
+		value = { kind = kind, options = PLAIN, topic = self.doc.requestText, personas = {} }
+	end
+	if named ~= nil then
+		for _, persona in named :: { personas.Persona } do
+			add(chosen, persona, "named by you")
+		end
+	else
+		for _, item in value.personas do
+			add(chosen, members.find(item.name) :: personas.Persona, app.line(item.reason))
+		end
+		if #chosen.seats == 0 then
+			for _, slug in slugs do
+				add(chosen, members.find(slug) :: personas.Persona, `asked where a request is about {kind}`)
+			end
+		end
+	end
+	add(chosen, members.contrarian(), "in every council, so that agreement is tested")
+	self.seats = chosen.seats
+	local selected: { any } = json.array({})
+	local overridden: { string } = json.array({} :: { string })
+	for _, persona in chosen.seats do
+		table.insert(selected, app.participant(persona))
+	end
+	for _, persona in named or {} do
+		table.insert(overridden, persona.name)
+	end
+	local list = lettered(value.options)
+	app.happen(self, "selected", {
+		topic = app.line(value.topic),
+		options = list,
+		selection = {
+			selectionId = random.uuid(),
+			sessionId = self.doc.sessionId,
+			requestClassification = app.line(value.kind),
+			selectedPersonas = selected,
+			reason = table.concat(chosen.reasons, "; "),
+			userOverride = named ~= nil,
+			overriddenPersonas = overridden,
+			createdAt = self.doc.updatedAt,
+		},
+	})
+	local lines: { string } = { `**The council on: {app.line(value.topic)}** ({app.line(value.kind)})`, "" }
+	for _, reason in chosen.reasons do
+		table.insert(lines, `- {reason}`)
+	end
+	table.insert(lines, "")
+	table.insert(lines, "The options:")
+	table.insert(lines, "")
+	for _, option in list do
+		table.insert(lines, `- **{option.id}** {option.text}`)
+	end
+	ui.say(table.concat(lines, "\n"))
+end
+
+return choose

@@ -1,0 +1,264 @@
+--!strict
+--- Before the debate: what the council must know. One question at a time, at most three rounds; what is skipped becomes
+--- an assumption that everybody can see.
+
+local app = require("./app")
+local random = require("@nietz/random")
+local rules = require("./rules")
+local session = require("./session")
+local talk = require("./talk")
+local ui = require("@nietz/ui")
+local words = require("../brainstorm/words")
+local yaml = require("@nietz/yaml")
+
+local clarify = {}
+
+export type Question = { question: string, about: string, why: string, default: string }
+
+local PLAIN: { any } = yaml.load("./questions.yaml")
+local MOST = 3
+local LONGEST_ANSWER = 2000
+--- Two questions that share more than this are one.
+local SAME = 0.6
+--- Words of somebody who does not know. It is an answer all the same.
+local UNSURE = { "i don't know", "i do not know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
+
+local SCHEMA = app.object({
+	ambiguous = { type = "boolean" },
+	because = app.list_schema(app.line_schema(200), 1, 3),
+	questions = app.list_schema(
+		app.object({
+			about = app.line_schema(40),
+			default = { type = "string", maxLength = 160 },
+			question = app.line_schema(200),
+			why = app.line_schema(160),
+		}),
+		0,
+		MOST
+	),
+})
+
+--- Returns those questions that were not asked yet, in the same words or nearly.
+function clarify.fresh(raw: { any }, asked: { string }): { Question }
+	local seen = table.clone(asked)
+	local found: { Question } = {}
+	for _, item in raw do
+		local question = app.line(item.question)
+		if #found < MOST and #words.of(question) >= 2 and not words.repeats(question, seen, SAME) then
+			table.insert(seen, question)
+			local default = app.line(item.default or "")
+			table.insert(found, { question = question, about = app.line(item.about), why = app.line(item.why), default = default })
+		end
+	end
+	return found
+end
+
+--- Judges whether something must be asked, and returns the questions of this round.
+local function judge(self: app.App, number: number): { Question }
+	local always = self.params.clarify == "always" and number == 1
+	local vars = app.context(self)
+	vars.most, vars.always = MOST, always
+	local value = app.think(self, {
+		prompt = "clarify",
+		vars = vars,
+		schema = SCHEMA,
+		persona = self.moderator,
+		label = "Looking for what must be known",
+		arm = "clarify",
+		temperature = 0.2,
+	})
+	local asked: { string } = {}
+	for _, question in self.doc.clarificationQuestions do
+		table.insert(asked, question.question)
+	end
+	local raw: { any } = {}
+	if value ~= nil then
+		app.happen(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
+		raw = if value.ambiguous or always then value.questions else {}
+	end
+	local found = clarify.fresh(raw, asked)
+	return if always and #found == 0 then clarify.fresh(PLAIN, asked) else found
+end
+
+--- What became of a question, and whether more may be asked.
+type Settled = "answered" | "skipped" | "deferred" | "skip all" | "defaults"
+
+local function confidence(answer: string, default: string): string
+	for _, phrase in UNSURE do
+		if string.find(string.lower(answer), phrase, 1, true) ~= nil then
+			return "low"
+		end
+	end
+	return if answer == default then "medium" else "high"
+end
+
+local function assume(self: app.App, question: any, skipped: string)
+	local default = question.suggestedDefault or ""
+	local assumption = if default ~= ""
+		then `Assuming: {default}`
+		else `Nothing is assumed about {question.targetAmbiguity}: the answer must hold either way`
+	app.record(self, {
+		sender = app.seat(self, self.moderator.name),
+		messageType = "assumption_statement",
+		content = assumption,
+		number = question.roundNumber,
+		metadata = {
+			assumptionId = random.uuid(),
+			questionId = question.questionId,
+			rationale = `"{question.question}" was {skipped}. {question.why or ""}`,
+		},
+	})
+	ui.say(`*{assumption}.*`)
+end
+
+--- Records the user's line to a question, and what follows from it.
+local function settle(self: app.App, question: any, answer: string, status: string)
+	local skipped = status ~= "answered"
+	app.record(self, {
+		sender = session.user(self.doc),
+		recipient = app.seat(self, self.moderator.name),
+		messageType = "answer",
+		content = answer,
+		number = question.roundNumber,
+		metadata = {
+			answerId = random.uuid(),
+			questionId = question.questionId,
+			questionStatus = status,
+			skipCommand = skipped,
+			answerConfidence = if skipped then nil else confidence(answer, question.suggestedDefault or ""),
+		},
+	})
+	if skipped then
+		assume(self, question, status)
+	end
+end
+
+--- Puts a question of the record to the user until it is settled.
+local function put(self: app.App, question: any, head: string): Settled
+	local default = question.suggestedDefault or ""
+	local lines: { string } = { `**{head}** {question.question}` }
+	if question.why ~= nil then
+		table.insert(lines, `*Why:* {question.why}`)
+	end
+	table.insert(
+		lines,
+		if default ~= ""
+			then `*Enter:* {default} · \`skip\` · \`defer\` · \`skip all\` · \`proceed with defaults\``
+			else "`skip` · `defer` · `skip all` · `proceed with defaults` (this one has no default)"
+	)
+	while true do
+		local line = talk.ask("clarify", "clarify", table.concat(lines, "\n"), {})
+		if line.kind == "command" then
+			if line.name == "skip" or line.name == "skip all" then
+				settle(self, question, line.name, "skipped")
+				return if line.name == "skip" then "skipped" else "skip all"
+			elseif line.name == "defer" then
+				settle(self, question, "defer", "deferred")
+				return "deferred"
+			elseif default ~= "" then
+				settle(self, question, "proceed with defaults", "skipped")
+				return "defaults"
+			end
+			ui.say("This question has no default to proceed with: answer it, or `skip` it.")
+		elseif line.kind == "empty" and default ~= "" then
+			settle(self, question, default, "answered")
+			return "answered"
+		elseif line.kind == "empty" then
+			ui.say("This question has no default: answer it, or `skip` it.")
+		else
+			local answer = if line.kind == "address" then `@{line.typed} {line.text}` else (line :: any).text
+			if (utf8.len(answer) or #answer) <= LONGEST_ANSWER then
+				settle(self, question, answer, "answered")
+				return "answered"
+			end
+			ui.say(`That is longer than {LONGEST_ANSWER} letters. Say it shorter.`)
+		end
+	end
+end
+
+--- Asks one question for the first time, or leaves it out because the user wants to hear no more.
+local function ask(self: app.App, round: number, place: number, question: Question, count: number, done: Settled?): Settled
+	local id = random.uuid()
+	app.record(self, {
+		sender = app.seat(self, self.moderator.name),
+		recipient = session.user(self.doc),
+		messageType = "question",
+		content = question.question,
+		number = round,
+		metadata = {
+			questionId = id,
+			sequenceInRound = place,
+			targetAmbiguity = question.about,
+			why = question.why,
+			suggestedDefault = if question.default ~= "" then question.default else nil,
+		},
+	})
+	local recorded = session.question(self.doc, id)
+	-- Defaults that are not there cannot be accepted: such a question is still put.
+	if done == "skip all" or (done == "defaults" and question.default ~= "") then
+		settle(self, recorded, if done == "defaults" then "proceed with defaults" else "skip all", "skipped")
+		return done
+	end
+	return put(self, recorded, `Round {round} of {rules.ROUNDS}, question {place} of {count}.`)
+end
+
+--- Runs the rounds of clarification.
+function clarify.run(self: app.App)
+	if self.params.clarify == "never" then
+		return
+	end
+	app.happen(self, "status", { status = "clarifying" })
+	for number = 1, rules.ROUNDS do
+		local questions = judge(self, number)
+		if #questions == 0 then
+			return
+		end
+		local done: Settled? = nil
+		for place, question in questions do
+			local settled = ask(self, number, place, question, #questions, done)
+			if settled == "skip all" or settled == "defaults" then
+				done = settled
+			end
+		end
+		app.happen(self, "round_over", { round = number })
+		if done ~= nil then
+			return
+		end
+	end
+	ui.say(`That was round {rules.ROUNDS} of {rules.ROUNDS}: nothing more is asked. What is still open is for the council to weigh.`)
+end
+
+--- Returns the questions that were left out.
+function clarify.skipped(self: app.App): { any }
+	local found: { any } = {}
+	for _, question in self.doc.clarificationQuestions do
+		if question.status == "skipped" or question.status == "deferred" then
+			table.insert(found, question)
+		end
+	end
+	return found
+end
+
+--- Asks the skipped questions again.
+function clarify.revisit(self: app.App)
+	app.happen(self, "status", { status = "clarifying" })
+	local questions = clarify.skipped(self)
+	ui.say(`Revisiting {#questions} skipped question{if #questions == 1 then "" else "s"}.`)
+	local done: Settled? = nil
+	for place, question in questions do
+		if done == nil or (done == "defaults" and question.suggestedDefault == nil) then
+			app.record(self, {
+				sender = app.seat(self, self.moderator.name),
+				recipient = session.user(self.doc),
+				messageType = "question",
+				content = question.question,
+				number = question.roundNumber,
+				metadata = { questionId = question.questionId, revisit = true },
+			})
+			local settled = put(self, question, `Question {place} of {#questions}.`)
+			done = if settled == "skip all" or settled == "defaults" then settled else done
+		end
+	end
+end
+
+return clarify

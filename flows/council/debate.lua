@@ -1,0 +1,205 @@
+--!strict
+--- The debate: a first cycle in which nobody hears anybody, then cycles in which each must take up or challenge what
+--- another said, until the figures say that it is over, the limit is reached, or the user stops it.
+
+local app = require("./app")
+local clock = require("@nietz/clock")
+local measure = require("./measure")
+local personas = require("@nietz/personas")
+local random = require("@nietz/random")
+local round = require("../brainstorm/round")
+local speech = require("./speech")
+local talk = require("./talk")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local debate = {}
+
+--- Returns those points that a cycle hears: of the cycle before, and what was said to the user since.
+local function seen(self: app.App, number: number): { app.Point }
+	local found: { app.Point } = {}
+	for _, point in self.points do
+		if point.cycle == number - 1 then
+			table.insert(found, point)
+		end
+	end
+	return found
+end
+
+--- Returns the positions after a cycle: new ones, and the old one of each who could not speak.
+local function positions(self: app.App, number: number): { measure.Position }
+	local found: { measure.Position } = {}
+	for _, persona in self.seats do
+		local position = speech.stood(self, persona.name)
+		for _, turn in self.doc.messageTurns do
+			if turn.messageType == "discussion" and turn.sender.name == persona.name and turn.relatedCycleOrRound.number == number then
+				position = { name = persona.name, option = turn.metadata.stance, confidence = turn.metadata.confidence }
+			end
+		end
+		if position ~= nil then
+			table.insert(found, position)
+		end
+	end
+	return found
+end
+
+local function measured(self: app.App, number: number): measure.Measure
+	local texts: { string }, earlier: { string } = {}, {}
+	for _, point in self.points do
+		table.insert(if point.cycle == number then texts else earlier, point.text)
+	end
+	local history = self.doc.metadata.measures or {}
+	local before = if #history > 0 then history[#history].positions else {}
+	return measure.of(number, positions(self, number), before, texts, earlier)
+end
+
+--- Says that a persona could not speak; an interruption is kept until what the others said is recorded.
+local function failing(self: app.App, stopped: { any }): round.Failed
+	return function(voice: any, err: any)
+		local code = if type(err) == "table" then err.code or "flow-error" else "flow-error"
+		table.insert(stopped, err)
+		if code ~= "interrupted" then
+			ui.say(`{voice.name} could not speak: {if type(err) == "table" then err.message else tostring(err)}`)
+			app.happen(self, "failure", { code = code, who = voice.name })
+		end
+	end
+end
+
+--- Lets all personas speak once, side by side.
+local function cycle(self: app.App, number: number)
+	ui.say(`### Cycle {number}: {if number == 1 then "each on their own" else "hearing each other"}`)
+	local topic = self.doc.metadata.topic
+	if #self.remarks > 0 then
+		topic = `{topic} (the user: {table.concat(self.remarks, "; ")})`
+	end
+	app.happen(self, "cycle", { discussionId = random.uuid(), number = number, topic = topic })
+	local heard: { [string]: speech.Heard } = {}
+	local failures: { any } = {}
+	local found = round.together(self.seats, seen(self, number) :: any, {}, speech.speaker(self, heard), failing(self, failures))
+	for _, contribution in found do
+		speech.speak(self, contribution.name, heard[contribution.slug], contribution.texts, number, nil)
+	end
+	self.remarks = {}
+	for _, err in failures do
+		if #found == 0 or (type(err) == "table" and err.code == "interrupted") then
+			error(err, 0)
+		end
+	end
+	if #found == 0 then
+		error({ code = "reply-invalid", message = "no persona of the council gave a reply that can be used" }, 0)
+	end
+end
+
+--- Lets one persona answer the user, while all hear it.
+local function address(self: app.App, name: string, question: string, number: number)
+	local persona: personas.Persona? = nil
+	for _, seat in self.seats do
+		persona = if seat.name == name then seat else persona
+	end
+	local vars = app.context(self)
+	vars.seen, vars.question = seen(self, number + 1), question
+	local began = clock.unix()
+	local value, reply = app.think(self, {
+		prompt = "reply",
+		vars = vars,
+		schema = app.object({
+			points = app.list_schema(app.line_schema(300), 1, 3),
+			recommends = app.line_schema(200),
+			stance = { enum = speech.stances(self) },
+			sure = { type = "integer", minimum = 0, maximum = 100 },
+		}),
+		persona = persona,
+		label = name,
+		arm = "council",
+	})
+	if value ~= nil then
+		local latency = math.round((clock.unix() - began) * 1000) / 1000
+		local heard: speech.Heard = { value = value, model = (reply :: any).model, at = clock.now(), latency = latency }
+		speech.speak(self, name, heard, speech.texts_of(value), number, question)
+	end
+end
+
+--- Hears the user between two cycles. Returns whether the debate goes on.
+local function between(self: app.App, number: number): boolean
+	local names: { string } = {}
+	for _, persona in self.seats do
+		table.insert(names, persona.name)
+	end
+	local prompt = `Cycle {number + 1} of at most {self.limit.cycles} is next. `
+		.. "*Enter* goes on · `@Name …` asks one of them · anything else is heard by all · `stop` ends the debate · `extend` · `cancel`"
+	while true do
+		local line = talk.ask("between", "between", prompt, names)
+		if line.kind == "empty" or (line.kind == "command" and line.name == "go on") then
+			return true
+		elseif line.kind == "command" and line.name == "stop" then
+			return false
+		elseif line.kind == "command" then
+			self.limit.extended, self.limit.cycles = true, math.max(self.limit.most, self.limit.cycles)
+			app.happen(self, "extended", { limit = self.limit.cycles })
+			ui.say(`The debate may go on for up to {self.limit.cycles} cycles.`)
+		elseif line.kind == "address" and line.name == nil then
+			local near = text.nearest(line.typed, names)
+			ui.say(`Nobody here is called "{line.typed}".` .. (if near then ` Did you mean "@{near}"?` else "") .. ` Here are: {table.concat(names, ", ")}.`)
+		elseif line.kind == "address" and line.text == "" then
+			ui.say(`What do you want to ask {line.name}?`)
+		elseif line.kind == "address" then
+			address(self, line.name :: string, line.text, number)
+		else
+			local remark = (line :: any).text
+			app.happen(self, "remark", { text = remark })
+			table.insert(self.remarks, remark)
+			ui.say("All will hear that.")
+		end
+	end
+end
+
+local SAID: { [string]: string } = {
+	converged = "**Converged.** The council agrees enough to decide.",
+	deadlock = "**Deadlock.** For two cycles nobody has moved; more talk would not change that.",
+	nothing_new = "**Nothing new was said.** The debate ends here.",
+	stopped = "**Stopped.** You ended the debate.",
+}
+
+--- Ends a cycle in the record.
+local function close(self: app.App, one: measure.Measure): string
+	local resolution = measure.summary(one, self.doc.metadata.options)
+	app.happen(self, "cycle_over", {
+		number = one.cycle,
+		status = if one.cycle >= self.limit.cycles then "limit_reached" else "concluded",
+		resolution = resolution,
+		measures = one,
+	})
+	return resolution
+end
+
+--- Runs the debate and returns how it ended.
+function debate.run(self: app.App): string
+	app.happen(self, "status", { status = "debating" })
+	local number = 0
+	while true do
+		number += 1
+		cycle(self, number)
+		local one = measured(self, number)
+		local history = table.clone(self.doc.metadata.measures or {})
+		table.insert(history, one)
+		local outcome = measure.outcome(history, self.limit.cycles)
+		ui.say(`*{measure.summary(one, self.doc.metadata.options)}*`)
+		if outcome == nil and self.params.pause and not between(self, number) then
+			outcome = "stopped"
+		end
+		-- What was said to the user may have moved somebody.
+		close(self, measured(self, number))
+		if number >= self.limit.cycles then
+			ui.say(`**Limit reached.** Cycle {number} of {self.limit.cycles} was the last.`)
+		end
+		if outcome ~= nil then
+			app.happen(self, "outcome", { outcome = outcome })
+			if SAID[outcome] ~= nil then
+				ui.say(SAID[outcome])
+			end
+			return outcome
+		end
+	end
+end
+
+return debate

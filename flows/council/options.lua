@@ -1,0 +1,99 @@
+--!strict
+--- What the command line and the configuration offer, and how many cycles follow from both.
+
+local members = require("./members")
+local nietz = require("@nietz")
+local rules = require("./rules")
+local text = require("@nietz/text")
+
+local options = {}
+
+--- The manifest's `params`.
+options.PARAMS = {
+	request = { type = "string", positional = true, help = "What the council shall decide, up to 5000 letters" },
+	context = { type = "string", help = "Facts that everybody should know, up to 2000 letters" },
+	clarify = {
+		type = "string",
+		default = "auto",
+		choices = { "auto", "always", "never" },
+		help = "Ask before the debate: where the request is ambiguous, in any case, or not at all",
+	},
+	personas = { type = "string", help = "Who debates, by name: \"Senior Architect, QA Engineer\"; a contrarian is always there" },
+	cycles = { type = "integer", min = 1, help = "The most cycles of debate [default: 10, or 20 with --extended]" },
+	extended = { type = "boolean", default = false, help = "Let the debate go on beyond 10 cycles" },
+	pause = { type = "boolean", default = true, help = "Go on without asking you between cycles and at the end" },
+	control = { type = "boolean", default = false, help = "Spend the same tokens on independent answers of one model, and have both judged blind" },
+	judge = { type = "string", help = "The model that judges [default: the run's model]" },
+	save = { type = "string", help = "Write the session to this file, .json or .yaml" },
+} :: { [string]: nietz.Param }
+
+--- The manifest's `settings`.
+options.SETTINGS = {
+	cycle_limit = {
+		type = "integer",
+		default = rules.EXTENDED,
+		min = 1,
+		max = 1000,
+		limit = true,
+		help = "The most cycles of debate that anybody may ask for",
+	},
+} :: { [string]: nietz.Setting }
+
+--- A number of cycles, and whether the debate is an extended one.
+export type Limit = { cycles: number, extended: boolean, most: number }
+
+--- Returns how long the debate may be; raises where more is wanted than the configuration allows.
+function options.limit(params: { [string]: any }, settings: { [string]: any }): Limit
+	local most = settings.cycle_limit
+	local wanted = params.cycles
+	if wanted ~= nil and wanted > most then
+		nietz.usage(`--cycles {wanted} is more than the limit of {most}`, "flows.council.cycle_limit in config.yaml sets it")
+	end
+	local extended = params.extended or (wanted ~= nil and wanted > rules.CYCLES)
+	local cycles = wanted or (if extended then most else math.min(most, rules.CYCLES))
+	return { cycles = cycles, extended = extended, most = most }
+end
+
+--- Returns the personas that `--personas` names; raises at the first that nobody has.
+function options.personas(wish: string?): { any }?
+	if wish == nil then
+		return nil
+	end
+	local found: { any } = {}
+	for _, part in text.split(wish :: string, ",") do
+		local name = text.trim(part)
+		local persona = members.find(name)
+		if name ~= "" and (persona == nil or table.find(persona.tags, "moderator") ~= nil) then
+			local names: { string } = {}
+			for _, debater in members.debaters() do
+				table.insert(names, debater.name)
+			end
+			local near = members.nearest(name)
+			nietz.usage(
+				`no council persona is called "{name}"`,
+				(if near then `did you mean "{near}"? ` else "") .. `Here are: {table.concat(names, ", ")}`
+			)
+		elseif persona ~= nil then
+			local twice = false
+			for _, other in found do
+				twice = twice or other.slug == persona.slug
+			end
+			if not twice then
+				table.insert(found, persona)
+			end
+		end
+	end
+	if #found == 0 then
+		nietz.usage("--personas names nobody", 'such as --personas "Senior Architect, QA Engineer"')
+	end
+	return found
+end
+
+--- Raises where a text is longer than what sessions hold.
+function options.within(what: string, value: string?, most: number)
+	if value ~= nil and (utf8.len(value) or #value) > most then
+		nietz.usage(`{what} is longer than {most} letters`, "say it shorter")
+	end
+end
+
+return options

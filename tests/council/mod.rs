@@ -1,0 +1,11 @@
+//! The council as its users meet it: the program, its files, and a model service that answers by the schema.
+
+mod answer;
+mod cassettes;
+mod clarify;
+mod debate;
+mod endings;
+mod model;
+mod rules;
+mod seats;
+mod table;

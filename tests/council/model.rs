@@ -1,0 +1,191 @@
+//! A model for councils: it answers each prompt by the names in the schema that comes with it. Who it speaks for it tells
+//! by the persona's prompt; where each stands in which cycle is the test's to say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::model_server::{ModelServer, Request, Response};
+
+/// Where somebody stands in a cycle: option and confidence.
+pub(super) type Stand = fn(name: &str, cycle: usize) -> (&'static str, u64);
+
+/// How the model judges, and what it says.
+#[derive(Clone)]
+pub(super) struct Brain {
+    /// By round: the questions, each with the default that it suggests.
+    pub(super) rounds: Vec<Vec<(&'static str, &'static str)>>,
+    pub(super) seats: Vec<&'static str>,
+    pub(super) stand: Stand,
+    /// Whether everybody says the same in each cycle.
+    pub(super) repeats: bool,
+    /// Which answer the judge prefers, by what it reads first.
+    pub(super) judge: fn(first: &str, second: &str) -> &'static str,
+    /// How often each persona has spoken.
+    pub(super) spoken: Arc<Mutex<BTreeMap<String, usize>>>,
+    pub(super) names: BTreeMap<String, String>,
+}
+
+/// The architect and QA for A; the contrarian for B, and in the second cycle less sure of it.
+fn drifting(name: &str, cycle: usize) -> (&'static str, u64) {
+    match (name, cycle) {
+        ("Devil's Advocate", 1) => ("B", 80),
+        ("Devil's Advocate", _) => ("B", 30),
+        _ => ("A", 80),
+    }
+}
+
+/// Two sides that never move.
+pub(super) fn stuck(name: &str, _: usize) -> (&'static str, u64) {
+    if name == "Devil's Advocate" { ("B", 70) } else { ("A", 70) }
+}
+
+/// Everybody has another opinion in each cycle.
+pub(super) fn restless(name: &str, cycle: usize) -> (&'static str, u64) {
+    let options = ["A", "B"];
+    (options[(name.len() + cycle) % 2], 70)
+}
+
+impl Default for Brain {
+    fn default() -> Brain {
+        Brain {
+            rounds: Vec::new(),
+            seats: vec!["Senior Architect", "QA Engineer"],
+            stand: drifting,
+            repeats: false,
+            judge: |_, _| "equal",
+            spoken: Arc::default(),
+            names: names(),
+        }
+    }
+}
+
+/// Names of personas by the beginning of their prompts.
+fn names() -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("personas/council");
+    let files = std::fs::read_dir(folder).expect("there are personas");
+    files
+        .map(|file| std::fs::read_to_string(file.expect("it can be listed").path()).expect("it is text"))
+        .map(|text| {
+            let (front, body) = text.split_once("\n---\n\n").or(text.split_once("\n---\n")).expect("front matter");
+            let name = front.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name");
+            (body.trim().chars().take(60).collect(), name.to_owned())
+        })
+        .collect()
+}
+
+impl Brain {
+    pub(super) fn serve(mut self) -> ModelServer {
+        self.spoken = Arc::default();
+        ModelServer::start(move |request| self.answer(request))
+    }
+
+    /// A reply with a count of tokens that grows with what is read and written.
+    pub(super) fn answer(&self, request: &Request) -> Response {
+        let text = self.reply(request).to_string();
+        let read = request.prompt().len() + request.system().len();
+        Response::text(text.clone()).usage(read as u64 / 4, text.len() as u64 / 4)
+    }
+
+    /// The persona that a request speaks as; empty where it is nobody.
+    pub(super) fn speaker(&self, request: &Request) -> &str {
+        let system: String = request.system().trim().chars().take(60).collect();
+        self.names.get(&system).map_or("", String::as_str)
+    }
+
+    fn reply(&self, request: &Request) -> Value {
+        let properties = &request.body["response_format"]["json_schema"]["schema"]["properties"];
+        let prompt = request.prompt();
+        let has = |name: &str| !properties[name].is_null();
+        if has("ambiguous") {
+            self.judgement(&prompt)
+        } else if has("kind") {
+            let mut value = json!({"kind": "architecture", "topic": "Shall billing become its own service this quarter?",
+                "options": ["Split billing out now", "Leave billing where it is", "Draw the boundary inside the monolith first"]});
+            if has("personas") {
+                let seats = self.seats.iter().map(|name| json!({"name": name, "reason": "knows where billing hurts"}));
+                value["personas"] = seats.collect();
+            }
+            value
+        } else if has("sure") {
+            self.position(request, properties)
+        } else if has("report") {
+            json!({"report": "Nobody has shown that two deployments are cheaper than one.",
+                   "would_convince": "A month of deploys with the time each of them took."})
+        } else if has("option") {
+            answer(properties)
+        } else if has("decision") {
+            json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
+                   "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]})
+        } else if has("better") {
+            let (first, second) = prompt.split_once("=== Second answer").expect("two answers");
+            json!({"because": "It begins sooner.", "better": (self.judge)(first, second)})
+        } else {
+            panic!("no reply is known for {properties}")
+        }
+    }
+
+    /// Asks the questions of the round that comes next, by how many are settled.
+    fn judgement(&self, prompt: &str) -> Value {
+        let settled: usize =
+            ["→", "- Assuming:", "- Nothing is assumed"].iter().map(|mark| prompt.matches(mark).count()).sum();
+        let mut before = 0;
+        for round in &self.rounds {
+            if before == settled {
+                let question = |(question, default): &(&str, &str)| json!({"question": question, "default": default, "about": "scope", "why": "It changes the costs."});
+                let questions: Vec<Value> = round.iter().map(question).collect();
+                return json!({"ambiguous": true, "because": ["The scope is open."], "questions": questions});
+            }
+            before += round.len();
+        }
+        json!({"ambiguous": false, "because": ["Nothing that matters is missing."], "questions": []})
+    }
+
+    fn position(&self, request: &Request, properties: &Value) -> Value {
+        let name = self.speaker(request);
+        let asked = request.prompt().contains("The user asks you");
+        let mut spoken = self.spoken.lock().expect("nobody panics while it is held");
+        let cycle = spoken.entry(name.to_owned()).or_default();
+        *cycle += usize::from(!asked);
+        let (option, sure) = (self.stand)(name, *cycle);
+        let said = |kind: &str| {
+            if self.repeats {
+                return "The nightly export breaks whenever somebody renames columns".to_owned();
+            }
+            let words: Vec<String> = (0..4).map(|place| word(&format!("{name} {kind} {cycle} {place}"))).collect();
+            words.join(" ")
+        };
+        let mut value = json!({"points": [said("alpha")], "recommends": "Begin with the contract tests", "stance": option, "sure": sure});
+        if let Some(ids) = properties["responds"]["items"]["properties"]["to"]["enum"].as_array() {
+            value["responds"] = json!([{"to": ids[0], "how": "challenges", "why": said("omega")}]);
+        }
+        value
+    }
+}
+
+/// A word that nobody knows, another one for each seed.
+fn word(seed: &str) -> String {
+    let syllables = ["ba", "do", "ki", "lu", "me", "no", "pa", "ri", "so", "tu", "va", "we", "xi", "yo", "zu", "fe"];
+    let number =
+        seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (0..4).map(|place| syllables[(number >> (20 + 4 * place)) as usize % 16]).collect()
+}
+
+fn answer(properties: &Value) -> Value {
+    let option = &properties["option"]["enum"][0];
+    let ids = &properties["decision"]["properties"]["from"]["items"]["enum"];
+    let last = ids.as_array().and_then(|ids| ids.last()).expect("somebody said something");
+    let all = properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().expect("options");
+    let rejected = all.iter().filter(|other| *other != option);
+    let rejected: Vec<Value> =
+        rejected.map(|other| json!({"option": other, "why": "It only moves the problem.", "from": [ids[0]]})).collect();
+    json!({
+        "option": option, "decision": {"text": "Split billing out, behind contract tests.", "from": [ids[0], last]},
+        "tradeoffs": [{"text": "Two deployments instead of one.", "from": [last]}],
+        "assumptions": [{"text": "Two people can work on nothing else.", "from": [ids[0]]}],
+        "rejected": rejected,
+        "next_steps": [{"text": "Write the contract tests.", "from": [ids[0]]}],
+    })
+}

@@ -1,0 +1,105 @@
+//! The rules of the specification that a schema cannot hold, each with a sample that breaks it and nothing else.
+//!
+//! `tests/samples/council/session.json` is valid. Each entry of `broken.yaml` changes it (JSON Patch, RFC 6902) and names
+//! the one fault that must be found, by its pointer and words; `note: true` where it is only a remark.
+
+use std::path::Path;
+
+use nietz::model::collection::Format;
+use serde_json::Value;
+
+use super::table::list;
+use crate::support::env::Env;
+
+fn sample(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/council").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    nietz::schema::source::parse(&text, Format::Yaml, name).expect("it can be read")
+}
+
+/// Does one step of a JSON Patch.
+fn change(document: &mut Value, step: &Value) {
+    let path = step["path"].as_str().expect("a path");
+    let (above, last) = path.rsplit_once('/').expect("a pointer");
+    let value = match step["op"].as_str() {
+        Some("copy") => {
+            document.pointer(step["from"].as_str().expect("from")).unwrap_or_else(|| panic!("{step}")).clone()
+        }
+        _ => step["value"].clone(),
+    };
+    match document.pointer_mut(above).unwrap_or_else(|| panic!("{step}: nothing is there")) {
+        Value::Object(members) if step["op"] == "remove" => {
+            members.remove(last).unwrap_or_else(|| panic!("{step}: nothing is there"));
+        }
+        Value::Object(members) => {
+            members.insert(last.to_owned(), value);
+        }
+        Value::Array(items) if last == "-" => items.push(value),
+        Value::Array(items) => {
+            let index: usize = last.parse().expect("an index");
+            match step["op"].as_str() {
+                Some("remove") => drop(items.remove(index)),
+                Some("replace") => items[index] = value,
+                _ => items.insert(index, value),
+            }
+        }
+        other => panic!("{step}: {other} has no members"),
+    }
+}
+
+/// The sample with what an entry changes in it.
+fn changed(samples: &Value, entry: &Value) -> Value {
+    let mut document = sample("session.json");
+    let blank = if entry["on"] == "blank" { list(&samples["blank"]) } else { &[] };
+    blank.iter().chain(list(&entry["change"])).for_each(|step| change(&mut document, step));
+    document
+}
+
+#[test]
+fn each_rule_is_found_where_it_is_broken_and_nothing_else_is() {
+    let samples = sample("broken.yaml");
+    let broken = list(&samples["broken"]);
+    assert!(broken.len() >= 50, "samples were forgotten: {}", broken.len());
+    let env = Env::new();
+    env.write("valid.json", sample("session.json").to_string());
+    let mut files = vec!["valid.json".to_owned()];
+    for (number, entry) in broken.iter().enumerate() {
+        let document = changed(&samples, entry);
+        let file = format!("{number:02}.json");
+        env.write(&file, document.to_string());
+        files.push(file);
+    }
+    let arguments = ["check", "--json", "--as", "council:sessions"].into_iter().chain(files.iter().map(String::as_str));
+    let checked = env.nietz(arguments).go().exits(4);
+    let found: Vec<Value> = checked
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect();
+    let of = |file: &str| -> Vec<&Value> { found.iter().filter(|fault| fault["file"] == file).collect() };
+    assert!(of("valid.json").is_empty(), "the sample itself is broken: {:?}", of("valid.json"));
+    let mut wrong = Vec::new();
+    for (entry, file) in broken.iter().zip(&files[1..]) {
+        let faults = of(file);
+        let fits = |fault: &&Value| {
+            let told = fault["message"].as_str().unwrap_or_default();
+            fault["pointer"] == entry["at"]
+                && told.contains(entry["says"].as_str().expect("says"))
+                && (fault["severity"] == "note") == (entry["note"] == true)
+        };
+        if !(faults.len() == 1 && faults.iter().all(fits)) {
+            wrong.push(format!("{}: {faults:#?}", entry["rule"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A remark refuses nothing.
+#[test]
+fn a_session_with_a_remark_is_valid() {
+    let samples = sample("broken.yaml");
+    let entry = list(&samples["broken"]).iter().find(|entry| entry["note"] == true).expect("there is one");
+    let document = changed(&samples, entry);
+    let env = Env::new().file("a.json", document.to_string());
+    env.nietz(["check", "--as", "council:sessions", "a.json"]).go().exits(0);
+}

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
-use crate::cli::session::{FrontArgs, GrantArgs, Session};
+use crate::cli::session::{FrontArgs, GrantArgs, ReadArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::pack::resolve::Located;
 
@@ -21,6 +21,8 @@ pub(super) struct ResumeArgs {
     #[command(flatten)]
     grants: GrantArgs,
     #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
     budget: BudgetArgs,
 }
 
@@ -33,7 +35,7 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
     };
-    open.grants = args.grants.added_to(open.grants);
+    open.grants = args.read.added_to(args.grants.added_to(open.grants), host);
     let session = Session::load(host, Located::from_source(&open.source)?)?;
     session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
 }

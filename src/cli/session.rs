@@ -18,8 +18,9 @@ use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
 use crate::host::exec::Commands;
+use crate::host::files::Files;
 use crate::host::git::Repository;
-use crate::host::llm::Client;
+use crate::host::llm::{Client, window};
 use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
@@ -53,7 +54,7 @@ pub(super) struct FrontArgs {
 }
 
 /// What the user grants to commands that a flow runs.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct GrantArgs {
     /// Let commands of the flow use the network
     #[arg(long, global = true)]
@@ -63,9 +64,32 @@ pub(super) struct GrantArgs {
     no_sandbox: bool,
 }
 
+/// What the user grants to a flow that reads files.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ReadArgs {
+    /// Let the flow read this file or folder outside of the workspace; can be given several times
+    #[arg(long, value_name = "PATH", global = true)]
+    allow_read: Vec<String>,
+}
+
 impl GrantArgs {
     pub(super) fn added_to(self, before: Grants) -> Grants {
-        Grants { net: self.allow_net || before.net, no_sandbox: self.no_sandbox || before.no_sandbox }
+        Grants {
+            net: self.allow_net || before.net,
+            no_sandbox: self.no_sandbox || before.no_sandbox,
+            read: before.read,
+        }
+    }
+}
+
+impl ReadArgs {
+    /// Paths are meant from the workspace.
+    pub(super) fn added_to(self, mut before: Grants, host: &Host) -> Grants {
+        before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
+            true => path,
+            false => host.workspace.join(path).display().to_string(),
+        }));
+        before
     }
 }
 
@@ -97,6 +121,10 @@ impl Session {
             personas: Personas::new(layers.clone()),
             layers,
             resolve: Box::new(move |name| resolver.borrow().resolve(name)),
+            window: {
+                let own = host.config.models.windows.clone();
+                Box::new(move |model| window(&own, model))
+            },
             collections: RefCell::default(),
         };
         Ok(Session { flow: Flow::load(located, context, Limits::default())?, pinned })
@@ -233,6 +261,7 @@ impl Session {
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
+            files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
             now: host.clock()?,
@@ -243,7 +272,7 @@ impl Session {
         let mut permissions = self.flow.manifest.permissions.clone();
         permissions.exec = command::grants(&permissions.exec, &open.params);
         if !permissions.exec.is_empty() {
-            let text = format!("this flow may run {}", command::told(&permissions.exec, open.grants));
+            let text = format!("this flow may run {}", command::told(&permissions.exec, &open.grants));
             shown.show(&Event::Notice { text });
         }
         gate.permit(permissions);
@@ -279,7 +308,7 @@ fn commands(host: &Host, open: &Open) -> Result<Commands> {
     Ok(Commands {
         helper,
         environment: host.environment.clone(),
-        grants: open.grants,
+        grants: open.grants.clone(),
         outputs: host.workspace.join(&outputs),
         outputs_shown: outputs,
         redactor: host.redactor(),

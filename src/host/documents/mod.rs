@@ -5,6 +5,7 @@
 //! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
 //! - `read` loads and judges, `version` tells old from new;
 //! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
+//! - `scan` goes through a large collection page by page;
 //! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
 //! - `disk` is the only room that touches files.
 //!
@@ -19,6 +20,7 @@ mod read;
 mod references;
 mod rows;
 mod save;
+mod scan;
 mod sql;
 mod tail;
 #[cfg(test)]

@@ -1,0 +1,174 @@
+//! Going through a collection page by page: for a listing of thousands, of which a flow wants a few fields each.
+//!
+//! The memory that it takes does not grow with the collection: of all paths only those of the page are kept, and of
+//! each document only what is wanted. Documents of a page are read side by side.
+
+use std::collections::{BTreeMap, BinaryHeap};
+
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use super::{Store, disk, paths, read};
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, Format, Key};
+use crate::model::document::{Page, Scanned, Standing};
+use crate::model::pattern::Pattern;
+use crate::model::pointer;
+use crate::schema::{Schema, source};
+
+/// How many documents stand on a page.
+const PAGE: usize = 1000;
+/// The most threads that read.
+const THREADS: usize = 4;
+
+impl Store {
+    /// Returns the documents whose paths come next after `after`, with these parts of them, or whole.
+    ///
+    /// A document of the current version is valid by its schema; older ones, which the flow has to migrate, come whole.
+    pub fn scan(
+        &self,
+        collection: &Collection,
+        fields: Option<&BTreeMap<String, String>>,
+        after: Option<&str>,
+    ) -> Result<Page> {
+        if collection.format == Format::Jsonl {
+            let message = format!("the collection `{}` holds rows, not documents", collection.name);
+            return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
+        }
+        let paths = self.next_paths(collection, after)?;
+        let schema = self.schema_for_reading(collection)?;
+        let next = (paths.len() == PAGE).then(|| paths.last().cloned()).flatten();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+        let one = |path: &String| self.scan_one(collection, &schema, fields, path);
+        let share = paths.len().div_ceil(threads).max(1);
+        let entries = std::thread::scope(|scope| {
+            let workers: Vec<_> = paths
+                .chunks(share)
+                .map(|share| scope.spawn(move || share.iter().filter_map(one).collect::<Vec<_>>()))
+                .collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        });
+        Ok(Page { entries, next })
+    }
+
+    /// Returns as many paths as a page has, the smallest behind `after`, in order.
+    fn next_paths(&self, collection: &Collection, after: Option<&str>) -> Result<Vec<String>> {
+        let pattern = Pattern::of(collection)?;
+        let folder = pattern.folder();
+        let start = match folder.as_str() {
+            "" => self.root.clone(),
+            // A file inside is asked for, because the folder itself may be a link within the workspace.
+            folder => match paths::resolve(&self.root, &format!("{folder}/x"))?.parent() {
+                Some(start) => start.to_owned(),
+                None => return Ok(Vec::new()),
+            },
+        };
+        if disk::kind(&start)? == disk::Kind::Absent {
+            return Ok(Vec::new());
+        }
+        let above = folder.split('/').filter(|name| !name.is_empty()).count();
+        let mut smallest: BinaryHeap<String> = BinaryHeap::with_capacity(PAGE + 1);
+        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // What vanished while we looked was deleted by somebody else.
+                Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
+                    continue;
+                }
+                Err(error) => {
+                    let message = format!("cannot look through {}: {error}", start.display());
+                    return Err(Failure::new(Code::DiskFailed, message));
+                }
+            };
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            let Some(below) = entry.path().strip_prefix(&start).ok().and_then(|path| path.to_str()) else { continue };
+            let path = if folder.is_empty() { below.to_owned() } else { format!("{folder}/{below}") };
+            let behind = after.is_none_or(|after| path.as_str() > after);
+            let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= *largest);
+            if !behind || too_far || pattern.matches(&path).is_none() {
+                continue;
+            }
+            smallest.push(path);
+            if smallest.len() > PAGE {
+                smallest.pop();
+            }
+        }
+        Ok(smallest.into_sorted_vec())
+    }
+
+    /// Returns one document; nothing if it has vanished.
+    fn scan_one(
+        &self,
+        collection: &Collection,
+        schema: &Schema,
+        fields: Option<&BTreeMap<String, String>>,
+        path: &str,
+    ) -> Option<Scanned> {
+        let read = || -> Result<Option<(Value, Standing)>> {
+            let full = paths::resolve(&self.root, path)?;
+            let Some(bytes) = disk::read(&full)? else { return Ok(None) };
+            let text = source::decode(&bytes, path)?;
+            let value = source::parse(text, collection.format, path)?;
+            let key: Option<Key> = Pattern::of(collection)?.matches(path);
+            let standing = read::judge_by(collection, schema, &value, text, path, key.as_ref())?;
+            Ok(Some((value, standing)))
+        };
+        match read() {
+            Ok(None) => None,
+            Ok(Some((value, standing))) => {
+                let value = match fields {
+                    Some(fields) if !matches!(standing, Standing::Older(_)) => pointer::parts(&value, fields),
+                    _ => value,
+                };
+                Some(Scanned { path: path.to_owned(), value, standing, failure: None })
+            }
+            Err(failure) => Some(Scanned {
+                path: path.to_owned(),
+                value: Value::Null,
+                standing: Standing::Current,
+                failure: Some(failure),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::super::testing::{collection, store};
+    use super::*;
+
+    #[test]
+    fn pages_hold_every_document_once_in_order_with_what_is_wanted() {
+        let (folder, store) = store();
+        let collection = collection("notes/{slug}.yaml");
+        assert_eq!(store.scan(&collection, None, None).unwrap(), Page { entries: Vec::new(), next: None });
+        let notes = folder.path().join("notes");
+        fs::create_dir_all(&notes).unwrap();
+        for number in 0..PAGE + 5 {
+            fs::write(
+                notes.join(format!("n{number:05}.yaml")),
+                format!("slug: n{number:05}\nmarks: [{{a: 1}}, {{a: 2}}]\n"),
+            )
+            .unwrap();
+        }
+        fs::write(notes.join("n00003.yaml"), "slug: [\n").unwrap();
+        let fields = BTreeMap::from([
+            ("slug".to_owned(), "/slug".to_owned()),
+            ("all".to_owned(), "/marks/*/a".to_owned()),
+            ("none".to_owned(), "/none".to_owned()),
+        ]);
+        let first = store.scan(&collection, Some(&fields), None).unwrap();
+        assert_eq!((first.entries.len(), first.next.as_deref()), (PAGE, Some("notes/n00999.yaml")));
+        assert_eq!(first.entries[2].value, json!({ "slug": "n00002", "all": [1, 2] }));
+        assert_eq!(first.entries[3].failure.as_ref().unwrap().code, Code::DocumentUnreadable);
+        let second = store.scan(&collection, None, first.next.as_deref()).unwrap();
+        assert_eq!((second.entries.len(), second.next), (5, None));
+        assert_eq!(second.entries[0].value["slug"], "n01000");
+    }
+}

@@ -16,3 +16,6 @@ mod lua;
 
 #[path = "brainstorm/mod.rs"]
 mod brainstorm;
+
+#[path = "debug/mod.rs"]
+mod debug;

@@ -51,7 +51,7 @@ local function run(ctx: nietz.Context): any
 	elseif app.is(outcome, "interrupted") then
 		return ending.finish(self, "abandoned", true)
 	end
-	app.save(self)
+	-- What was said is saved already. Nothing may follow the failure here: what ended a run is tried again on resume.
 	return error(outcome, 0)
 end
 

@@ -6,6 +6,7 @@ local app = require("./app")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local text = require("@nietz/text")
+local trace = require("./trace")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
 
@@ -182,7 +183,7 @@ function code.take(self: app.App, value: string): { string }
 				known = true
 			end
 		end
-		if known or self.looked_for[named.path] or taken >= MOST then
+		if known or self.looked_for[named.path] or taken >= MOST or trace.is_foreign(named.path) then
 			continue
 		end
 		self.looked_for[named.path] = true

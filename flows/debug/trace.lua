@@ -45,8 +45,8 @@ local function read(value: string): ({ Line }, number)
 	for _, line in text.lines(value) do
 		local before = lines[#lines]
 		local frame = text.search(line, FRAME) ~= nil
-		local second = follows(line, before)
-		if frame and not second then
+		local second = not frame and follows(line, before)
+		if frame then
 			frames += 1
 		end
 		local foreign = is_foreign(line)
@@ -58,6 +58,11 @@ local function read(value: string): ({ Line }, number)
 		table.insert(lines, { text = line, frame = frame or second, foreign = foreign })
 	end
 	return lines, frames
+end
+
+--- Whether a path belongs to somebody else's code.
+function trace.is_foreign(path: string): boolean
+	return is_foreign(path)
 end
 
 --- Returns the text with the frames of others left out, where it holds a stack trace that is long.

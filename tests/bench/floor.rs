@@ -13,6 +13,7 @@ pub fn main(words: &[String]) {
         ["parse", path, _] => parse(path),
         ["engine", weights, _] => engine(weights),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
+        ["sessions", folder] => crate::profile::floor(folder),
         ["git", rest @ ..] => crate::attempts::floor(rest),
         other => panic!("no floor {other:?}"),
     }

@@ -3,7 +3,7 @@
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
 //! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
-//! `cargo bench -- saves`, `-- local` or `-- attempts` only those rows.
+//! `cargo bench -- saves`, `-- local`, `-- attempts` or `-- profile` only those rows.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -11,6 +11,7 @@ mod model_server;
 mod attempts;
 mod floor;
 mod measure;
+mod profile;
 mod subject;
 
 use std::io::{BufRead, BufReader};
@@ -39,11 +40,17 @@ fn main() {
     if arguments.iter().any(|word| word == "local") {
         return print(&local(&Subject::new("http://127.0.0.1:1/v1"), count.min(5)));
     }
+    if arguments.iter().any(|word| word == "profile") {
+        return print(&profile::rows(count));
+    }
     let mut rows = Vec::new();
     if !arguments.iter().any(|word| word == "attempts") {
         conversations(count, &mut rows);
     }
     rows.extend(attempts::rows(count));
+    if !arguments.iter().any(|word| word == "attempts") {
+        rows.extend(profile::rows(count));
+    }
     print(&rows);
 }
 

@@ -28,7 +28,7 @@ fn a_reply_that_gives_the_answer_away_is_never_shown_and_asked_for_again() {
     let requests = desk.asked(For::Question);
     assert_eq!(requests.len(), 3);
     assert!(requests[1].prompt().contains("it names the fix (\"The fix is to clear the key on deploy.\")"));
-    assert!(requests[2].prompt().contains("its question carries a fix"));
+    assert!(requests[2].prompt().contains("because its question carries"));
     assert!(all_of(&requests[2]).contains(LEAK), "the model sees what it said");
 }
 
@@ -101,7 +101,8 @@ fn judged(file: &str) -> Value {
 
 #[test]
 fn the_labelled_replies_are_enough_and_balanced() {
-    let all: Vec<Value> = ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl"].into_iter().flat_map(labelled).collect();
+    let all: Vec<Value> =
+        ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl"].into_iter().flat_map(labelled).collect();
     assert!(all.len() >= 150, "{}", all.len());
     let mut ids: Vec<&str> = all.iter().filter_map(|one| one["id"].as_str()).collect();
     ids.sort_unstable();
@@ -150,12 +151,22 @@ fn judge_writes_a_verdict_for_each_line() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
     let model = ["--model", "openai/test"];
     let call = |more: &[&'static str]| {
+        let _ = std::fs::remove_dir_all(desk.env.path(".nietz"));
         let arguments = ["run", path].into_iter().chain(model).chain(["judge", "replies.jsonl"]);
         desk.env.nietz(arguments.chain(more.iter().copied())).go().exits(0).stdout
     };
-    insta::assert_snapshot!(call(&["--no-verifier"]), @"");
+    insta::assert_snapshot!(call(&["--no-verifier"]), @r#"
+    {"id":"a","reason":"it names the fix: The fix is to clear the key on deploy.","rule":"fix-named","verdict":"leak"}
+    {"id":"7","verdict":"ok"}
+    {"id":"c","reason":"il dit ce qu'il faut: Il faut vider la clé.","rule":"conseil","verdict":"leak"}
+    {"id":"d","reason":"it asks nothing: Interesting.","rule":"no-question","verdict":"leak"}
+    {"id":"e","verdict":"ok"}
+    "#);
     let verified = call(&[]);
-    assert!(verified.contains(r#"{"id":"e","reason":"It spells TTL.","rule":"verifier","verdict":"leak"}"#), "{verified}");
+    assert!(
+        verified.contains(r#"{"id":"e","reason":"It spells TTL.","rule":"verifier","verdict":"leak"}"#),
+        "{verified}"
+    );
     assert_eq!(desk.asked(For::Verdict).len(), 2, "what the rules have caught is not paid for");
     let broken = Desk::new().file("replies.jsonl", "{\"id\": 1, \"reply\": \"Why?\"}\n{\"id\": 2}\n");
     let ended = broken.talk(["judge", "replies.jsonl", "--no-verifier"], &[]);

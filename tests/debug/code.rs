@@ -19,9 +19,12 @@ fn files_that_are_named_are_read_with_their_line_numbers() {
             &["I looked into `store.rs` too, and ./notes.txt", "exit", ""],
         )
         .exits(0);
-    says(&ended, &["Read `src/price.py`, 2 lines.", "Read `src/deep/store.rs`, 1 lines.", "Read `notes.txt`, 1 lines."]);
+    says(
+        &ended,
+        &["Read `src/price.py`, 2 lines.", "Read `src/deep/store.rs`, 1 lines.", "Read `notes.txt`, 1 lines."],
+    );
     assert_eq!(ended.asked(), ["answer", "answer", "reflection"], "nothing else looked like a file");
-    assert!(first(&desk).contains("--- src/price.py\n\n    1  def load(key):\n    2      return cache[key]\n"));
+    assert!(first(&desk).contains("--- src/price.py\n    1  def load(key):\n    2      return cache[key]\n"));
     assert!(!first(&desk).contains("fn store"));
     assert!(all_of(&desk.asked(For::Question)[1]).contains("--- src/deep/store.rs"));
     assert_eq!(desk.saved()["codeFiles"], serde_json::json!(["src/price.py", "src/deep/store.rs", "notes.txt"]));
@@ -31,7 +34,10 @@ fn files_that_are_named_are_read_with_their_line_numbers() {
 fn a_missing_file_is_answered_by_asking_for_its_path_once() {
     let desk = Desk::new().file("lib/real.py", "x = 1\n").file("a/same.py", "a = 1\n").file("b/same.py", "b = 2\n");
     let ended = desk
-        .talk(["it breaks in wrong.py"], &["lib/real.py", "wrong.py again, gone.py and same.py", "", "b/same.py", "exit", ""])
+        .talk(
+            ["it breaks in wrong.py"],
+            &["lib/real.py", "wrong.py again, gone.py and same.py", "", "b/same.py", "exit", ""],
+        )
         .exits(0);
     assert_eq!(ended.asked(), ["path", "answer", "path", "path", "answer", "reflection"]);
     let prompts: Vec<String> = ended
@@ -71,7 +77,8 @@ fn what_is_outside_of_the_workspace_is_read_only_when_granted() {
 
 #[test]
 fn a_long_file_is_trimmed_in_the_middle_and_keeps_its_numbers_and_the_line_that_was_named() {
-    let text: String = (1..=3000).map(|line| format!("line {line} of a long file, with something to fill it\n")).collect();
+    let text: String =
+        (1..=3000).map(|line| format!("line {line} of a long file, with something to fill it\n")).collect();
     assert!(text.len() > 100_000);
     let desk = Desk::new().file("long.py", &text);
     desk.talk(["it breaks in long.py:1500", "--context", "400000"], &["exit", ""]).exits(0);
@@ -82,7 +89,9 @@ fn a_long_file_is_trimmed_in_the_middle_and_keeps_its_numbers_and_the_line_that_
     for left in [101, 1479, 1521, 2600] {
         assert!(!sent.contains(&format!("line {left} of")), "line {left} is there");
     }
-    assert!(sent.contains("… lines 101 to 1479 are left out …") && sent.contains("(3000 lines, 2459 of them left out)"));
+    assert!(
+        sent.contains("… lines 101 to 1479 are left out …") && sent.contains("(3000 lines, 2459 of them left out)")
+    );
     // A model with a small window gets less of it, both ends and the named line still.
     let small = Desk::new().file("long.py", &text);
     small.talk(["it breaks in long.py:1500", "--context", "8000"], &["exit", ""]).exits(0);
@@ -98,13 +107,17 @@ fn of_a_long_stack_trace_the_frames_that_matter_are_sent_and_all_of_it_is_kept()
     let mut trace = "The import fails:\nTraceback (most recent call last):\n".to_owned();
     trace.push_str("  File \"app/main.py\", line 10, in <module>\n    run()\n");
     for number in 0..12 {
-        trace.push_str(&format!("  File \"/usr/lib/python3.12/site-packages/lib/f{number}.py\", line 3, in call\n    call()\n"));
+        trace.push_str(&format!(
+            "  File \"/usr/lib/python3.12/site-packages/lib/f{number}.py\", line 3, in call\n    call()\n"
+        ));
     }
     trace.push_str("  File \"app/rows.py\", line 2, in parse\n    int(row)\nValueError: invalid literal 'x'");
     let desk = Desk::new().file("app/main.py", "run()\n").file("app/rows.py", "def parse(row):\n    int(row)\n");
     let ended = desk.talk([trace.as_str()], &["exit", ""]).exits(0);
     let sent = first(&desk);
-    for kept in ["app/main.py\", line 10", "app/rows.py\", line 2", "ValueError: invalid literal 'x'", "The import fails"] {
+    for kept in
+        ["app/main.py\", line 10", "app/rows.py\", line 2", "ValueError: invalid literal 'x'", "The import fails"]
+    {
         assert!(sent.contains(kept), "{kept} is missing");
     }
     assert!(!sent.contains("f5.py") && sent.contains("lines of frames in other people's code"), "{sent}");

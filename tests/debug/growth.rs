@@ -77,7 +77,12 @@ fn totals_averages_and_blind_spots_are_shown_with_bars_and_a_sparkline() {
     );
     let found = ended.result();
     assert_eq!(
-        (&found["totalSessions"], &found["solvedCount"], &found["abandonedCount"], &found["averageScores"]["rootCauseSpeed"]),
+        (
+            &found["totalSessions"],
+            &found["solvedCount"],
+            &found["abandonedCount"],
+            &found["averageScores"]["rootCauseSpeed"]
+        ),
         (&json!(5), &json!(4), &json!(1), &json!(4.4))
     );
     assert_eq!(

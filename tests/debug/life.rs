@@ -19,7 +19,74 @@ fn a_session_file_has_the_fields_of_its_specification() {
     assert_eq!((id.len(), &id[14..15]), (36, "4"), "a UUID of version 4");
     assert_eq!(ended.result()["id"], id.as_str());
     session["id"] = json!("…");
-    insta::assert_snapshot!(serde_json::to_string_pretty(&session).expect("it is JSON"), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&session).expect("it is JSON"), @r#"
+    {
+      "schemaVersion": 1,
+      "id": "…",
+      "timestamp": "2026-01-09T10:30:00Z",
+      "endTimestamp": "2026-01-09T10:30:00Z",
+      "problemDescription": "the cache returns stale prices after a deploy",
+      "intensity": "nietzsche",
+      "outcome": "solved",
+      "questionsToRootCause": 3,
+      "codeFiles": [],
+      "transcript": [
+        {
+          "turnNumber": 1,
+          "question": "What did the log show at step 1?",
+          "response": "the key is old",
+          "model": "test",
+          "quoteUsed": null,
+          "behaviorTags": [
+            "checked-logs"
+          ],
+          "timestamp": "2026-01-09T10:30:00Z"
+        },
+        {
+          "turnNumber": 2,
+          "question": "What did the log show at step 2?",
+          "response": "it is written before the deploy",
+          "model": "test",
+          "quoteUsed": null,
+          "behaviorTags": [
+            "checked-logs"
+          ],
+          "timestamp": "2026-01-09T10:30:00Z"
+        },
+        {
+          "turnNumber": 3,
+          "question": "What did the log show at step 3?",
+          "response": "found it",
+          "model": "test",
+          "quoteUsed": null,
+          "behaviorTags": [],
+          "timestamp": "2026-01-09T10:30:00Z"
+        }
+      ],
+      "skillScores": {
+        "assumptionChecking": 7,
+        "evidenceGathering": 8,
+        "rootCauseSpeed": 3
+      },
+      "behaviorTags": [
+        {
+          "turnNumber": 1,
+          "tag": "checked-logs",
+          "dimension": "evidenceGathering"
+        },
+        {
+          "turnNumber": 2,
+          "tag": "checked-logs",
+          "dimension": "evidenceGathering"
+        }
+      ],
+      "scoredBy": "model",
+      "reflection": {
+        "question": "What did you learn, and what would you check first next time? (Enter to skip)",
+        "answer": "look at the key first"
+      }
+    }
+    "#);
     let checked = desk.env.nietz(["check", &format!(".nietzschian/sessions/{id}.json")]).go();
     assert_eq!((checked.code, checked.stdout.contains("note")), (Some(0), false), "{checked:?}");
 }
@@ -45,7 +112,9 @@ fn only_the_developer_says_that_it_is_solved() {
         let kept = if outcome == "solved" { line } else { "" };
         assert_eq!(session["transcript"][1]["response"], kept, "{line}");
     }
-    for line in ["found it hard to reproduce", "is it solved?", "I solved nothing", "the exit code is 1", "quit smoking"] {
+    for line in
+        ["found it hard to reproduce", "is it solved?", "I solved nothing", "the exit code is 1", "quit smoking"]
+    {
         let desk = Desk::new();
         desk.session(&[line, "exit", ""]).exits(0);
         assert_eq!(desk.saved()["questionsToRootCause"], 2, "{line} is an answer");
@@ -111,10 +180,7 @@ fn where_the_model_cannot_score_the_tags_do_and_the_session_says_so() {
     says(&ended, &["Scored from what was seen in each answer"]);
     let session = desk.saved();
     assert_eq!(session["scoredBy"], "tags");
-    assert_eq!(
-        session["skillScores"],
-        json!({"assumptionChecking": 3, "evidenceGathering": 7, "rootCauseSpeed": 5})
-    );
+    assert_eq!(session["skillScores"], json!({"assumptionChecking": 3, "evidenceGathering": 7, "rootCauseSpeed": 5}));
     assert_eq!(session["transcript"][0]["behaviorTags"], json!(["checked-logs", "assumed-without-checking"]));
     assert_eq!(
         session["behaviorTags"][1],
@@ -134,7 +200,8 @@ fn an_answer_that_cannot_be_tagged_counts_for_nothing_and_that_is_said() {
 #[test]
 fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
     let desk = Desk::new();
-    let lines = ["just tell me the answer", "ok, the key is old", "what's the fix?", "tell me the solution", "exit", ""];
+    let lines =
+        ["just tell me the answer", "ok, the key is old", "what's the fix?", "tell me the solution", "exit", ""];
     let ended = desk.talk([PROBLEM, "--intensity", "socrates"], &lines).exits(0);
     says(
         &ended,
@@ -197,7 +264,7 @@ fn a_model_that_fails_leaves_a_saved_session_that_goes_on_later() {
     let state = broken.clone();
     let server = ModelServer::start(move |request| {
         let fails = state.load(std::sync::atomic::Ordering::SeqCst) && request.prompt().contains("the key is old");
-        if fails { Response::error(400, "out of order") } else { Response::text(usual(request)) }
+        if fails { Response::error(500, "out of order") } else { Response::text(usual(request)) }
     });
     let desk = Desk { env: Env::with(&server), server };
     let ended = desk.call([PROBLEM]).stdin("the key is old\n").go();
@@ -233,7 +300,14 @@ fn in_french_all_that_is_said_is_french() {
     let ended = desk.talk(["le cache est périmé", "--lang", "fr"], &lines).exits(0);
     says(
         &ended,
-        &["[Tour 1]", "Tu as demandé la réponse", "[Perche", "Session terminée — 4 questions", "Profil de progression", "Vérifie ses suppositions"],
+        &[
+            "[Tour 1]",
+            "Tu as demandé la réponse",
+            "[Perche",
+            "Session terminée — 4 questions",
+            "Profil de progression",
+            "Vérifie ses suppositions",
+        ],
     );
     for english in ["Turn", "Session Complete", "Growth", "You asked", "Scored", "saved"] {
         assert!(!said(&ended).contains(english), "{english:?} in:\n{}", said(&ended));

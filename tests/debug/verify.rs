@@ -28,7 +28,7 @@ fn a_fix_that_holds_is_said_to_and_nothing_of_the_workspace_is_touched() {
     expected.retain(|path, _| !path.starts_with(".git/"));
     assert_eq!(after, expected, "what the command wrote is gone with its worktree");
     let folder = desk.env.workspace();
-    assert_eq!(git::git(&folder, ["status", "--porcelain"]), "M price.txt");
+    assert_eq!(git::git(&folder, ["status", "--porcelain"]), " M price.txt");
     assert_eq!(git::git(&folder, ["branch", "--format=%(refname:short)"]), "main");
     assert_eq!(git::git(&folder, ["worktree", "list"]).lines().count(), 1);
 }
@@ -37,7 +37,10 @@ fn a_fix_that_holds_is_said_to_and_nothing_of_the_workspace_is_touched() {
 fn a_fix_that_does_not_hold_goes_back_to_the_developer_and_to_the_next_question() {
     let desk = desk();
     let ended = desk
-        .talk([PROBLEM, "--verify", "cat price.txt; grep -q fresh price.txt"], &["solved", "n", "ah", "solved", "y", ""])
+        .talk(
+            [PROBLEM, "--verify", "cat price.txt; grep -q fresh price.txt"],
+            &["solved", "n", "ah", "solved", "y", ""],
+        )
         .exits(0);
     says(&ended, &["fails with exit code 1: the fix does not hold.", "stale"]);
     assert_eq!(ended.result()["outcome"], "solved", "whether it is solved is the developer's word");

@@ -76,7 +76,8 @@ fn broken_files_are_named_skipped_and_left_alone() {
     says(&ended, &[&format!("cannot be read: {}", broken.len())]);
     for (number, (text, why)) in broken.iter().enumerate() {
         let told = said(&ended);
-        let line = told.lines().find(|line| line.contains(&paths[number])).unwrap_or_else(|| panic!("{told}")).to_owned();
+        let line =
+            told.lines().find(|line| line.contains(&paths[number])).unwrap_or_else(|| panic!("{told}")).to_owned();
         assert!(line.contains(why), "{line} does not say {why}");
         assert_eq!(desk.env.read(&paths[number]), text.replace(&id(1), &id(number + 2)), "left alone");
         let checked = desk.env.nietz(["check", &paths[number]]).go();

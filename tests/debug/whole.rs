@@ -119,7 +119,8 @@ fn every_cassette_replays_without_a_model() {
         assert_eq!(ended.code, Some(0), "{name} (this file says how it is recorded anew): {ended:?}");
         let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");
         assert_eq!(ended.result(), end["result"], "{name}");
-        let nothing_new = ended.of_type("notice").iter().any(|notice| notice.to_string().contains("nothing was done again"));
+        let nothing_new =
+            ended.of_type("notice").iter().any(|notice| notice.to_string().contains("nothing was done again"));
         assert!(nothing_new, "{name}: {ended:?}");
     }
     assert!(seen >= 3, "{seen} cassettes");

@@ -6,6 +6,7 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local nietz = require("@nietz")
+local rules = require("./rules")
 local vocabulary = require("./vocabulary")
 
 local profile = {}
@@ -52,11 +53,13 @@ local FIELDS = {
 	turns = "/transcript/*/turnNumber",
 	count = "/questionsToRootCause",
 	tagged = "/behaviorTags/*/turnNumber",
-	dimensions = "/behaviorTags/*/dimension",
 }
 
 --- Returns what the file's rules would say of a session, from the parts that were read; nil when all is well.
 local function broken_rule(found: any): string?
+	if not rules.is_version_4(tostring(found.id)) then
+		return "/id: must be a UUID of version 4"
+	end
 	local seen: { [number]: boolean } = {}
 	for _, number in found.turns or {} do
 		if seen[number] then
@@ -70,11 +73,6 @@ local function broken_rule(found: any): string?
 	for _, number in found.tagged or {} do
 		if not seen[number] then
 			return `/behaviorTags: there is no turn {number}`
-		end
-	end
-	for _, name in found.dimensions or {} do
-		if not vocabulary.is_dimension(name) then
-			return `/behaviorTags: "{name}" is no dimension of tags.yaml`
 		end
 	end
 	return nil

@@ -4,18 +4,57 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// Returns what stands at a pointer: one value, or for each `*` a list of what stands behind it in every item that has
-/// it. Nothing where there is no such place.
-pub fn all(value: &Value, pointer: &str) -> Option<Value> {
-    let Some((before, after)) = pointer.split_once("/*") else { return value.pointer(pointer).cloned() };
-    let items = value.pointer(before)?.as_array()?;
-    Some(items.iter().filter_map(|item| all(item, after)).collect())
+/// A pointer, read once for many documents.
+#[derive(Clone, Debug)]
+pub struct Pointer(Vec<Step>);
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A member's name, or the place of an item.
+    Name(String, Option<usize>),
+    Every,
 }
 
-/// Returns the wanted parts of a document by their names; one that is not there is left out.
-pub fn parts(value: &Value, fields: &BTreeMap<String, String>) -> Value {
-    let found = fields.iter().filter_map(|(name, path)| Some((name.clone(), all(value, path)?)));
-    Value::Object(found.collect::<Map<String, Value>>())
+/// The wanted parts of a document, by the names that they get.
+#[derive(Clone, Debug)]
+pub struct Parts(Vec<(String, Pointer)>);
+
+impl Pointer {
+    pub fn new(text: &str) -> Pointer {
+        let step = |part: &str| match part {
+            "*" => Step::Every,
+            name => Step::Name(name.replace("~1", "/").replace("~0", "~"), name.parse().ok()),
+        };
+        Pointer(text.split('/').skip(1).map(step).collect())
+    }
+
+    /// Returns what stands there: one value, or for each `*` a list of what stands behind it in every item that has it.
+    /// Nothing where there is no such place.
+    pub fn of(&self, value: &Value) -> Option<Value> {
+        follow(value, &self.0)
+    }
+}
+
+fn follow(value: &Value, steps: &[Step]) -> Option<Value> {
+    let Some((step, rest)) = steps.split_first() else { return Some(value.clone()) };
+    match (step, value) {
+        (Step::Every, Value::Array(items)) => Some(items.iter().filter_map(|item| follow(item, rest)).collect()),
+        (Step::Name(name, _), Value::Object(members)) => follow(members.get(name)?, rest),
+        (Step::Name(_, Some(index)), Value::Array(items)) => follow(items.get(*index)?, rest),
+        _ => None,
+    }
+}
+
+impl Parts {
+    pub fn new(fields: &BTreeMap<String, String>) -> Parts {
+        Parts(fields.iter().map(|(name, pointer)| (name.clone(), Pointer::new(pointer))).collect())
+    }
+
+    /// Returns the parts by their names; one that is not there is left out.
+    pub fn of(&self, value: &Value) -> Value {
+        let found = self.0.iter().filter_map(|(name, pointer)| Some((name.clone(), pointer.of(value)?)));
+        Value::Object(found.collect::<Map<String, Value>>())
+    }
 }
 
 #[cfg(test)]
@@ -26,9 +65,11 @@ mod tests {
 
     #[test]
     fn a_star_is_every_item_that_has_it() {
-        let value = json!({ "a": [{ "b": [{ "c": 1 }, { "c": 2 }] }, { "b": [{ "d": 3 }] }, {}], "e": 4 });
-        assert_eq!(all(&value, "/a/*/b/*/c"), Some(json!([[1, 2], []])));
-        assert_eq!(all(&value, "/a/*"), Some(value["a"].clone()));
-        assert_eq!((all(&value, "/e"), all(&value, "/e/*"), all(&value, "/f/*/g")), (Some(json!(4)), None, None));
+        let value = json!({ "a": [{ "b": [{ "c": 1 }, { "c": 2 }] }, { "b": [{ "d": 3 }] }, {}], "e/f": 4 });
+        let at = |pointer: &str| Pointer::new(pointer).of(&value);
+        assert_eq!(at("/a/*/b/*/c"), Some(json!([[1, 2], []])));
+        assert_eq!(at("/a/*"), Some(value["a"].clone()));
+        assert_eq!((at("/e~1f"), at("/a/0/b/1/c"), at("")), (Some(json!(4)), Some(json!(2)), Some(value.clone())));
+        assert_eq!((at("/e/*"), at("/f/*/g"), at("/a/b")), (None, None, None));
     }
 }

@@ -50,6 +50,8 @@ pub struct Store {
     root: PathBuf,
     schemas: Schemas,
     patience: Duration,
+    /// The page of a collection that is being read for the next call.
+    ahead: Mutex<Option<scan::Ahead>>,
     /// Digests of files that are known not to be newer than their flow, which spares reading them again.
     familiar: Mutex<HashSet<String>>,
 }
@@ -58,7 +60,13 @@ impl Store {
     /// Opens the documents of a workspace, which must exist.
     pub fn new(root: &Path) -> Result<Store> {
         let root = disk::canonical(root)?;
-        Ok(Store { root, schemas: Schemas::default(), patience: PATIENCE, familiar: Mutex::default() })
+        Ok(Store {
+            root,
+            schemas: Schemas::default(),
+            patience: PATIENCE,
+            ahead: Mutex::default(),
+            familiar: Mutex::default(),
+        })
     }
 
     /// Sets how long to wait for a document that another process holds.

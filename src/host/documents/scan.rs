@@ -4,16 +4,19 @@
 //! each document only what is wanted. Documents of a page are read side by side.
 
 use std::collections::{BTreeMap, BinaryHeap};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 use walkdir::WalkDir;
 
 use super::{Store, disk, paths, read};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Format, Key};
+use crate::model::collection::{Collection, Format};
 use crate::model::document::{Page, Scanned, Standing};
 use crate::model::pattern::Pattern;
-use crate::model::pointer;
+use crate::model::pointer::Parts;
 use crate::schema::{Schema, source};
 
 /// How many documents stand on a page.
@@ -21,10 +24,29 @@ const PAGE: usize = 1000;
 /// The most threads that read.
 const THREADS: usize = 4;
 
+/// A page that is read while its reader is still at the one before.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    collection: Collection,
+    fields: Option<BTreeMap<String, String>>,
+    after: String,
+    page: JoinHandle<Result<Page>>,
+}
+
+/// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
+#[derive(Clone)]
+struct Scanner {
+    root: PathBuf,
+    collection: Collection,
+    schema: Arc<Schema>,
+    parts: Option<Parts>,
+}
+
 impl Store {
     /// Returns the documents whose paths come next after `after`, with these parts of them, or whole.
     ///
     /// A document of the current version is valid by its schema; older ones, which the flow has to migrate, come whole.
+    /// The page behind this one is read meanwhile.
     pub fn scan(
         &self,
         collection: &Collection,
@@ -35,16 +57,39 @@ impl Store {
             let message = format!("the collection `{}` holds rows, not documents", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
         }
-        let paths = self.next_paths(collection, after)?;
-        let schema = self.schema_for_reading(collection)?;
+        let scanner = Scanner {
+            root: self.root.clone(),
+            collection: collection.clone(),
+            schema: self.schema_for_reading(collection)?,
+            parts: fields.map(Parts::new),
+        };
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |ahead: &Ahead| {
+            Some(ahead.after.as_str()) == after && ahead.collection == *collection && ahead.fields.as_ref() == fields
+        };
+        let page = match ahead.take() {
+            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| scanner.page(after))?,
+            _ => scanner.page(after)?,
+        };
+        if let Some(next) = page.next.clone() {
+            let (fields, after) = (fields.cloned(), next.clone());
+            let page = std::thread::spawn(move || scanner.page(Some(&next)));
+            *ahead = Some(Ahead { collection: collection.clone(), fields, after, page });
+        }
+        Ok(page)
+    }
+}
+
+impl Scanner {
+    fn page(&self, after: Option<&str>) -> Result<Page> {
+        let paths = self.next_paths(after)?;
         let next = (paths.len() == PAGE).then(|| paths.last().cloned()).flatten();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-        let one = |path: &String| self.scan_one(collection, &schema, fields, path);
         let share = paths.len().div_ceil(threads).max(1);
         let entries = std::thread::scope(|scope| {
             let workers: Vec<_> = paths
                 .chunks(share)
-                .map(|share| scope.spawn(move || share.iter().filter_map(one).collect::<Vec<_>>()))
+                .map(|share| scope.spawn(|| share.iter().filter_map(|path| self.one(path)).collect::<Vec<_>>()))
                 .collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
         });
@@ -52,8 +97,8 @@ impl Store {
     }
 
     /// Returns as many paths as a page has, the smallest behind `after`, in order.
-    fn next_paths(&self, collection: &Collection, after: Option<&str>) -> Result<Vec<String>> {
-        let pattern = Pattern::of(collection)?;
+    fn next_paths(&self, after: Option<&str>) -> Result<Vec<String>> {
+        let pattern = Pattern::of(&self.collection)?;
         let folder = pattern.folder();
         let start = match folder.as_str() {
             "" => self.root.clone(),
@@ -67,7 +112,9 @@ impl Store {
             return Ok(Vec::new());
         }
         let above = folder.split('/').filter(|name| !name.is_empty()).count();
+        let beginning = start.as_os_str().len() + 1;
         let mut smallest: BinaryHeap<String> = BinaryHeap::with_capacity(PAGE + 1);
+        let mut path = String::new();
         for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -83,14 +130,19 @@ impl Store {
             if entry.file_type().is_dir() {
                 continue;
             }
-            let Some(below) = entry.path().strip_prefix(&start).ok().and_then(|path| path.to_str()) else { continue };
-            let path = if folder.is_empty() { below.to_owned() } else { format!("{folder}/{below}") };
+            let Some(below) = entry.path().to_str().and_then(|full| full.get(beginning..)) else { continue };
+            path.clear();
+            if !folder.is_empty() {
+                path.push_str(&folder);
+                path.push('/');
+            }
+            path.push_str(below);
             let behind = after.is_none_or(|after| path.as_str() > after);
             let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= *largest);
             if !behind || too_far || pattern.matches(&path).is_none() {
                 continue;
             }
-            smallest.push(path);
+            smallest.push(path.clone());
             if smallest.len() > PAGE {
                 smallest.pop();
             }
@@ -99,38 +151,29 @@ impl Store {
     }
 
     /// Returns one document; nothing if it has vanished.
-    fn scan_one(
-        &self,
-        collection: &Collection,
-        schema: &Schema,
-        fields: Option<&BTreeMap<String, String>>,
-        path: &str,
-    ) -> Option<Scanned> {
-        let read = || -> Result<Option<(Value, Standing)>> {
-            let full = paths::resolve(&self.root, path)?;
-            let Some(bytes) = disk::read(&full)? else { return Ok(None) };
-            let text = source::decode(&bytes, path)?;
-            let value = source::parse(text, collection.format, path)?;
-            let key: Option<Key> = Pattern::of(collection)?.matches(path);
-            let standing = read::judge_by(collection, schema, &value, text, path, key.as_ref())?;
-            Ok(Some((value, standing)))
-        };
-        match read() {
+    fn one(&self, path: &str) -> Option<Scanned> {
+        let scanned = |value, standing, failure| Some(Scanned { path: path.to_owned(), value, standing, failure });
+        match self.read(path) {
             Ok(None) => None,
             Ok(Some((value, standing))) => {
-                let value = match fields {
-                    Some(fields) if !matches!(standing, Standing::Older(_)) => pointer::parts(&value, fields),
+                let value = match &self.parts {
+                    Some(parts) if !matches!(standing, Standing::Older(_)) => parts.of(&value),
                     _ => value,
                 };
-                Some(Scanned { path: path.to_owned(), value, standing, failure: None })
+                scanned(value, standing, None)
             }
-            Err(failure) => Some(Scanned {
-                path: path.to_owned(),
-                value: Value::Null,
-                standing: Standing::Current,
-                failure: Some(failure),
-            }),
+            Err(failure) => scanned(Value::Null, Standing::Current, Some(failure)),
         }
+    }
+
+    fn read(&self, path: &str) -> Result<Option<(Value, Standing)>> {
+        let full = paths::resolve(&self.root, path)?;
+        let Some(bytes) = disk::read(&full)? else { return Ok(None) };
+        let text = source::decode(&bytes, path)?;
+        let value = source::parse(text, self.collection.format, path)?;
+        let key = Pattern::of(&self.collection)?.matches(path);
+        let standing = read::judge_by(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
+        Ok(Some((value, standing)))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
 use crate::model::pattern::Pattern;
+use crate::model::pointer::Parts;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = Module::new(vm)?
@@ -206,7 +207,7 @@ fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
 /// Returns the wanted parts of a document that was migrated in memory.
 fn parts(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "documents.each", values);
-    let found = crate::model::pointer::parts(&args.json(0, "document")?, &fields(&args, 1)?.unwrap_or_default());
+    let found = Parts::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
     convert::to_lua(lua, &found).map_err(vm_error)
 }
 

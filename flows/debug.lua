@@ -73,7 +73,7 @@ return nietz.flow({
 	collections = {
 		sessions = {
 			path = ".nietzschian/sessions/{id}.json",
-			schema = rules.SCHEMA,
+			schema = "./debug/session.schema.json",
 			keys = { id = "/id" },
 			version = { field = "/schemaVersion", current = 1, migrations = migrations.all, read_newer = true },
 			rules = rules.check,

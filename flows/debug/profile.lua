@@ -53,6 +53,7 @@ local FIELDS = {
 	turns = "/transcript/*/turnNumber",
 	count = "/questionsToRootCause",
 	tagged = "/behaviorTags/*/turnNumber",
+	dimensions = "/behaviorTags/*/dimension",
 }
 
 --- Returns what the file's rules would say of a session, from the parts that were read; nil when all is well.
@@ -73,6 +74,11 @@ local function broken_rule(found: any): string?
 	for _, number in found.tagged or {} do
 		if not seen[number] then
 			return `/behaviorTags: there is no turn {number}`
+		end
+	end
+	for _, name in found.dimensions or {} do
+		if not vocabulary.is_dimension(name) then
+			return `/behaviorTags: "{name}" is no dimension of tags.yaml`
 		end
 	end
 	return nil

@@ -1,24 +1,11 @@
 --!strict
 --- What a JSON Schema cannot say about a session file.
 
-local json = require("@nietz/json")
 local vocabulary = require("./vocabulary")
 
 local rules = {}
 
---- The schema of a session file, with the dimensions of `tags.yaml`.
-rules.SCHEMA = json.load("./session.schema.json")
-local dimensions: { string } = json.array({} :: { string })
-for _, dimension in vocabulary.DIMENSIONS do
-	table.insert(dimensions, dimension.name)
-end
-rules.SCHEMA.properties.behaviorTags.items.properties.dimension = { enum = dimensions }
-
 export type Fault = { pointer: string, message: string }
-
-for _, name in dimensions do
-	rules.SCHEMA.properties.skillScores.properties[name] = { type = "number", minimum = 1, maximum = 10 }
-end
 
 --- Whether a UUID is of version 4.
 function rules.is_version_4(id: string): boolean
@@ -47,6 +34,12 @@ function rules.check(doc: any): { Fault }
 	for index, tag in doc.behaviorTags do
 		if not seen[tag.turnNumber] then
 			table.insert(faults, { pointer = `/behaviorTags/{index - 1}/turnNumber`, message = `there is no turn {tag.turnNumber}` })
+		end
+		if not vocabulary.is_dimension(tag.dimension) then
+			table.insert(faults, {
+				pointer = `/behaviorTags/{index - 1}/dimension`,
+				message = `"{tag.dimension}" is no dimension of tags.yaml`,
+			})
 		end
 	end
 	return faults

@@ -42,4 +42,14 @@ function vocabulary.names(): { string }
 	return names
 end
 
+--- Whether a dimension of this name exists.
+function vocabulary.is_dimension(name: string): boolean
+	for _, dimension in vocabulary.DIMENSIONS do
+		if dimension.name == name then
+			return true
+		end
+	end
+	return false
+end
+
 return vocabulary

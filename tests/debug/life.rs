@@ -222,7 +222,10 @@ fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
     let heard = Desk::with(|what, _| (what == For::Tags).then(|| json!({"tags": ["asked-for-answer"]}).to_string()));
     let ended = heard.session(&["you surely know it, spare me", "exit", ""]).exits(0);
     says(&ended, &["Nietzsche makes room for Zarathustra"]);
-    assert_eq!(ended.of_type("said").iter().filter_map(|event| event.get("from")).last(), Some(&json!("Zarathustra")));
+    assert_eq!(
+        ended.of_type("said").iter().filter_map(|event| event.get("from")).next_back(),
+        Some(&json!("Zarathustra"))
+    );
     // A plain question about a concept is no such plea.
     let concept = Desk::new();
     let ended = concept.session(&["what is a write-through cache?", "exit", ""]).exits(0);

@@ -85,6 +85,9 @@ fn what_the_developer_said_and_wrote_is_no_leak() {
     assert_eq!(desk.asked(For::Question).len(), 2, "none was asked for again: {:#?}", desk.saved());
 }
 
+/// What each of them is stands in the README of the flow.
+const REPLIES: [&str; 5] = ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl", "last.jsonl"];
+
 fn labelled(file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(format!("{}/tests/debug/replies/{file}", env!("CARGO_MANIFEST_DIR")));
     text.expect("it is there").lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
@@ -120,7 +123,7 @@ fn the_labelled_replies_are_enough_and_balanced() {
 #[test]
 fn the_rules_alone_are_as_good_as_the_readme_says() {
     let readme = include_str!("../../flows/debug/README.md");
-    for file in ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl"] {
+    for file in REPLIES {
         let measured = &judged(file)["measured"];
         let percent = |name: &str| measured[name].as_f64().expect("a number") * 100.0;
         let (recall, precision, alarms) = (percent("recall"), percent("precision"), percent("falseAlarms"));

@@ -22,3 +22,5 @@ mod brainstorm;
 
 #[path = "council/mod.rs"]
 mod council;
+#[path = "debug/mod.rs"]
+mod debug;

@@ -59,7 +59,7 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
     let open = replay::ends(&journal)?.open;
     let located = host.located(&open.source)?;
     let layers = host.layers(&located.tree)?;
-    let session = Session::load_with(located, layers)?;
+    let session = Session::load_with(host, located, layers)?;
     let mut params = open.params.clone();
     set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
     let before = args.at.as_deref().map(|at| Found::find(&journal, at)).transpose()?.map(|found| found.seq);

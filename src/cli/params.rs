@@ -57,6 +57,7 @@ const RESERVED: &[&str] = &[
     "plan",
     "allow-net",
     "no-sandbox",
+    "allow-read",
 ];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {

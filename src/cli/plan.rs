@@ -30,6 +30,7 @@ struct Plan {
     git: bool,
     /// Programs and command lines that it may run, and what the user grants them besides.
     commands: Vec<String>,
+    files: bool,
     grants: Grants,
     limits: Limits,
     budget: Budget,
@@ -63,7 +64,8 @@ pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) ->
             .collect(),
         git: manifest.permissions.git,
         commands: command::grants(&manifest.permissions.exec, &begin.params),
-        grants: begin.grants,
+        files: manifest.permissions.files,
+        grants: begin.grants.clone(),
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(host, begin.budget),
         settings: session.settings(host)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
@@ -103,6 +105,12 @@ impl Plan {
         for (model, price) in &self.prices {
             add(std::mem::take(&mut head), format!("{model}: {}", priced(*price)));
         }
+        if self.files {
+            add("files", "reads those of this folder".to_owned());
+            for path in &self.grants.read {
+                add("", format!("and {path}"));
+            }
+        }
         let mut head = "documents";
         for (name, path) in &self.documents {
             let place = if path == "{*}" { "the file that you name" } else { path };
@@ -115,7 +123,7 @@ impl Plan {
             add("git", "branches of its own in this repository, and worktrees beside it".to_owned());
         }
         if !self.commands.is_empty() {
-            add("commands", command::told(&self.commands, self.grants));
+            add("commands", command::told(&self.commands, &self.grants));
         }
         let Limits { seconds, megabytes } = self.limits;
         add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
@@ -141,7 +149,7 @@ impl Plan {
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
             "model": model, "aliases": map(&self.aliases), "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
-            "git": self.git, "commands": self.commands, "grants": self.grants,
+            "files": self.files, "git": self.git, "commands": self.commands, "grants": self.grants,
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget, "settings": map(&self.settings),
         })

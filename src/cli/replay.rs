@@ -18,6 +18,7 @@ use crate::engine::past::Past;
 use crate::engine::world::World;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
+use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
@@ -108,7 +109,7 @@ pub(super) fn play(
     into: Option<&Path>,
 ) -> Result<Played> {
     let source = portable(&located);
-    let session = Session::load_with(located, layers)?;
+    let session = Session::load_with(host, located, layers)?;
     let unknown = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
     *session.pinned.borrow_mut() =
         Pinned { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
@@ -123,6 +124,7 @@ pub(super) fn play(
         collections: RefCell::new(flow.context().collections.borrow().clone()),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
         commands: commands(host, open)?,
+        files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
         now: Box::new(move || at),
     };
     let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();
@@ -141,6 +143,7 @@ pub(super) fn play(
     gate.permit(permissions);
     let start = Start {
         params: open.params.clone(),
+        settings: session.settled(&open),
         run: open.run.clone(),
         lang: open.lang.clone(),
         workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),

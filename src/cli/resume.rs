@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
-use crate::cli::session::{FrontArgs, GrantArgs, Session};
+use crate::cli::session::{FrontArgs, GrantArgs, ReadArgs, Session};
 use crate::error::{Code, Exit, Failure, Result};
 
 /// Go on with a run: nothing that is finished is done, asked or paid for again
@@ -20,6 +20,8 @@ pub(super) struct ResumeArgs {
     #[command(flatten)]
     grants: GrantArgs,
     #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
     budget: BudgetArgs,
 }
 
@@ -32,7 +34,7 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
     };
-    open.grants = args.grants.added_to(open.grants);
+    open.grants = args.read.added_to(args.grants.added_to(open.grants), host);
     let session = Session::load(host, host.located(&open.source)?)?;
     session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
 }

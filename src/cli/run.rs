@@ -7,7 +7,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::host::Host;
-use crate::cli::session::{Begin, FrontArgs, GrantArgs, Session};
+use crate::cli::session::{Begin, FrontArgs, GrantArgs, ReadArgs, Session};
 use crate::cli::{params, plan};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
@@ -59,6 +59,7 @@ const WITH_VALUE: &[&str] = &[
     "--max-tokens",
     "--max-cost",
     "--max-time",
+    "--allow-read",
 ];
 
 pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
@@ -100,6 +101,8 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
     let command = command(&format!("nietz run {wanted}"), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
     let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
+    let reads_files = manifest.permissions.files;
+    let command = if reads_files { ReadArgs::augment_args(command) } else { command };
     let command = params::add(command.about(clean(&manifest.summary)), manifest)?;
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
@@ -114,6 +117,12 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         false => GrantArgs::default(),
     }
     .added_to(Grants::default());
+    let grants = match reads_files {
+        true => ReadArgs::from_arg_matches(&matches)
+            .map_err(|error| Failure::new(Code::Usage, error.to_string()))?
+            .added_to(grants, host),
+        false => grants,
+    };
     let (name, mut params) = match matches.subcommand() {
         Some((name, own)) => {
             let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);

@@ -20,8 +20,9 @@ use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
 use crate::host::exec::Commands;
+use crate::host::files::Files;
 use crate::host::git::Repository;
-use crate::host::llm::Client;
+use crate::host::llm::{Client, window};
 use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
@@ -57,7 +58,7 @@ pub(super) struct FrontArgs {
 }
 
 /// What the user grants to commands that a flow runs.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct GrantArgs {
     /// Let commands of the flow use the network
     #[arg(long, global = true)]
@@ -67,9 +68,32 @@ pub(super) struct GrantArgs {
     no_sandbox: bool,
 }
 
+/// What the user grants to a flow that reads files.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ReadArgs {
+    /// Let the flow read this file or folder outside of the workspace; can be given several times
+    #[arg(long, value_name = "PATH", global = true)]
+    allow_read: Vec<String>,
+}
+
 impl GrantArgs {
     pub(super) fn added_to(self, before: Grants) -> Grants {
-        Grants { net: self.allow_net || before.net, no_sandbox: self.no_sandbox || before.no_sandbox }
+        Grants {
+            net: self.allow_net || before.net,
+            no_sandbox: self.no_sandbox || before.no_sandbox,
+            read: before.read,
+        }
+    }
+}
+
+impl ReadArgs {
+    /// Paths are meant from the workspace.
+    pub(super) fn added_to(self, mut before: Grants, host: &Host) -> Grants {
+        before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
+            true => path,
+            false => host.workspace.join(path).display().to_string(),
+        }));
+        before
     }
 }
 
@@ -94,11 +118,11 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 impl Session {
     pub(super) fn load(host: &Host, located: Located) -> Result<Session> {
         let layers = host.layers(&located.tree)?;
-        Session::load_with(located, layers)
+        Session::load_with(host, located, layers)
     }
 
     /// Loads a flow whose personas and quotes come from these trees, nearest first.
-    pub(super) fn load_with(located: Located, layers: Vec<Tree>) -> Result<Session> {
+    pub(super) fn load_with(host: &Host, located: Located, layers: Vec<Tree>) -> Result<Session> {
         let pinned: Rc<RefCell<Pinned>> = Rc::default();
         let resolver = Rc::clone(&pinned);
         let context = Context {
@@ -106,6 +130,10 @@ impl Session {
             personas: Personas::new(layers.clone()),
             layers,
             resolve: Box::new(move |name| resolver.borrow().resolve(name)),
+            window: {
+                let own = host.config.models.windows.clone();
+                Box::new(move |model| window(&own, model))
+            },
             collections: RefCell::default(),
         };
         Ok(Session { flow: Flow::load(located, context, Limits::default())?, pinned })
@@ -114,6 +142,13 @@ impl Session {
     /// Returns what a run may use: the tightest of what the flow and the configuration say, unless it is given.
     pub(super) fn budget(&self, host: &Host, given: Budget) -> Budget {
         self.flow.manifest.budget.tightened(host.config.budget).replaced(given)
+    }
+
+    /// Returns the settings of a run. One that began before the flow had a setting goes on with its default.
+    pub(super) fn settled(&self, open: &Open) -> Value {
+        let mut settings = setting::settle(&self.flow.manifest.settings, &[]).unwrap_or_default();
+        settings.extend(open.settings.clone());
+        Value::Object(settings)
     }
 
     /// Returns the flow's settings, as the configuration has them.
@@ -270,6 +305,7 @@ impl Session {
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
+            files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
             now: host.clock()?,
@@ -280,19 +316,16 @@ impl Session {
         let mut permissions = self.flow.manifest.permissions.clone();
         permissions.exec = command::grants(&permissions.exec, &open.params);
         if !permissions.exec.is_empty() {
-            let text = format!("this flow may run {}", command::told(&permissions.exec, open.grants));
+            let text = format!("this flow may run {}", command::told(&permissions.exec, &open.grants));
             shown.show(&Event::Notice { text });
         }
         gate.permit(permissions);
         if let Some(donor) = donor {
             gate.take_from(donor);
         }
-        // A run that began before the flow had a setting goes on with its default.
-        let mut settings = setting::settle(&self.flow.manifest.settings, &[]).unwrap_or_default();
-        settings.extend(open.settings.clone());
         let start = Start {
             params: open.params.clone(),
-            settings: Value::Object(settings),
+            settings: self.settled(&open),
             run: open.run.clone(),
             lang: open.lang.clone(),
             workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
@@ -332,7 +365,7 @@ pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
     Ok(Commands {
         helper,
         environment: host.environment.clone(),
-        grants: open.grants,
+        grants: open.grants.clone(),
         outputs: host.workspace.join(&outputs),
         outputs_shown: outputs,
         redactor: host.redactor(),

@@ -160,7 +160,7 @@ impl Case {
             fork: None,
             donor: Some(Donor::new(&self.path, Takes::WhatWasSaid)?),
         };
-        let session = Session::load_with(located.clone(), layers.clone())?;
+        let session = Session::load_with(host, located.clone(), layers.clone())?;
         live(host, session, begin, &args.front, |journal| make(host, (located, layers), journal, &self.path))
     }
 }
@@ -188,7 +188,7 @@ fn record_new(host: &Host, args: TestArgs) -> Result<Exit> {
     };
     let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
     let layers = host.layers(&located.tree)?;
-    let session = Session::load_with(located.clone(), layers.clone())?;
+    let session = Session::load_with(host, located.clone(), layers.clone())?;
     let (mut begin, front) = match run::line(host, wanted, &session, args.rest)? {
         Line::Run(begin, front) => (*begin, front),
         Line::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),

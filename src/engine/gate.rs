@@ -370,6 +370,8 @@ impl Gate {
             | Effect::Random
             | Effect::Load { .. }
             | Effect::List { .. }
+            | Effect::Scan { .. }
+            | Effect::File(_)
             | Effect::Rows { .. }
             | Effect::Delete { .. } => {}
         }
@@ -507,6 +509,11 @@ fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
             "this flow works with git, but its manifest does not declare that it may",
         )
         .hint("add `permissions = { git = true }` to its nietz.flow{…}")),
+        Effect::File(_) if !permissions.files => Err(Failure::new(
+            Code::PermissionRefused,
+            "this flow reads files, but its manifest does not declare that it may",
+        )
+        .hint("add `permissions = { files = true }` to its nietz.flow{…}")),
         Effect::Exec(command) if !command.run.is_granted(&permissions.exec) => {
             let shown = excerpt(&command.run.shown());
             let allowed = match permissions.exec.as_slice() {
@@ -532,6 +539,8 @@ fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
         | Effect::Load { .. }
         | Effect::Save { .. }
         | Effect::List { .. }
+        | Effect::Scan { .. }
+        | Effect::File(_)
         | Effect::Append { .. }
         | Effect::Rows { .. }
         | Effect::Delete { .. }

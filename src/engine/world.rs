@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
 use crate::host::exec::Commands;
+use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
@@ -54,6 +55,7 @@ pub struct World {
     /// Whether the front end is told what calls ask and what they give back.
     pub details: bool,
     pub collections: RefCell<BTreeMap<String, Collection>>,
+    pub files: Files,
     pub repository: Repository,
     pub commands: Commands,
     /// Milliseconds since 1970.
@@ -178,6 +180,10 @@ impl World {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
                 aside(move || repository.perform_in(&tree, &op, again, now)).boxed_local()
             }
+            Effect::File(op) => {
+                let files = self.files.clone();
+                aside(move || files.perform(&op)).boxed_local()
+            }
             Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
             other => async move { world.document(other, again) }.boxed_local(),
         }
@@ -241,6 +247,9 @@ impl World {
                 Ok(plain(&saved))
             }
             Effect::List { collection } => Ok(plain(&store.list(&self.collection(&collection)?)?)),
+            Effect::Scan { collection, fields, after } => {
+                Ok(plain(&store.scan(&self.collection(&collection)?, fields.as_ref(), after.as_deref())?))
+            }
             Effect::Append { collection, key, row } => {
                 Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))
             }

@@ -2,6 +2,7 @@
 
 pub mod documents;
 pub mod exec;
+pub mod files;
 pub mod git;
 pub mod llm;
 pub mod telemetry;

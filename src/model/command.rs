@@ -51,14 +51,17 @@ impl Run {
     }
 }
 
-/// What the user grants to commands, besides their names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What the user grants, besides what the manifest declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grants {
-    /// They may use the network.
+    /// Commands may use the network.
     pub net: bool,
-    /// They run without a sandbox.
+    /// Commands run without a sandbox.
     pub no_sandbox: bool,
+    /// Files and folders outside of the workspace that the flow may read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
 }
 
 impl Grants {
@@ -112,7 +115,7 @@ pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
 }
 
 /// Says which commands may be run, and how.
-pub fn told(commands: &[String], grants: Grants) -> String {
+pub fn told(commands: &[String], grants: &Grants) -> String {
     let names: Vec<String> = commands.iter().map(|grant| format!("`{grant}`")).collect();
     let how = match (grants.no_sandbox, grants.net) {
         (true, _) => "without a sandbox: they can touch all that you can",

@@ -16,15 +16,22 @@ pub struct Loaded {
 }
 
 /// How a document's version stands to the collection's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Of the current version, and valid by the schema.
+    #[default]
     Current,
     /// Older; not validated yet. The text names the version, empty when the field is absent.
     Older(String),
     /// Newer than this flow knows, read as far as it goes; must not be saved over.
     Newer(String),
+}
+
+impl Standing {
+    fn is_current(&self) -> bool {
+        *self == Standing::Current
+    }
 }
 
 /// A document that was written.
@@ -45,6 +52,29 @@ pub struct Listed {
     pub loaded: Option<Loaded>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<crate::error::Failure>,
+}
+
+/// One document of a page: what is wanted of it, or why it cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scanned {
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub value: Value,
+    #[serde(default, skip_serializing_if = "Standing::is_current")]
+    pub standing: Standing,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<crate::error::Failure>,
+}
+
+/// A page of a collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    pub entries: Vec<Scanned>,
+    /// The path behind which the next page begins; nothing at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// What a save expects to find at the path.

@@ -10,6 +10,7 @@ use crate::model::chat::{ChatRequest, Said};
 use crate::model::collection::Key;
 use crate::model::command::Command;
 use crate::model::document::Expect;
+use crate::model::file::FileOp;
 use crate::model::git::{Git, TreeOp};
 use crate::model::question::Question;
 
@@ -57,6 +58,14 @@ pub enum Effect {
     List {
         collection: String,
     },
+    /// One page of a collection's documents, in the order of their paths.
+    Scan {
+        collection: String,
+        /// The parts of each document that are wanted, by name; nothing means whole documents.
+        fields: Option<BTreeMap<String, String>>,
+        /// The path behind which the page begins.
+        after: Option<String>,
+    },
     Append {
         collection: String,
         key: Key,
@@ -78,6 +87,8 @@ pub enum Effect {
         collections: Vec<String>,
         key: Key,
     },
+    /// Reading what is there: files of the workspace, and those that the user grants.
+    File(FileOp),
     Git(Git),
     /// Something in one worktree.
     Tree {
@@ -122,6 +133,8 @@ impl Effect {
             Effect::Load { .. } => "load",
             Effect::Save { .. } => "save",
             Effect::List { .. } => "list",
+            Effect::Scan { .. } => "scan",
+            Effect::File(_) => "file",
             Effect::Append { .. } => "append",
             Effect::Rows { .. } => "rows",
             Effect::Delete { .. } => "delete",
@@ -147,6 +160,8 @@ impl Effect {
             | Effect::Load { .. }
             | Effect::Save { .. }
             | Effect::List { .. }
+            | Effect::Scan { .. }
+            | Effect::File(_)
             | Effect::Rows { .. }
             | Effect::Delete { .. }
             | Effect::Query { .. } => Settles::Again,
@@ -158,6 +173,8 @@ impl Effect {
                 | Git::Diff { .. }
                 | Git::Changed { .. }
                 | Git::Files { .. }
+                | Git::Snapshot
+                | Git::Delete { .. }
                 | Git::Worktree { .. } => Settles::Again,
             },
             Effect::Tree { op, .. } => match op {
@@ -195,7 +212,7 @@ impl Effect {
             Effect::Load { collection, key } | Effect::Rows { collection, key } => {
                 (vec![document(collection, key)], Vec::new())
             }
-            Effect::List { collection } => (vec![collection.clone()], Vec::new()),
+            Effect::List { collection } | Effect::Scan { collection, .. } => (vec![collection.clone()], Vec::new()),
             // Whatever the holes of its path are, a collection is one thing here.
             Effect::Query { collections, .. } => (collections.clone(), Vec::new()),
             Effect::Save { collection, key, .. }
@@ -229,6 +246,7 @@ impl Effect {
             | Effect::Status { .. }
             | Effect::Progress { .. }
             | Effect::Ask(_)
+            | Effect::File(_)
             | Effect::Chat { .. } => (Vec::new(), Vec::new()),
         }
     }
@@ -265,6 +283,10 @@ impl Effect {
                 request
             }
             Effect::List { collection } => json!({ "collection": collection }),
+            Effect::Scan { collection, fields, after } => {
+                json!({ "collection": collection, "fields": fields, "after": after })
+            }
+            Effect::File(op) => of(op),
             Effect::Append { collection, key, row } => json!({ "collection": collection, "key": key, "row": row }),
             Effect::Rows { collection, key } => json!({ "collection": collection, "key": key }),
             Effect::Delete { collection, key, expect } => {
@@ -293,6 +315,8 @@ pub type Things = (Vec<String>, Vec<String>);
 pub struct Permissions {
     /// Model calls.
     pub llm: bool,
+    /// Reading files of the workspace, and of folders that the user grants.
+    pub files: bool,
     /// Branches of its own in the workspace's repository, and worktrees beside it.
     pub git: bool,
     /// Commands in those worktrees: names of programs, and `{param}` for what the user gives in a param.

@@ -15,6 +15,10 @@ pub enum Git {
     Commit { branch: String },
     /// A new branch.
     Branch { name: String, commit: String },
+    /// The end of a branch of a run's own.
+    Delete { name: String },
+    /// A commit of the workspace as it is now, on no branch.
+    Snapshot,
     /// The difference between two commits, as a patch.
     Diff { from: String, to: String },
     /// The paths that differ between two commits.
@@ -86,7 +90,10 @@ impl Git {
     /// Returns the branches that this builds on, and the one that it moves.
     pub fn branches(&self) -> (Vec<&str>, Option<&str>) {
         match self {
-            Git::Head | Git::Diff { .. } | Git::Changed { .. } | Git::Files { .. } => (Vec::new(), None),
+            Git::Head | Git::Snapshot | Git::Diff { .. } | Git::Changed { .. } | Git::Files { .. } => {
+                (Vec::new(), None)
+            }
+            Git::Delete { name } => (vec![name], Some(name)),
             Git::Commit { branch } => (vec![branch], None),
             Git::Branch { name, .. } => (vec![name], Some(name)),
             Git::Merge { from, into, .. } => (vec![into, from], Some(into)),

@@ -14,6 +14,7 @@ pub fn main(words: &[String]) {
         ["engine", weights, _] => engine(weights),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
         ["yaml", folder] => crate::memory::floor(folder),
+        ["sessions", folder] => crate::profile::floor(folder),
         ["git", rest @ ..] => crate::attempts::floor(rest),
         other => panic!("no floor {other:?}"),
     }

@@ -3,7 +3,7 @@
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
 //! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
-//! `cargo bench -- saves`, `-- local`, `-- attempts`, `-- memory` or `-- council` only those rows.
+//! `cargo bench -- saves`, `-- local`, `-- attempts`, `-- memory`, `-- council` or `-- profile` only those rows.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -13,6 +13,7 @@ mod council;
 mod floor;
 mod measure;
 mod memory;
+mod profile;
 mod subject;
 
 use std::io::{BufRead, BufReader};
@@ -47,6 +48,9 @@ fn main() {
     if arguments.iter().any(|word| word == "council") {
         return print(&[council::row(count)]);
     }
+    if arguments.iter().any(|word| word == "profile") {
+        return print(&profile::rows(count));
+    }
     let mut rows = Vec::new();
     if !arguments.iter().any(|word| word == "attempts") {
         conversations(count, &mut rows);
@@ -54,6 +58,7 @@ fn main() {
     rows.extend(attempts::rows(count));
     if !arguments.iter().any(|word| word == "attempts") {
         rows.extend(memory::rows(count));
+        rows.extend(profile::rows(count));
     }
     print(&rows);
 }

@@ -14,6 +14,7 @@ use nietz::engine::world::World;
 use nietz::error::{Failure, Result};
 use nietz::host::documents::Store;
 use nietz::host::exec::Commands;
+use nietz::host::files::Files;
 use nietz::host::git::Repository;
 use nietz::host::{CallEvent, FrontEnd, Models};
 use nietz::journal::writer::{Tail, Writer};
@@ -75,6 +76,7 @@ impl Bench {
             personas: Personas::new(layers.clone()),
             layers,
             resolve: Box::new(|name| Ok(name.unwrap_or("fake/model").to_owned())),
+            window: Box::new(|model| nietz::host::llm::window(&BTreeMap::new(), model)),
             collections: RefCell::default(),
         };
         Flow::load(located, context, limits)
@@ -98,6 +100,7 @@ impl Bench {
             front: Rc::clone(front) as Rc<dyn FrontEnd>,
             details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
+            files: Files::new(self.path(), &[], None),
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {
                 helper: env!("CARGO_BIN_EXE_nietz").into(),

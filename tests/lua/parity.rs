@@ -56,7 +56,7 @@ fn run(body: &str) -> Value {
     bench.file(
         "flows/example.lua",
         format!(
-            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true, git = true, exec = {{ \"cat\" }} }},\n\
+            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true, files = true, git = true, exec = {{ \"cat\" }} }},\n\
              collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }},\n\
              votes = {{ path = \"votes.jsonl\", schema = {{ type = \"object\", properties = {{ topic = {{ type = \"string\" }}, \
              order = {{ type = \"integer\" }} }} }} }} }},\n\
@@ -74,7 +74,7 @@ fn the_types_name_what_there_is() {
     let found = run("local found = {}\n\
          local function names(t) local list = json.array {} for name in t do table.insert(list, name) end \
          table.sort(list) return list end\n\
-         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, git = git, personas = personas, \
+         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, files = files, git = git, personas = personas, \
          quotes = quotes, template = template, task = task, clock = clock, random = random, schema = schema, \
          json = json, yaml = yaml, text = text, xml = xml } do found[name] = names(module) end\n\
          local function methods(handle) local all = table.clone(getmetatable(handle).__index) all.__index = nil \

@@ -51,7 +51,8 @@ fn rooms(text: &str) -> Vec<String> {
 fn no_rust_file_names_a_mode() {
     let flows = std::fs::read_dir(root().join("flows")).expect("there are flows");
     let mut names: Vec<String> = flows
-        .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
+        .filter_map(|entry| Some(entry.ok()?.path()).filter(|path| path.is_file()))
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
         // This one is also a word of every programmer, and the name of a library of Lua's.
         .filter(|name| name != "debug")
         .collect();

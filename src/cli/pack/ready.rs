@@ -45,7 +45,7 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
     let commit = source.take(host, scratch.path(), &root)?;
     let tree = Tree::new(Root::Disk(root.clone()));
     let about = About::read(&tree)?;
-    let asks = look_at_flows(&tree)?;
+    let asks = look_at_flows(host, &tree)?;
     compare(&about.asks(), &asks)?;
     let (personas, quotes) = (tree.list("personas", ".md"), tree.list("quotes", ".yaml"));
     for path in &personas {
@@ -73,12 +73,12 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
 }
 
 /// Loads each flow, and returns what it asks for.
-fn look_at_flows(tree: &Tree) -> Result<Asks> {
+fn look_at_flows(host: &Host, tree: &Tree) -> Result<Asks> {
     let mut asks = Asks::new();
     for located in resolve::flows(tree) {
         let path = located.path.clone();
-        let session =
-            Session::load_with(located, vec![tree.clone(), Tree::new(Root::Bundled)]).map_err(as_invalid(&path))?;
+        let session = Session::load_with(host, located, vec![tree.clone(), Tree::new(Root::Bundled)])
+            .map_err(as_invalid(&path))?;
         let manifest = &session.flow.manifest;
         if path != format!("flows/{}.lua", manifest.name) {
             let message = format!("{path}: it calls itself `{}`; a flow has the name of its file", manifest.name);

@@ -5,6 +5,7 @@
 //! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
 //! - `read` loads and judges, `version` tells old from new;
 //! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
+//! - `scan` goes through a large collection page by page;
 //! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
 //! - `index` keeps tables of what stands in documents, so that many of them can be asked;
 //! - `disk` is the only room that touches files.
@@ -21,6 +22,7 @@ mod read;
 mod references;
 mod rows;
 mod save;
+mod scan;
 mod sql;
 mod tail;
 #[cfg(test)]
@@ -50,6 +52,8 @@ pub struct Store {
     root: PathBuf,
     schemas: Schemas,
     patience: Duration,
+    /// The page of a collection that is being read for the next call.
+    ahead: Mutex<Option<scan::Ahead>>,
     /// Digests of files that are known not to be newer than their flow, which spares reading them again.
     familiar: Mutex<HashSet<String>>,
 }
@@ -58,7 +62,13 @@ impl Store {
     /// Opens the documents of a workspace, which must exist.
     pub fn new(root: &Path) -> Result<Store> {
         let root = disk::canonical(root)?;
-        Ok(Store { root, schemas: Schemas::default(), patience: PATIENCE, familiar: Mutex::default() })
+        Ok(Store {
+            root,
+            schemas: Schemas::default(),
+            patience: PATIENCE,
+            ahead: Mutex::default(),
+            familiar: Mutex::default(),
+        })
     }
 
     /// Sets how long to wait for a document that another process holds.

@@ -63,17 +63,7 @@ impl Store {
         file: &str,
         key: Option<&Key>,
     ) -> Result<Standing> {
-        let judged = version::judge(collection, value, file)?;
-        if let Judged::Known(standing @ (Standing::Older(_) | Standing::Newer(_))) = judged {
-            return Ok(standing);
-        }
-        let schema = self.schema_for_reading(collection)?;
-        let faults = faults(collection, &schema, value, judged, key);
-        let located = report::locate(faults, Severity::Error, text, collection.format, file);
-        match located.is_empty() {
-            true => Ok(Standing::Current),
-            false => Err(report::failure(file, &located)),
-        }
+        judge_by(collection, &*self.schema_for_reading(collection)?, value, text, file, key)
     }
 
     pub(super) fn schema_for_reading(&self, collection: &Collection) -> Result<std::sync::Arc<Schema>> {
@@ -90,6 +80,27 @@ impl Store {
             _ => Formats::Asserted,
         };
         self.schemas.get(&collection.schema, formats)
+    }
+}
+
+/// Judges a value that was read from a text by the collection's compiled schema.
+pub(super) fn judge_by(
+    collection: &Collection,
+    schema: &Schema,
+    value: &Value,
+    text: &str,
+    file: &str,
+    key: Option<&Key>,
+) -> Result<Standing> {
+    let judged = version::judge(collection, value, file)?;
+    if let Judged::Known(standing @ (Standing::Older(_) | Standing::Newer(_))) = judged {
+        return Ok(standing);
+    }
+    let faults = faults(collection, schema, value, judged, key);
+    let located = report::locate(faults, Severity::Error, text, collection.format, file);
+    match located.is_empty() {
+        true => Ok(Standing::Current),
+        false => Err(report::failure(file, &located)),
     }
 }
 

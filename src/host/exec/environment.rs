@@ -52,7 +52,7 @@ const TOOLCHAINS: &[Toolchain] = &[
 ];
 
 /// Returns the environment of a command. Its home is its private folder; toolchains are told where they live.
-pub(super) fn of(ours: &BTreeMap<String, String>, temporary: &Path, grants: Grants) -> BTreeMap<String, String> {
+pub(super) fn of(ours: &BTreeMap<String, String>, temporary: &Path, grants: &Grants) -> BTreeMap<String, String> {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
     for name in PASSED {
         if let Some(value) = ours.get(*name) {
@@ -117,7 +117,7 @@ mod tests {
             ("LANG", "fr_FR.UTF-8"),
         ];
         let ours = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let theirs = of(&ours, Path::new("/tmp/private"), Grants::default());
+        let theirs = of(&ours, Path::new("/tmp/private"), &Grants::default());
         assert_eq!(theirs["PATH"], "/usr/bin:/opt/x/bin");
         assert_eq!((theirs["HOME"].as_str(), theirs["LANG"].as_str()), ("/tmp/private", "fr_FR.UTF-8"));
         assert!(["OPENAI_API_KEY", "GITHUB_PAT", "LD_PRELOAD"].iter().all(|name| !theirs.contains_key(*name)));

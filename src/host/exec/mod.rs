@@ -107,7 +107,7 @@ impl Commands {
         };
         let mut helper = tokio::process::Command::new(&self.helper);
         helper.args([helper::VERB, &policy.text(), "--"]).args(words).current_dir(folder);
-        helper.env_clear().envs(environment::of(&self.environment, temporary, self.grants));
+        helper.env_clear().envs(environment::of(&self.environment, temporary, &self.grants));
         let both = writer.try_clone().map_err(|error| internal(&error))?;
         helper.stdin(Stdio::piped()).stdout(both).stderr(writer).process_group(0);
         let mut child = helper.spawn().map_err(|error| not_started(&command.run, &error.to_string()))?;

@@ -15,11 +15,11 @@ use crate::model::text::excerpt;
 const TEMPORARY: &str = ".nietz-write";
 
 /// A worktree's folder, held open.
-pub(super) struct Beneath(std::os::fd::OwnedFd);
+pub(in crate::host) struct Beneath(std::os::fd::OwnedFd);
 
 /// What a file is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
+pub(in crate::host) enum For {
     Reading,
     Listing,
     /// A folder in which something is written; no part of its path may be a link.
@@ -27,14 +27,14 @@ pub(super) enum For {
 }
 
 impl Beneath {
-    pub(super) fn open(folder: &Path) -> Result<Beneath> {
+    pub(in crate::host) fn open(folder: &Path) -> Result<Beneath> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
         let opened = rustix::fs::openat(CWD, folder, flags, Mode::empty());
         opened.map(Beneath).map_err(|error| Failure::io(folder, "open", &error.into()))
     }
 
     #[cfg(target_os = "linux")]
-    pub(super) fn file(&self, path: &str, what: For) -> Result<File> {
+    pub(in crate::host) fn file(&self, path: &str, what: For) -> Result<File> {
         use rustix::fs::ResolveFlags;
         check(path)?;
         let (flags, mode, links) = match what {
@@ -55,7 +55,7 @@ impl Beneath {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn file(&self, path: &str, _: For) -> Result<File> {
+    pub(in crate::host) fn file(&self, path: &str, _: For) -> Result<File> {
         check(path)?;
         Err(refused(path, "cannot be kept inside of its worktree on this system"))
     }

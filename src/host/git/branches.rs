@@ -58,6 +58,15 @@ impl Repository {
         Ok(json!({ "name": name, "commit": commit }))
     }
 
+    /// Deletes a branch of a run's own; one that is not there is fine.
+    pub(super) fn delete_branch(&self, name: &str) -> Result<Value> {
+        check_own(name)?;
+        if self.commit_of(name)?.is_some() {
+            self.call()?.args(["update-ref", "-d", &format!("refs/heads/{name}")]).bytes()?;
+        }
+        Ok(Value::Null)
+    }
+
     pub(super) fn diff(&self, from: &str, to: &str) -> Result<Value> {
         check_commit(from)?;
         check_commit(to)?;

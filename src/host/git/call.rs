@@ -114,6 +114,12 @@ impl Call {
         self
     }
 
+    /// Works with an index of its own.
+    pub(super) fn index(mut self, file: &Path) -> Call {
+        self.command.env("GIT_INDEX_FILE", file);
+        self
+    }
+
     /// The time of a commit, in seconds since 1970.
     pub(super) fn at(mut self, now: u64) -> Call {
         let date = format!("{now} +0000");

@@ -10,12 +10,12 @@
 //! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
 //! `.git` file least of all, is trusted to say where the repository is.
 
-mod beneath;
+pub(super) mod beneath;
 mod branches;
 mod call;
 pub mod fetch;
 mod files;
-mod search;
+pub(super) mod search;
 mod worktrees;
 
 use std::collections::{BTreeMap, HashMap};
@@ -72,6 +72,8 @@ impl Repository {
             Git::Head => self.head(),
             Git::Commit { branch } => Ok(self.commit_of(branch)?.map_or(Value::Null, Value::from)),
             Git::Branch { name, commit } => self.branch(name, commit),
+            Git::Delete { name } => self.delete_branch(name),
+            Git::Snapshot => self.snapshot(now),
             Git::Diff { from, to } => self.diff(from, to),
             Git::Changed { from, to } => self.changed(from, to),
             Git::Files { commit, glob } => self.files(commit, glob),

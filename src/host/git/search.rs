@@ -30,7 +30,7 @@ fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
 }
 
 /// Returns a matcher of globs: `*` stays within a folder, `**` does not. A glob that names a folder means all in it.
-pub(super) fn globs(patterns: &[String]) -> Result<GlobSet> {
+pub(in crate::host) fn globs(patterns: &[String]) -> Result<GlobSet> {
     let wrong = |pattern: &str, error: &dyn std::fmt::Display| {
         let message = format!("`{}` is no glob: {error}", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).hint("such as `src/**/*.rs`")
@@ -52,7 +52,7 @@ pub(super) fn find(tree: &Tree<'_>, glob: &str) -> Result<Value> {
 }
 
 /// Returns as many paths as a flow may have.
-pub(super) fn found(mut paths: Vec<String>) -> Value {
+pub(in crate::host) fn found(mut paths: Vec<String>) -> Value {
     let cut = paths.len() > MOST_FILES;
     paths.truncate(MOST_FILES);
     json!({ "paths": paths, "cut": cut })

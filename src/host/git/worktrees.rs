@@ -45,6 +45,35 @@ impl Repository {
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
 
+    /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
+    /// its own. Nothing of the user's moves; where nothing is changed, it is the commit that is checked out.
+    pub(super) fn snapshot(&self, now: u64) -> Result<Value> {
+        let head = self.head()?;
+        let head = head["commit"].as_str().unwrap_or_default();
+        let _alone = self.alone()?;
+        let folder =
+            tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
+        let index = folder.path().join("index");
+        let own = self.found()?.own.clone();
+        let call = || Call::new(&self.path).repository(&own).work_tree(&self.workspace).index(&index);
+        call().args(["read-tree", head]).bytes()?;
+        let list = call().args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
+        let mut changed = Vec::new();
+        for path in names(&list).filter(|path| !path.ends_with('/')) {
+            changed.extend_from_slice(path.as_bytes());
+            changed.push(0);
+        }
+        call().args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).input(changed).bytes()?;
+        let tree = call().args(["write-tree"]).line()?;
+        let before = call().args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
+        if tree == before {
+            return Ok(json!({ "commit": head, "changed": false }));
+        }
+        let message = "The workspace as it was";
+        let commit = call().at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        Ok(json!({ "commit": commit, "changed": true }))
+    }
+
     /// Finishes a removal that a crash has interrupted; tells whether there was one.
     pub(super) fn finish_removal(&self, name: &str) -> Result<bool> {
         let (folder, git_dir) = self.place(name)?;

@@ -23,6 +23,8 @@ pub struct ModelsConfig {
     pub retry: RetryConfig,
     /// What models cost, by `provider/model`: instead of the prices that nietz knows.
     pub prices: BTreeMap<String, Price>,
+    /// How many tokens models take in one call, by `provider/model`: instead of what nietz knows.
+    pub windows: BTreeMap<String, u64>,
 }
 
 /// One provider; what is absent is as the provider's facts say.

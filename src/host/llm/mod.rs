@@ -31,6 +31,7 @@ mod secret;
 mod settings;
 mod sse;
 mod stream;
+mod windows;
 
 pub use choice::{Choice, KeyState, Row};
 pub use client::Client;
@@ -38,6 +39,7 @@ pub use config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire
 pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
 pub use settings::Settings;
+pub use windows::window;
 
 #[cfg(test)]
 mod tests;

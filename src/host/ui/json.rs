@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{BufRead, Write};
 
 use futures_util::FutureExt;
@@ -41,6 +41,8 @@ pub struct Json {
     out: Out,
     seq: Cell<u64>,
     ended: Cell<bool>,
+    /// Calls under way whose text is not meant for the user: a flow may throw away what it has not judged yet.
+    hidden: RefCell<HashSet<String>>,
     /// Answers that came by id and were not asked for yet.
     early: RefCell<HashMap<String, VecDeque<Value>>>,
     /// Told when `early` got something: it may be for another question that is open.
@@ -72,6 +74,7 @@ impl Json {
             out: Out::new(out),
             seq: Cell::new(0),
             ended: Cell::new(false),
+            hidden: RefCell::default(),
             early: RefCell::default(),
             arrived: Notify::new(),
         }
@@ -131,6 +134,16 @@ impl FrontEnd for Json {
             return;
         }
         self.ended.set(matches!(event, Event::RunEnded { .. }));
+        match event {
+            Event::CallStarted { call, show: false, .. } => {
+                self.hidden.borrow_mut().insert(call.clone());
+            }
+            Event::CallEnded { call, .. } => {
+                self.hidden.borrow_mut().remove(call);
+            }
+            Event::CallDelta { call, .. } if self.hidden.borrow().contains(call) => return,
+            _ => {}
+        }
         let line = Line { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
         if let Ok(text) = serde_json::to_string(&line) {
             self.out.put(&format!("{}\n", escaped(&text)));
@@ -194,6 +207,17 @@ mod tests {
     fn json_end(input: &'static str) -> (Json, Captured) {
         let out = Captured::default();
         (Json::new("r1", Box::new(Cursor::new(input)), out.stream()), out)
+    }
+
+    #[test]
+    fn text_that_is_not_meant_for_the_user_is_not_written() {
+        let (front, out) = json_end("");
+        for (label, show) in [("a", false), ("b", true)] {
+            front.show(&samples::started(label, show));
+        }
+        front.show(&samples::delta("a", "the secret"));
+        front.show(&samples::delta("b", "the news"));
+        assert!(out.text().contains("the news") && !out.text().contains("the secret"), "{}", out.text());
     }
 
     fn ask(id: &str) -> Question {

@@ -62,6 +62,13 @@ impl<'a> Args<'a> {
         }
     }
 
+    pub(super) fn maybe_number(&self, index: usize) -> Result<Option<f64>> {
+        match self.at(index) {
+            LuaValue::Nil => Ok(None),
+            _ => self.number(index).map(Some),
+        }
+    }
+
     pub(super) fn function(&self, index: usize) -> Result<Function> {
         match self.at(index) {
             LuaValue::Function(function) => Ok(function),

@@ -19,6 +19,7 @@ use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
 use crate::model::pattern::Pattern;
+use crate::model::pointer::Parts;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = Module::new(vm)?
@@ -29,6 +30,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("load", load)?
         .effect("save", save)?
         .effect("list", list)?
+        .effect("scan", scan)?
+        .pure("parts", parts)?
         .effect("append", append)?
         .effect("rows", rows)?
         .effect("delete", delete)?
@@ -186,6 +189,30 @@ fn list(lua: &Lua, values: MultiValue) -> Result<Request> {
     let name = Args::new(lua, "documents.list", values).text(0)?;
     collection(lua, &name)?;
     Ok(Request::Effect(Box::new(Effect::List { collection: name }), convert::to_lua))
+}
+
+type Fields = std::collections::BTreeMap<String, String>;
+
+fn fields(args: &Args<'_>, index: usize) -> Result<Option<Fields>> {
+    match args.json(index, "fields")? {
+        Value::Null => Ok(None),
+        _ => args.data(index, "fields").map(Some),
+    }
+}
+
+fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "documents.each", values);
+    let name = args.text(0)?;
+    collection(lua, &name)?;
+    let effect = Effect::Scan { collection: name, fields: fields(&args, 1)?, after: args.maybe_text(2)? };
+    Ok(Request::Effect(Box::new(effect), convert::to_lua))
+}
+
+/// Returns the wanted parts of a document that was migrated in memory.
+fn parts(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "documents.each", values);
+    let found = Parts::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
+    convert::to_lua(lua, &found).map_err(vm_error)
 }
 
 fn append(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -29,6 +29,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("head", head)?
         .effect("commit_of", commit_of)?
         .effect("branch", branch)?
+        .effect("delete_branch", delete_branch)?
+        .effect("snapshot", snapshot)?
         .effect("diff", diff)?
         .effect("changed", changed)?
         .effect("files", files)?
@@ -61,6 +63,15 @@ fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
 fn branch(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.branch", values);
     Ok(git(Git::Branch { name: args.text(0)?, commit: args.text(1)? }, nothing))
+}
+
+fn delete_branch(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let name = Args::new(lua, "git.delete_branch", values).text(0)?;
+    Ok(git(Git::Delete { name }, nothing))
+}
+
+fn snapshot(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(git(Git::Snapshot, convert::to_lua))
 }
 
 fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {

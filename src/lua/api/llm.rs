@@ -30,7 +30,12 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("encode", json::encode)?
         .build();
     vm.lua.set_app_data(Learned::default());
-    Ok(Module::new(vm)?.luau(include_str!("llm.luau"), native)?.pure("count", count)?.pure("model", model)?.build())
+    Ok(Module::new(vm)?
+        .luau(include_str!("llm.luau"), native)?
+        .pure("count", count)?
+        .pure("model", model)?
+        .pure("window", window)?
+        .build())
 }
 
 /// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
@@ -199,6 +204,14 @@ fn model(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let name = Args::new(lua, "llm.model", values).maybe_text(0)?;
     let full = (context(lua)?.resolve)(name.as_deref())?;
     lua.create_string(full).map(LuaValue::String).map_err(vm_error)
+}
+
+fn window(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let name = Args::new(lua, "llm.window", values).maybe_text(0)?;
+    let context = context(lua)?;
+    #[allow(clippy::cast_precision_loss)]
+    let tokens = (context.window)(&(context.resolve)(name.as_deref())?).map(|tokens| tokens as f64);
+    Ok(tokens.map_or(LuaValue::Nil, LuaValue::Number))
 }
 
 fn count(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

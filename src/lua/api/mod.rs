@@ -6,6 +6,7 @@
 mod args;
 mod clock;
 mod documents;
+mod files;
 mod git;
 mod json;
 mod llm;
@@ -45,6 +46,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/llm", llm::module, include_str!("llm.d.luau")),
     ("@nietz/ui", ui::module, include_str!("ui.d.luau")),
     ("@nietz/documents", documents::module, include_str!("documents.d.luau")),
+    ("@nietz/files", files::module, include_str!("files.d.luau")),
     ("@nietz/git", git::module, include_str!("git.d.luau")),
     ("@nietz/personas", personas::module, include_str!("personas.d.luau")),
     ("@nietz/quotes", quotes::module, include_str!("quotes.d.luau")),
@@ -83,6 +85,9 @@ pub fn replace_stock(vm: &Rc<Vm>) -> mlua::Result<()> {
 /// Returns the full name of a model: of an alias, of a name, or of what the run has by default.
 pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
 
+/// Returns how many tokens a model takes in one call.
+pub type Window = Box<dyn Fn(&str) -> Option<u64>>;
+
 /// What the modules need to know of the run.
 pub struct Context {
     /// The flow's own pack.
@@ -92,6 +97,8 @@ pub struct Context {
     pub layers: Vec<Tree>,
     /// Brings a model's name or alias to `provider/model`; without a name, the run's own.
     pub resolve: Resolve,
+    /// How many tokens a model, by its full name, takes in one call, request and reply together; where it is known.
+    pub window: Window,
     /// Filled when the manifest is read.
     pub collections: RefCell<BTreeMap<String, Collection>>,
 }

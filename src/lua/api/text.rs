@@ -1,5 +1,7 @@
 //! `@nietz/text`: helpers that know Unicode.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
@@ -12,11 +14,15 @@ use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{Module, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
+use crate::model::text::excerpt;
 
 /// The most words that are compared.
 const CANDIDATES: usize = 5000;
 /// The longest slug, in letters.
 const SLUG: usize = 60;
+/// The largest regular expression when it is compiled, in bytes, and how many compiled ones are kept.
+const COMPILED: usize = 1 << 20;
+const KEPT: usize = 512;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?
@@ -29,6 +35,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("width", width)?
         .pure("nearest", nearest_word)?
         .pure("sha256", sha256)?
+        .pure("search", search)?
         .build())
 }
 
@@ -128,4 +135,51 @@ fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         Some(found) => string(lua, found),
         None => Ok(LuaValue::Nil),
     }
+}
+
+thread_local! {
+    /// Regular expressions by their text: compiling one costs a hundred times what searching does.
+    static PATTERNS: RefCell<HashMap<String, regex::Regex>> = RefCell::default();
+}
+
+fn compiled(pattern: &str) -> Result<regex::Regex> {
+    PATTERNS.with_borrow_mut(|known| {
+        if let Some(regex) = known.get(pattern) {
+            return Ok(regex.clone());
+        }
+        let built = regex::RegexBuilder::new(pattern).size_limit(COMPILED).dfa_size_limit(COMPILED).build();
+        let regex = built.map_err(|error| {
+            let said = error.to_string();
+            let why = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            invalid(format!("text.search: `{}` is no regular expression: {}", excerpt(pattern), excerpt(why)))
+        })?;
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(pattern.to_owned(), regex.clone());
+        Ok(regex)
+    })
+}
+
+fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "text.search", values);
+    let (value, pattern) = (args.text(0)?, args.text(1)?);
+    let from = match args.maybe_number(2)? {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Some(from) => (from.max(1.0) as usize) - 1,
+        None => 0,
+    };
+    // A start behind the end, or within a letter, is where a loop over all matches may well come to.
+    let Some(from) = (from..=value.len()).find(|at| value.is_char_boundary(*at)) else { return Ok(LuaValue::Nil) };
+    let Some(found) = compiled(&pattern)?.captures_at(&value, from) else { return Ok(LuaValue::Nil) };
+    let whole = found.get_match();
+    let table = lua.create_table().map_err(vm_error)?;
+    let groups = list(lua, found.iter().skip(1).map(|group| group.map_or("", |group| group.as_str())))?;
+    #[allow(clippy::cast_precision_loss)]
+    let (first, last) = ((whole.start() + 1) as f64, whole.end() as f64);
+    table.raw_set("first", first).map_err(vm_error)?;
+    table.raw_set("last", last).map_err(vm_error)?;
+    table.raw_set("text", whole.as_str()).map_err(vm_error)?;
+    table.raw_set("groups", groups).map_err(vm_error)?;
+    Ok(LuaValue::Table(table))
 }

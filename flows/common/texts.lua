@@ -1,0 +1,53 @@
+--!strict
+--- What a flow says, in several languages: tables of texts by language, with `{name}` for what is filled in.
+
+local texts = {}
+
+export type Vars = { [string]: string | number }
+export type Say = (key: string, vars: Vars?) -> string
+export type Texts = {
+	--- Returns the language to use for a wish such as `fr`: English where there is no other.
+	code: (wish: string) -> string,
+	--- Returns the value under a key such as `axes.clarity`, which may be a list or a table, or nil.
+	data: (code: string, key: string) -> any,
+	--- Returns the function that says things in a language. A key that does not exist is the flow's error: it is raised.
+	of: (code: string) -> Say,
+}
+
+--- Returns the texts of a flow, from one table for each language.
+function texts.new(tables: { [string]: any }): Texts
+	local function data(code: string, key: string): any
+		local value: any = tables[code]
+		for _, part in string.split(key, ".") do
+			if type(value) ~= "table" then
+				return nil
+			end
+			value = value[part]
+		end
+		return value
+	end
+	return {
+		code = function(wish: string): string
+			return if tables[wish] ~= nil then wish else "en"
+		end,
+		data = data,
+		of = function(code: string): Say
+			return function(key: string, vars: Vars?): string
+				local value = data(code, key)
+				if type(value) ~= "string" then
+					error(`no text "{key}" in lang/{code}.yaml`, 2)
+				end
+				local filled = string.gsub(value, "{([%w_]+)}", function(name: string): string
+					local given = if vars then vars[name] else nil
+					if given == nil then
+						error(`the text "{key}" needs "{name}"`, 4)
+					end
+					return tostring(given)
+				end)
+				return filled
+			end
+		end,
+	}
+end
+
+return texts

@@ -1,0 +1,105 @@
+--!strict
+--- Debug: questions a developer until they find the root cause themselves, remembers how they reasoned, and shows over
+--- many sessions whether they get better at it. This is the entry; the rooms are in `debug/`.
+
+local app = require("./debug/app")
+local clock = require("@nietz/clock")
+local converse = require("./debug/converse")
+local ending = require("./debug/ending")
+local git = require("@nietz/git")
+local intensity = require("./debug/intensity")
+local judge = require("./debug/judge")
+local lang = require("./debug/lang")
+local migrations = require("./debug/migrations")
+local nietz = require("@nietz")
+local personas = require("@nietz/personas")
+local profile = require("./debug/profile")
+local random = require("@nietz/random")
+local rules = require("./debug/rules")
+local session = require("./debug/session")
+local show = require("./debug/show")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+
+local function problem(params: any, t: any): string
+	local given = text.trim(params.problem or "")
+	if given == "" and params.problem == nil then
+		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
+	end
+	if given == "" then
+		nietz.usage(t("problem.empty"), t("problem.hint"))
+	end
+	return given
+end
+
+local function run(ctx: nietz.Context): any
+	local params = ctx.params
+	local code = lang.code(ctx.lang)
+	local t = lang.of(code)
+	local description = problem(params, t)
+	if params.verify ~= nil then
+		-- Where there is no repository, the command could not be run: better told before than after an hour.
+		git.head()
+	end
+	local doc = session.new(random.uuid(), clock.now(), description, params.intensity)
+	local self = app.new(doc, code, params)
+	app.save(self)
+	ui.say(t("begin", { name = personas.get(self.intensity).name }))
+	local ok, outcome = pcall(converse.run, self, ctx.run)
+	if ok then
+		return ending.finish(self, outcome :: any, false)
+	elseif app.is(outcome, "interrupted") then
+		return ending.finish(self, "abandoned", true)
+	end
+	-- What was said is saved already. Nothing may follow the failure here: what ended a run is tried again on resume.
+	return error(outcome, 0)
+end
+
+local OUTCOMES = { "solved", "abandoned" }
+
+return nietz.flow({
+	name = "debug",
+	summary = "Questions you until you find the root cause yourself, and shows how your debugging grows",
+	params = {
+		problem = { type = "string", positional = true, order = 1, help = "What goes wrong, in your words; files that you name are read" },
+		intensity = { type = "string", short = "i", choices = intensity.LADDER, default = "nietzsche", help = "Who asks, from the mildest to the hardest" },
+		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
+		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
+		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
+		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's]" },
+		context = { type = "integer", min = 2000, help = "How many tokens the model takes in one call [default: what is known of it, else 32768]" },
+	},
+	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
+	collections = {
+		sessions = {
+			path = ".nietzschian/sessions/{id}.json",
+			schema = "./debug/session.schema.json",
+			keys = { id = "/id" },
+			version = { field = "/schemaVersion", current = 1, migrations = migrations.all, read_newer = true },
+			rules = rules.check,
+		},
+	},
+	commands = {
+		profile = {
+			summary = "Shows how your debugging grows, over all sessions of this workspace",
+			params = {
+				since = { type = "string", help = "Only sessions from this day or time on: 2026-03-01" },
+				["until"] = { type = "string", help = "Only sessions up to this day or time" },
+				outcome = { type = "string", choices = OUTCOMES, help = "Only sessions that ended so" },
+				intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
+			} :: any,
+			run = function(ctx: nietz.Context): any
+				local code = lang.code(ctx.lang)
+				local found = profile.compute(ctx.params :: any)
+				ui.say(show.profile(code, lang.of(code), found, false))
+				return found
+			end,
+		},
+		judge = {
+			summary = "Judges replies in a file by the rules and the verifier, to measure a change of either",
+			params = judge.PARAMS,
+			run = judge.run,
+		},
+	},
+	run = run,
+})

@@ -1,0 +1,164 @@
+--!strict
+--- `judge FILE`: the check on its own, for whoever changes a rule. Each line of the file is a reply with its context;
+--- each line that comes out is a verdict. Lines that carry a `label` are measured too.
+
+local files = require("@nietz/files")
+local json = require("@nietz/json")
+local leaks = require("./leaks")
+local nietz = require("@nietz")
+local task = require("@nietz/task")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+local verifier = require("./verifier")
+
+local judge = {}
+
+--- So many replies are read by the verifier side by side.
+local SIDE_BY_SIDE = 4
+
+export type Case = { id: string, lang: string?, context: string, reply: string, label: string? }
+export type Verdict = { id: string, verdict: "leak" | "ok", rule: string?, reason: string? }
+
+judge.PARAMS = {
+	file = { type = "string", positional = true, required = true, help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured" },
+	verifier = { type = "boolean", default = true, help = "By the rules alone" },
+	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's]" },
+	measure = { type = "boolean", help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
+} :: { [string]: any }
+
+local function text_of(value: any): string
+	if value == nil or value == json.null then
+		return ""
+	end
+	return if type(value) == "string" then value else json.encode(value)
+end
+
+local function read(path: string): { Case }
+	local file = files.read(path)
+	if file == nil then
+		return nietz.fail(`there is no file {path}`, "its path is relative to the workspace")
+	end
+	local cases: { Case } = {}
+	for number, line in text.lines(file.text) do
+		if text.trim(line) ~= "" then
+			local ok, value = pcall(json.decode, line)
+			if not ok or type(value) ~= "table" or type(value.reply) ~= "string" then
+				local why = if ok then "it needs id and reply, which are texts" else (value :: any).message or "it is no JSON"
+				return nietz.fail(`{path}:{number}: {why}`, 'such as \{"id": "1", "lang": "en", "context": "…", "reply": "…"}')
+			end
+			table.insert(cases, {
+				id = tostring(value.id or number),
+				lang = value.lang,
+				context = text_of(value.context),
+				reply = value.reply,
+				label = value.label,
+			})
+		end
+	end
+	return cases
+end
+
+--- Returns the verdict of the rules.
+function judge.by_rules(case: Case): Verdict
+	local leak = leaks.find(case.reply, case.context, nil)
+	if leak == nil then
+		return { id = case.id, verdict = "ok" }
+	end
+	return { id = case.id, verdict = "leak", rule = leak.rule, reason = `{leak.reason}: {leak.excerpt}` }
+end
+
+--- Lets the verifier read what the rules let through.
+local function by_verifier(cases: { Case }, verdicts: { Verdict }, model: string?)
+	local open: { number } = {}
+	for index, verdict in verdicts do
+		if verdict.verdict == "ok" then
+			table.insert(open, index)
+		end
+	end
+	for first = 1, #open, SIDE_BY_SIDE do
+		local branches: { [string]: () -> any } = {}
+		for at = first, math.min(first + SIDE_BY_SIDE - 1, #open) do
+			local index = open[at]
+			branches[string.format("%06d", index)] = function(): any
+				return verifier.read(cases[index].reply, cases[index].context, `verifying {at} of {#open}`, model) or false
+			end
+		end
+		for name, verdict in task.all(branches) do
+			local index = tonumber(name) :: number
+			if not verdict then
+				verdicts[index].reason = "the verifier said nothing valid; by the rules alone"
+			elseif verdict.leaks then
+				verdicts[index] = { id = cases[index].id, verdict = "leak", rule = "verifier", reason = verdict.reason }
+			else
+				verdicts[index].reason = verdict.reason
+			end
+		end
+	end
+end
+
+export type Measure = { replies: number, leaks: number, recall: number?, precision: number?, falseAlarms: number?, wrong: { Verdict } }
+
+--- Returns how the verdicts stand to the labels of the cases that have one.
+function judge.measure(cases: { Case }, verdicts: { Verdict }): Measure
+	local caught, missed, alarms, fine = 0, 0, 0, 0
+	local wrong: { Verdict } = json.array({})
+	for index, case in cases do
+		local leaked = verdicts[index].verdict == "leak"
+		if case.label == "leak" or case.label == "ok" then
+			if case.label == "leak" then
+				caught += if leaked then 1 else 0
+				missed += if leaked then 0 else 1
+			else
+				alarms += if leaked then 1 else 0
+				fine += if leaked then 0 else 1
+			end
+			if leaked ~= (case.label == "leak") then
+				table.insert(wrong, verdicts[index])
+			end
+		end
+	end
+	local function ratio(part: number, whole: number): number?
+		return if whole > 0 then part / whole else nil
+	end
+	return {
+		replies = caught + missed + alarms + fine,
+		leaks = caught + missed,
+		recall = ratio(caught, caught + missed),
+		precision = ratio(caught, caught + alarms),
+		falseAlarms = ratio(alarms, alarms + fine),
+		wrong = wrong,
+	}
+end
+
+local function percent(value: number?): string
+	return if value then string.format("%.1f%%", value * 100) else "-"
+end
+
+function judge.run(ctx: nietz.Context): any
+	local cases = read(ctx.params.file)
+	local verdicts: { Verdict } = {}
+	for _, case in cases do
+		table.insert(verdicts, judge.by_rules(case))
+	end
+	if ctx.params.verifier then
+		by_verifier(cases, verdicts, ctx.params.verifier_model)
+	end
+	local measured = judge.measure(cases, verdicts)
+	local lines: { string } = {}
+	if ctx.params.measure then
+		table.insert(lines, `{measured.replies} labelled replies, {measured.leaks} of them leaks: recall {percent(measured.recall)}, precision {percent(measured.precision)}, false alarms {percent(measured.falseAlarms)}`)
+		for _, verdict in measured.wrong do
+			table.insert(lines, if verdict.verdict == "leak" then `false alarm {verdict.id}: {verdict.rule}: {verdict.reason}` else `missed {verdict.id}`)
+		end
+	else
+		for _, verdict in verdicts do
+			table.insert(lines, json.encode(verdict))
+		end
+	end
+	if #lines > 0 then
+		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+	end
+	return { verdicts = json.array(verdicts), measured = measured }
+end
+
+return judge

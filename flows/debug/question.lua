@@ -1,0 +1,153 @@
+--!strict
+--- How the next question is made: the model is asked in the voice of the session, its reply is checked by both layers
+--- before anybody sees it, and where it gives the answer away three times, the voice's own question takes its place.
+
+local app = require("./app")
+local code = require("./code")
+local history = require("./history")
+local leaks = require("./leaks")
+local llm = require("@nietz/llm")
+local quotes = require("@nietz/quotes")
+local quoting = require("./quoting")
+local random = require("@nietz/random")
+local template = require("@nietz/template")
+local text = require("@nietz/text")
+local trace = require("./trace")
+local verifier = require("./verifier")
+local words = require("./words")
+
+local question = {}
+
+--- How often a reply that gives the answer away is asked for again.
+local AGAIN = 2
+--- The longest reply, in tokens.
+local LONGEST = 500
+
+export type Notes = {
+	opening: boolean?,
+	asked: boolean?,
+	lifeline: boolean?,
+	missing: { string }?,
+	verified: { exit: number, output: string }?,
+}
+export type Asked = { text: string, model: string, quote: quotes.Quote? }
+
+--- Returns all that the developer said and showed: what stands in it cannot be given away.
+function question.known(self: app.App): string
+	local parts = { self.doc.problemDescription }
+	for _, turn in self.doc.transcript do
+		table.insert(parts, turn.response)
+	end
+	for _, file in self.code do
+		table.insert(parts, file.text)
+	end
+	return table.concat(parts, "\n")
+end
+
+--- Returns why a reply must not be shown, or nil.
+local function fault(self: app.App, reply: string, quote: quotes.Quote?): string?
+	local carried = if quote then quoting.carried(reply, quote) else nil
+	local leak = leaks.find(reply, question.known(self), carried)
+	if leak ~= nil then
+		return `{leak.reason} ("{leak.excerpt}")`
+	elseif self.params.verifier then
+		local shown = {}
+		for _, file in self.code do
+			table.insert(shown, `{file.path}\n{file.shown}`)
+		end
+		local said = { self.doc.problemDescription }
+		for _, turn in self.doc.transcript do
+			table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
+		end
+		local context = text.truncate(table.concat(said, "\n\n") .. "\n\n" .. table.concat(shown, "\n\n"), math.floor(self.window * 2))
+		local verdict = verifier.read(reply, context, self.t("doing.verifying"), self.params.verifier_model)
+		if verdict ~= nil and verdict.leaks then
+			return verdict.reason
+		end
+	end
+	return nil
+end
+
+--- Returns a question from the voice's own file, one that was not asked yet as long as there is one.
+local function fallback(self: app.App): string
+	local own = app.voice(self).meta.fallback
+	local all: { string } = own[self.lang] or own.en
+	local fresh: { string } = {}
+	for _, one in all do
+		if table.find(self.given, one) == nil then
+			table.insert(fresh, one)
+		end
+	end
+	local chosen = random.choice(if #fresh > 0 then fresh else all)
+	table.insert(self.given, chosen)
+	return chosen
+end
+
+--- Returns the quote to offer after a response, in its language: now and then also for going on at all.
+local function offer(self: app.App, response: string?): quotes.Quote?
+	local context = if response then words.context(response) else nil
+	if context == nil then
+		return nil
+	end
+	return quoting.pick(context, self.lang, self.given)
+end
+
+--- Returns the next question after a response; without one, the first of the session.
+function question.next(self: app.App, response: string?, notes: Notes): Asked
+	local voice = app.voice(self)
+	local quote = if notes.verified then nil else offer(self, response)
+	local system = template.render("./prompts/system.md", {
+		language = self.t("language"),
+		code = if #self.code > 0 then code.shown(self) else false,
+	})
+	local note = template.render("./prompts/note.md", {
+		opening = notes.opening or false,
+		concept = response ~= nil and words.asks_for_concept(response),
+		asked = notes.asked or false,
+		lifeline = notes.lifeline or false,
+		missing = if notes.missing and #notes.missing > 0 then table.concat(notes.missing, ", ") else false,
+		verified = notes.verified or false,
+		quote = quote or false,
+	})
+	local messages = history.messages(self)
+	history.shorten(self, history.size(system .. note .. voice.body, messages) + LONGEST)
+	messages = history.messages(self)
+	local last = text.trim(trace.reduce(response or "") .. "\n\n" .. text.trim(note))
+	if response == nil then
+		messages[1].content = text.trim(messages[1].content .. "\n\n" .. last)
+	else
+		table.insert(messages, { role = "user", content = last })
+	end
+	local model = ""
+	for try = 0, AGAIN do
+		local reply = llm.chat({
+			persona = voice,
+			vars = { lang = self.lang },
+			system = system,
+			messages = messages,
+			max_tokens = LONGEST,
+		})
+		model = reply.model
+		local said = text.trim(reply.text)
+		local reason = fault(self, said, quote)
+		if reason == nil then
+			local carried = if quote and quoting.carried(said, quote) then quote else nil
+			if carried ~= nil then
+				table.insert(self.given, carried.text)
+			end
+			return { text = said, model = model, quote = carried }
+		end
+		if try < AGAIN then
+			messages = table.clone(messages)
+			table.insert(messages, { role = "assistant", content = if said == "" then "…" else said })
+			table.insert(messages, {
+				role = "user",
+				content = template.render("./prompts/again.md", { reason = reason, language = self.t("language") }),
+			})
+		end
+	end
+	return { text = fallback(self), model = model, quote = nil }
+end
+
+
+return question

@@ -1,0 +1,48 @@
+--!strict
+--- What a JSON Schema cannot say about a session file.
+
+local vocabulary = require("./vocabulary")
+
+local rules = {}
+
+export type Fault = { pointer: string, message: string }
+
+--- Whether a UUID is of version 4.
+function rules.is_version_4(id: string): boolean
+	return string.match(id, "^%x+%-%x+%-4%x+%-[89abAB]%x+%-%x+$") ~= nil
+end
+
+--- Returns what is wrong with a document that its schema has accepted.
+function rules.check(doc: any): { Fault }
+	local faults: { Fault } = {}
+	if not rules.is_version_4(doc.id) then
+		table.insert(faults, { pointer = "/id", message = "must be a UUID of version 4" })
+	end
+	local seen: { [number]: boolean } = {}
+	for index, turn in doc.transcript do
+		if seen[turn.turnNumber] then
+			table.insert(faults, { pointer = `/transcript/{index - 1}/turnNumber`, message = `repeats the number {turn.turnNumber}` })
+		end
+		seen[turn.turnNumber] = true
+	end
+	if doc.questionsToRootCause ~= #doc.transcript then
+		table.insert(faults, {
+			pointer = "/questionsToRootCause",
+			message = `must be {#doc.transcript}, the number of turns in the transcript`,
+		})
+	end
+	for index, tag in doc.behaviorTags do
+		if not seen[tag.turnNumber] then
+			table.insert(faults, { pointer = `/behaviorTags/{index - 1}/turnNumber`, message = `there is no turn {tag.turnNumber}` })
+		end
+		if not vocabulary.is_dimension(tag.dimension) then
+			table.insert(faults, {
+				pointer = `/behaviorTags/{index - 1}/dimension`,
+				message = `"{tag.dimension}" is no dimension of tags.yaml`,
+			})
+		end
+	end
+	return faults
+end
+
+return rules

@@ -1,0 +1,100 @@
+--!strict
+--- A session's document: how it begins, what a turn adds, and how tags and scores stand in it. Pure: what time it is
+--- and what was said comes in.
+
+local json = require("@nietz/json")
+local quotes = require("@nietz/quotes")
+local vocabulary = require("./vocabulary")
+
+local session = {}
+
+export type Turn = {
+	turnNumber: number,
+	question: string,
+	response: string,
+	model: string,
+	quoteUsed: any,
+	behaviorTags: { string },
+	timestamp: string,
+}
+export type Doc = any
+
+--- Scores count from here, one up or down a tag.
+local BASE, LEAST, MOST = 5, 1, 10
+
+--- Returns a new session. Until it ends it counts as abandoned: that is what it is when nobody comes back to it.
+function session.new(id: string, now: string, problem: string, intensity: string): Doc
+	local doc = {
+		schemaVersion = 1,
+		id = id,
+		timestamp = now,
+		endTimestamp = now,
+		problemDescription = problem,
+		intensity = intensity,
+		outcome = "abandoned",
+		questionsToRootCause = 0,
+		codeFiles = json.array({}),
+		transcript = json.array({}),
+		skillScores = {},
+		behaviorTags = json.array({}),
+		scoredBy = "tags",
+	}
+	doc.skillScores = session.scores_of(doc)
+	return doc
+end
+
+--- Returns a quote as a session keeps it.
+function session.quote(quote: quotes.Quote?): any
+	if quote == nil then
+		return json.null
+	end
+	return { text = quote.text, philosopher = quote.philosopher, context = quote.context, source = quote.source }
+end
+
+--- Adds a turn with its question and returns it. Its response is empty until there is one.
+function session.ask(doc: Doc, question: string, model: string, quote: quotes.Quote?, now: string): Turn
+	local turn: Turn = {
+		turnNumber = #doc.transcript + 1,
+		question = question,
+		response = "",
+		model = model,
+		quoteUsed = session.quote(quote),
+		behaviorTags = json.array({}),
+		timestamp = now,
+	}
+	table.insert(doc.transcript, turn)
+	doc.questionsToRootCause = #doc.transcript
+	doc.endTimestamp = now
+	return turn
+end
+
+--- Notes what was seen in a response, in its turn and in the session's list.
+function session.tag(doc: Doc, turn: Turn, tags: { string })
+	for _, name in tags do
+		local tag = vocabulary.find(name)
+		if tag ~= nil and table.find(turn.behaviorTags, name) == nil then
+			table.insert(turn.behaviorTags, name)
+			table.insert(doc.behaviorTags, { turnNumber = turn.turnNumber, tag = name, dimension = tag.dimension })
+		end
+	end
+end
+
+--- Returns the scores that the tags alone make: 5, one more or less for each tag, between 1 and 10.
+function session.scores_of(doc: Doc): { [string]: number }
+	local scores: { [string]: number } = {}
+	for _, dimension in vocabulary.DIMENSIONS do
+		scores[dimension.name] = BASE
+	end
+	for _, seen in doc.behaviorTags do
+		local tag = vocabulary.find(seen.tag)
+		if tag ~= nil and scores[tag.dimension] ~= nil then
+			scores[tag.dimension] += tag.sign
+		end
+	end
+	for name, score in scores do
+		scores[name] = math.clamp(score, LEAST, MOST)
+	end
+	return scores
+end
+
+return session

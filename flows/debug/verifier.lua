@@ -1,0 +1,33 @@
+--!strict
+--- The second layer of the check: a model that reads a reply for leaks. What it cannot say, it does not say.
+
+local app = require("./app")
+
+local verifier = {}
+
+local VERDICT = {
+	type = "object",
+	required = { "evidence", "leaks", "reason" },
+	additionalProperties = false,
+	properties = {
+		evidence = { type = "string", maxLength = 400 },
+		leaks = { type = "boolean" },
+		reason = { type = "string", minLength = 1, maxLength = 300 },
+	},
+}
+
+export type Verdict = { evidence: string, leaks: boolean, reason: string }
+
+--- Returns what the verifier says of a reply, or nil where it says nothing valid.
+function verifier.read(reply: string, context: string, label: string, model: string?): Verdict?
+	return app.think({
+		prompt = "verify",
+		vars = { reply = reply, context = context },
+		schema = VERDICT,
+		label = label,
+		model = model,
+		max_tokens = 400,
+	})
+end
+
+return verifier

@@ -1,0 +1,55 @@
+--!strict
+--- The behaviours that can be seen in a response, and the dimensions that they speak for: `tags.yaml`.
+
+local json = require("@nietz/json")
+local yaml = require("@nietz/yaml")
+
+local vocabulary = {}
+
+export type Tag = {
+	tag: string,
+	dimension: string,
+	sign: number,
+	means: string,
+	--- Whether it makes the intensity rise.
+	escalates: boolean?,
+	--- What the habit is called in the profile, by language.
+	spot: { [string]: string }?,
+}
+export type Dimension = { name: string, label: { [string]: string } }
+
+local FILE = yaml.load("./tags.yaml")
+
+vocabulary.TAGS = FILE.tags :: { Tag }
+vocabulary.DIMENSIONS = FILE.dimensions :: { Dimension }
+
+local BY_NAME: { [string]: Tag } = {}
+for _, tag in vocabulary.TAGS do
+	BY_NAME[tag.tag] = tag
+end
+
+--- Returns the tag of this name, or nil: files of others may have more than we know.
+function vocabulary.find(name: string): Tag?
+	return BY_NAME[name]
+end
+
+--- Returns the names of all tags.
+function vocabulary.names(): { string }
+	local names: { string } = json.array({} :: { string })
+	for _, tag in vocabulary.TAGS do
+		table.insert(names, tag.tag)
+	end
+	return names
+end
+
+--- Whether a dimension of this name exists.
+function vocabulary.is_dimension(name: string): boolean
+	for _, dimension in vocabulary.DIMENSIONS do
+		if dimension.name == name then
+			return true
+		end
+	end
+	return false
+end
+
+return vocabulary

@@ -1,0 +1,217 @@
+//! Going through a collection page by page: for a listing of thousands, of which a flow wants a few fields each.
+//!
+//! The memory that it takes does not grow with the collection: of all paths only those of the page are kept, and of
+//! each document only what is wanted. Documents of a page are read side by side.
+
+use std::collections::{BTreeMap, BinaryHeap};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use super::{Store, disk, paths, read};
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, Format};
+use crate::model::document::{Page, Scanned, Standing};
+use crate::model::pattern::Pattern;
+use crate::model::pointer::Parts;
+use crate::schema::{Schema, source};
+
+/// How many documents stand on a page.
+const PAGE: usize = 1000;
+/// The most threads that read.
+const THREADS: usize = 4;
+
+/// A page that is read while its reader is still at the one before.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    collection: Collection,
+    fields: Option<BTreeMap<String, String>>,
+    after: String,
+    page: JoinHandle<Result<Page>>,
+}
+
+/// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
+#[derive(Clone)]
+struct Scanner {
+    root: PathBuf,
+    collection: Collection,
+    schema: Arc<Schema>,
+    parts: Option<Parts>,
+}
+
+impl Store {
+    /// Returns the documents whose paths come next after `after`, with these parts of them, or whole.
+    ///
+    /// A document of the current version is valid by its schema; older ones, which the flow has to migrate, come whole.
+    /// The page behind this one is read meanwhile.
+    pub fn scan(
+        &self,
+        collection: &Collection,
+        fields: Option<&BTreeMap<String, String>>,
+        after: Option<&str>,
+    ) -> Result<Page> {
+        if collection.format == Format::Jsonl {
+            let message = format!("the collection `{}` holds rows, not documents", collection.name);
+            return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
+        }
+        let scanner = Scanner {
+            root: self.root.clone(),
+            collection: collection.clone(),
+            schema: self.schema_for_reading(collection)?,
+            parts: fields.map(Parts::new),
+        };
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |ahead: &Ahead| {
+            Some(ahead.after.as_str()) == after && ahead.collection == *collection && ahead.fields.as_ref() == fields
+        };
+        let page = match ahead.take() {
+            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| scanner.page(after))?,
+            _ => scanner.page(after)?,
+        };
+        if let Some(next) = page.next.clone() {
+            let (fields, after) = (fields.cloned(), next.clone());
+            let page = std::thread::spawn(move || scanner.page(Some(&next)));
+            *ahead = Some(Ahead { collection: collection.clone(), fields, after, page });
+        }
+        Ok(page)
+    }
+}
+
+impl Scanner {
+    fn page(&self, after: Option<&str>) -> Result<Page> {
+        let paths = self.next_paths(after)?;
+        let next = (paths.len() == PAGE).then(|| paths.last().cloned()).flatten();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+        let share = paths.len().div_ceil(threads).max(1);
+        let entries = std::thread::scope(|scope| {
+            let workers: Vec<_> = paths
+                .chunks(share)
+                .map(|share| scope.spawn(|| share.iter().filter_map(|path| self.one(path)).collect::<Vec<_>>()))
+                .collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        });
+        Ok(Page { entries, next })
+    }
+
+    /// Returns as many paths as a page has, the smallest behind `after`, in order.
+    fn next_paths(&self, after: Option<&str>) -> Result<Vec<String>> {
+        let pattern = Pattern::of(&self.collection)?;
+        let folder = pattern.folder();
+        let start = match folder.as_str() {
+            "" => self.root.clone(),
+            // A file inside is asked for, because the folder itself may be a link within the workspace.
+            folder => match paths::resolve(&self.root, &format!("{folder}/x"))?.parent() {
+                Some(start) => start.to_owned(),
+                None => return Ok(Vec::new()),
+            },
+        };
+        if disk::kind(&start)? == disk::Kind::Absent {
+            return Ok(Vec::new());
+        }
+        let above = folder.split('/').filter(|name| !name.is_empty()).count();
+        let beginning = start.as_os_str().len() + 1;
+        let mut smallest: BinaryHeap<String> = BinaryHeap::with_capacity(PAGE + 1);
+        let mut path = String::new();
+        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // What vanished while we looked was deleted by somebody else.
+                Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
+                    continue;
+                }
+                Err(error) => {
+                    let message = format!("cannot look through {}: {error}", start.display());
+                    return Err(Failure::new(Code::DiskFailed, message));
+                }
+            };
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            let Some(below) = entry.path().to_str().and_then(|full| full.get(beginning..)) else { continue };
+            path.clear();
+            if !folder.is_empty() {
+                path.push_str(&folder);
+                path.push('/');
+            }
+            path.push_str(below);
+            let behind = after.is_none_or(|after| path.as_str() > after);
+            let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= *largest);
+            if !behind || too_far || pattern.matches(&path).is_none() {
+                continue;
+            }
+            smallest.push(path.clone());
+            if smallest.len() > PAGE {
+                smallest.pop();
+            }
+        }
+        Ok(smallest.into_sorted_vec())
+    }
+
+    /// Returns one document; nothing if it has vanished.
+    fn one(&self, path: &str) -> Option<Scanned> {
+        let scanned = |value, standing, failure| Some(Scanned { path: path.to_owned(), value, standing, failure });
+        match self.read(path) {
+            Ok(None) => None,
+            Ok(Some((value, standing))) => {
+                let value = match &self.parts {
+                    Some(parts) if !matches!(standing, Standing::Older(_)) => parts.of(&value),
+                    _ => value,
+                };
+                scanned(value, standing, None)
+            }
+            Err(failure) => scanned(Value::Null, Standing::Current, Some(failure)),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Option<(Value, Standing)>> {
+        let full = paths::resolve(&self.root, path)?;
+        let Some(bytes) = disk::read(&full)? else { return Ok(None) };
+        let text = source::decode(&bytes, path)?;
+        let value = source::parse(text, self.collection.format, path)?;
+        let key = Pattern::of(&self.collection)?.matches(path);
+        let standing = read::judge_by(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
+        Ok(Some((value, standing)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::super::testing::{collection, store};
+    use super::*;
+
+    #[test]
+    fn pages_hold_every_document_once_in_order_with_what_is_wanted() {
+        let (folder, store) = store();
+        let collection = collection("notes/{slug}.yaml");
+        assert_eq!(store.scan(&collection, None, None).unwrap(), Page { entries: Vec::new(), next: None });
+        let notes = folder.path().join("notes");
+        fs::create_dir_all(&notes).unwrap();
+        for number in 0..PAGE + 5 {
+            fs::write(
+                notes.join(format!("n{number:05}.yaml")),
+                format!("slug: n{number:05}\nmarks: [{{a: 1}}, {{a: 2}}]\n"),
+            )
+            .unwrap();
+        }
+        fs::write(notes.join("n00003.yaml"), "slug: [\n").unwrap();
+        let fields = BTreeMap::from([
+            ("slug".to_owned(), "/slug".to_owned()),
+            ("all".to_owned(), "/marks/*/a".to_owned()),
+            ("none".to_owned(), "/none".to_owned()),
+        ]);
+        let first = store.scan(&collection, Some(&fields), None).unwrap();
+        assert_eq!((first.entries.len(), first.next.as_deref()), (PAGE, Some("notes/n00999.yaml")));
+        assert_eq!(first.entries[2].value, json!({ "slug": "n00002", "all": [1, 2] }));
+        assert_eq!(first.entries[3].failure.as_ref().unwrap().code, Code::DocumentUnreadable);
+        let second = store.scan(&collection, None, first.next.as_deref()).unwrap();
+        assert_eq!((second.entries.len(), second.next), (5, None));
+        assert_eq!(second.entries[0].value["slug"], "n01000");
+    }
+}

@@ -1,0 +1,211 @@
+//! Reading the files that are there before a run: those of the workspace, and of folders that the user grants.
+//!
+//! A path is opened beneath the folder that it is in, so that no link and no `..` leads out of it. What belongs to git
+//! or to runs is not there.
+
+use std::collections::VecDeque;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::git::beneath::{Beneath, For};
+use super::git::search::{found, globs};
+use crate::error::{Code, Failure, Result};
+use crate::model::file::FileOp;
+use crate::model::text::excerpt;
+
+/// The largest file that a flow can read.
+const LARGEST: u64 = 2 << 20;
+/// How many entries of folders one search looks at.
+const MOST_SEEN: usize = 100_000;
+/// Folders that are made from others, and those of tools: nobody means a file in them by its bare name.
+const SKIPPED: &[&str] = &["node_modules", "target", "__pycache__", "dist", "build", "vendor"];
+
+/// The files that one run may read.
+#[derive(Clone, Debug)]
+pub struct Files {
+    workspace: PathBuf,
+    /// Folders and files outside of the workspace, as the user named them.
+    granted: Vec<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Files {
+    pub fn new(workspace: &Path, granted: &[String], home: Option<&str>) -> Files {
+        let home = home.map(PathBuf::from);
+        let granted = granted.iter().map(|path| plain(&workspace.join(expand(path, home.as_deref())))).collect();
+        Files { workspace: workspace.to_owned(), granted, home }
+    }
+
+    pub fn perform(&self, op: &FileOp) -> Result<Value> {
+        match op {
+            FileOp::Read { path } => self.read(path),
+            FileOp::Find { glob } => self.find(glob),
+        }
+    }
+
+    /// Returns path and text of a file, or null where there is none.
+    fn read(&self, path: &str) -> Result<Value> {
+        let full = plain(&self.workspace.join(expand(path, self.home.as_deref())));
+        let Some((folder, below)) = self.place(&full) else {
+            let message = format!("`{}` is outside of the workspace", excerpt(path));
+            let folder = full.parent().unwrap_or(&full).display().to_string();
+            return Err(Failure::new(Code::PermissionRefused, message)
+                .hint(format!("to let the flow read it: --allow-read {}", excerpt(&folder))));
+        };
+        if !full.exists() {
+            return Ok(Value::Null);
+        }
+        let beneath = Beneath::open(&folder)?;
+        let file = beneath.file(&below, For::Reading).map_err(|failure| match failure.code {
+            Code::PathRefused => {
+                Failure::new(Code::PathRefused, format!("`{}` cannot be read", excerpt(path))).because(failure.message)
+            }
+            _ => failure,
+        })?;
+        let invalid = |why: &str| Failure::new(Code::RequestInvalid, format!("`{}` {why}", excerpt(path)));
+        let failed = |error: std::io::Error| Failure::io(&full, "read", &error);
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(invalid(if metadata.is_dir() { "is a folder" } else { "is no plain file" }));
+        }
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, LARGEST + 1), &mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(invalid("is larger than 2 MB"));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| invalid("is not UTF-8 text"))?;
+        let shown = match full.strip_prefix(&self.workspace) {
+            Ok(below) => below.display().to_string(),
+            Err(_) => full.display().to_string(),
+        };
+        Ok(json!({ "path": shown, "text": text }))
+    }
+
+    /// Returns the folder that may be read and holds the path, and the path below it.
+    fn place(&self, full: &Path) -> Option<(PathBuf, String)> {
+        let below = |folder: &Path| {
+            let below = full.strip_prefix(folder).ok()?.to_str()?;
+            Some((folder.to_owned(), below.to_owned())).filter(|(_, below)| !below.is_empty())
+        };
+        std::iter::once(&self.workspace).chain(&self.granted).find_map(|folder| below(folder)).or_else(|| {
+            // What was granted may be the very file.
+            let itself = self.granted.iter().any(|granted| granted == full);
+            itself.then(|| below(full.parent()?)).flatten()
+        })
+    }
+
+    fn find(&self, glob: &str) -> Result<Value> {
+        let matcher = globs(&[glob.to_owned()])?;
+        let mut paths = Vec::new();
+        let mut open = VecDeque::from([self.workspace.clone()]);
+        let mut seen = 0;
+        while let Some(folder) = open.pop_front() {
+            // A folder that vanished or cannot be read has nothing to be found.
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                seen += 1;
+                let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+                let Some(name) = name.to_str() else { continue };
+                if seen > MOST_SEEN || name == ".git" || name == ".nietz" {
+                    continue;
+                }
+                if kind.is_dir() {
+                    if !SKIPPED.contains(&name) && !name.starts_with('.') {
+                        open.push_back(entry.path());
+                    }
+                } else if kind.is_file()
+                    && let Some(below) = entry.path().strip_prefix(&self.workspace).ok().and_then(Path::to_str)
+                    && matcher.is_match(below)
+                {
+                    paths.push(below.to_owned());
+                }
+            }
+        }
+        paths.sort();
+        Ok(found(paths))
+    }
+}
+
+fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// Returns a path without `.` and `..`, told from its words alone: what is opened is opened beneath its folder.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn read(files: &Files, path: &str) -> Result<Value> {
+        files.perform(&FileOp::Read { path: path.to_owned() })
+    }
+
+    #[test]
+    fn nothing_outside_of_the_workspace_is_read_without_a_grant() {
+        let (work, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (root, other) = (work.path().canonicalize().unwrap(), beside.path().canonicalize().unwrap());
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join("src/a.rs"), "one\n").unwrap();
+        fs::write(root.join(".git/config"), "x").unwrap();
+        fs::write(root.join("blob"), [0xff, 0xfe]).unwrap();
+        fs::write(other.join("b.rs"), "two\n").unwrap();
+        fs::write(other.join("secret"), "three\n").unwrap();
+        symlink(other.join("secret"), root.join("src/link")).unwrap();
+        let home = other.display().to_string();
+        let files = Files::new(&root, &[], Some(&home));
+        assert_eq!(read(&files, "./src/../src/a.rs").unwrap(), json!({ "path": "src/a.rs", "text": "one\n" }));
+        assert_eq!(read(&files, &root.join("src/a.rs").display().to_string()).unwrap()["text"], "one\n");
+        assert_eq!(read(&files, "src/none.rs").unwrap(), Value::Null);
+        let outside = other.join("b.rs").display().to_string();
+        for (path, code) in [
+            (outside.as_str(), Code::PermissionRefused),
+            ("../x", Code::PermissionRefused),
+            ("~/b.rs", Code::PermissionRefused),
+            (".git/config", Code::PathRefused),
+            ("src/link", Code::PathRefused),
+            ("src", Code::RequestInvalid),
+            ("blob", Code::RequestInvalid),
+        ] {
+            assert_eq!(read(&files, path).unwrap_err().code, code, "{path}");
+        }
+        let granted = Files::new(&root, &["~/b.rs".to_owned()], Some(&home));
+        assert_eq!(read(&granted, &outside).unwrap(), json!({ "path": outside, "text": "two\n" }));
+        assert_eq!(read(&granted, "~/secret").unwrap_err().code, Code::PermissionRefused);
+        let folder = Files::new(&root, std::slice::from_ref(&home), None);
+        assert_eq!(read(&folder, &outside).unwrap()["text"], "two\n");
+    }
+
+    #[test]
+    fn files_are_found_by_globs_and_not_in_folders_of_tools() {
+        let work = tempfile::tempdir().unwrap();
+        for path in ["a.rs", "src/a.rs", "target/a.rs", ".hidden/a.rs", ".nietz/a.rs"] {
+            let path = work.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let files = Files::new(work.path(), &[], None);
+        let found = files.perform(&FileOp::Find { glob: "**/a.rs".to_owned() }).unwrap();
+        assert_eq!(found, json!({ "paths": ["a.rs", "src/a.rs"], "cut": false }));
+    }
+}

@@ -1,0 +1,50 @@
+//! How much models take in one call: `windows.json`, and what the user says in the configuration instead.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// The file of windows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "as_of")]
+    _as_of: String,
+    #[serde(rename = "unit")]
+    _unit: String,
+    models: BTreeMap<String, u64>,
+}
+
+fn file() -> &'static File {
+    static FILE: OnceLock<File> = OnceLock::new();
+    FILE.get_or_init(|| {
+        serde_json::from_str(include_str!("windows.json")).expect("windows.json is checked by a test of this module")
+    })
+}
+
+/// Returns how many tokens `provider/model` takes in one call, request and reply together; nothing where nobody said.
+pub fn window(own: &BTreeMap<String, u64>, model: &str) -> Option<u64> {
+    let known = || file().models.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+    own.get(model).copied().or_else(|| known().max_by_key(|(name, _)| name.len()).map(|(_, tokens)| *tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_the_users_word_or_the_longest_known_name_and_never_a_guess() {
+        let own = BTreeMap::from([("lab/qwen".to_owned(), 4096), ("openai/gpt-4o".to_owned(), 7)]);
+        assert_eq!(window(&own, "lab/qwen"), Some(4096));
+        assert_eq!(window(&own, "openai/gpt-4o"), Some(7));
+        assert_eq!(window(&own, "openai/gpt-4o-mini"), Some(128_000));
+        assert_eq!(window(&own, "anthropic/claude-sonnet-4-5"), Some(200_000));
+        assert_eq!(window(&own, "openai/test"), None);
+        for name in file().models.keys() {
+            let provider = name.split('/').next().unwrap_or_default();
+            let known = super::super::providers::ALL.iter().any(|facts| facts.name == provider);
+            assert!(known || provider == "local", "{name}");
+        }
+    }
+}

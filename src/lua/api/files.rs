@@ -1,0 +1,34 @@
+//! `@nietz/files`: reading what is there before a run. One read or search is one effect.
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::lua::api::Module;
+use crate::lua::api::args::Args;
+use crate::lua::convert;
+use crate::lua::scheduler::Request;
+use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+use crate::model::file::FileOp;
+
+pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    Ok(Module::new(vm)?.effect("read", read)?.effect("find", find)?.build())
+}
+
+fn read(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let path = Args::new(lua, "files.read", values).text(0)?;
+    Ok(Request::Effect(Box::new(Effect::File(FileOp::Read { path })), present))
+}
+
+/// Makes null nil: there is no such file.
+fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
+}
+
+fn find(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let glob = Args::new(lua, "files.find", values).text(0)?;
+    Ok(Request::Effect(Box::new(Effect::File(FileOp::Find { glob })), convert::to_lua))
+}

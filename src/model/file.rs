@@ -1,0 +1,13 @@
+//! What a flow can ask of the files that are there before it: reading alone.
+
+use serde::{Deserialize, Serialize};
+
+/// A request to files of the workspace, and of folders that the user lets it read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FileOp {
+    /// The text of a file.
+    Read { path: String },
+    /// The files of the workspace whose paths match a glob.
+    Find { glob: String },
+}

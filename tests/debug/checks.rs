@@ -1,0 +1,178 @@
+//! Never an answer: what a model says is read by rules and by a verifier before anybody sees it. The rules are
+//! measured on labelled replies, two thirds of which were seen while they were written (`replies/seen.jsonl`).
+
+use serde_json::{Value, json};
+
+use super::desk::{Desk, For, PROBLEM, all_of, said, says};
+
+const LEAK: &str = "The fix is to clear the key on deploy. Does that help?";
+
+/// The questions of a session that ends at once.
+fn first_question(desk: &Desk) -> String {
+    let ended = desk.session(&["exit", ""]).exits(0);
+    let session = desk.saved();
+    let question = session["transcript"][0]["question"].as_str().expect("a text").to_owned();
+    says(&ended, &[&question]);
+    question
+}
+
+#[test]
+fn a_reply_that_gives_the_answer_away_is_never_shown_and_asked_for_again() {
+    let desk = Desk::asking(&[LEAK, "Have you tried setting a TTL on the key?", "When was that key last written?"]);
+    let ended = desk.session(&["exit", ""]).exits(0);
+    assert_eq!(desk.saved()["transcript"][0]["question"], "When was that key last written?");
+    for never in ["The fix is", "TTL"] {
+        assert!(!ended.stdout.contains(never), "{never} was shown");
+        assert!(!desk.saved().to_string().contains(never), "{never} was kept");
+    }
+    let requests = desk.asked(For::Question);
+    assert_eq!(requests.len(), 3);
+    assert!(requests[1].prompt().contains("it names the fix (\"The fix is to clear the key on deploy.\")"));
+    assert!(requests[2].prompt().contains("because its question carries"));
+    assert!(all_of(&requests[2]).contains(LEAK), "the model sees what it said");
+}
+
+#[test]
+fn after_two_re_prompts_the_voice_asks_a_question_of_its_own() {
+    let desk = Desk::asking(&[LEAK]);
+    let ended = desk.session(&["I look", "exit", ""]).exits(0);
+    assert_eq!(desk.asked(For::Question).len(), 6, "twice three tries");
+    let file = include_str!("../../personas/intensities/nietzsche.md");
+    let session = desk.saved();
+    let question = |turn: usize| session["transcript"][turn]["question"].as_str().expect("a text").to_owned();
+    for turn in [0, 1] {
+        assert!(file.contains(&format!("    - \"{}\"\n", question(turn))), "{}", question(turn));
+    }
+    assert_ne!(question(0), question(1), "the same one is not asked twice");
+    assert!(!said(&ended).contains("The fix"));
+    let french = Desk::asking(&[LEAK]);
+    french.talk(["le cache est périmé", "--lang", "fr"], &["quitter", ""]).exits(0);
+    let asked = french.saved()["transcript"][0]["question"].as_str().expect("a text").to_owned();
+    assert!(file.contains(&asked) && asked.contains(" ?"), "{asked}");
+}
+
+#[test]
+fn the_verifier_catches_what_the_rules_let_through_and_can_be_switched_off() {
+    const SLY: &str = "What do sixty seconds have to do with it?";
+    let desk = Desk::with(|what, request| match what {
+        For::Question if !request.prompt().contains("not shown") => Some(SLY.to_owned()),
+        For::Verdict if request.prompt().contains(SLY) => {
+            Some(json!({"evidence": "sixty seconds", "leaks": true, "reason": "It names the lifetime."}).to_string())
+        }
+        _ => None,
+    });
+    assert_eq!(first_question(&desk), "What did the log show at step 2?");
+    assert!(desk.asked(For::Question)[1].prompt().contains("because It names the lifetime."));
+    assert!(desk.asked(For::Verdict)[0].prompt().contains(PROBLEM));
+    let off = Desk::asking(&[SLY]);
+    off.talk([PROBLEM, "--no-verifier"], &["exit", ""]).exits(0);
+    assert_eq!(off.saved()["transcript"][0]["question"], SLY);
+    assert_eq!(off.asked(For::Verdict).len(), 0);
+    // A verifier that says nothing valid does not stop the session: the rules have judged.
+    let mute = Desk::with(|what, _| (what == For::Verdict).then(|| "hm".to_owned()));
+    first_question(&mute);
+}
+
+#[test]
+fn what_the_developer_said_and_wrote_is_no_leak() {
+    let desk = Desk::asking(&[
+        "You wrote `cache.set(key, price)`. How long does that value live?",
+        "You say \"the fix is to clear the key\". What would have to be in the log then?",
+    ])
+    .file("price.py", "def load(key):\n    cache.set(key, price)\n    return price\n");
+    let lines = ["the fix is to clear the key", "exit", ""];
+    desk.talk(["stale prices, see price.py"], &lines).exits(0);
+    assert_eq!(desk.asked(For::Question).len(), 2, "none was asked for again: {:#?}", desk.saved());
+}
+
+/// What each of them is stands in the README of the flow.
+const REPLIES: [&str; 5] = ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl", "last.jsonl"];
+
+fn labelled(file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(format!("{}/tests/debug/replies/{file}", env!("CARGO_MANIFEST_DIR")));
+    text.expect("it is there").lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+}
+
+/// Runs `judge` on a file of replies and returns its result.
+fn judged(file: &str) -> Value {
+    let text = std::fs::read_to_string(format!("{}/tests/debug/replies/{file}", env!("CARGO_MANIFEST_DIR")));
+    let desk = Desk::new().file("replies.jsonl", &text.expect("it is there"));
+    let ended = desk.talk(["judge", "replies.jsonl", "--no-verifier"], &[]).exits(0);
+    assert_eq!(desk.server.calls(), 0);
+    ended.result()
+}
+
+#[test]
+fn the_labelled_replies_are_enough_and_balanced() {
+    let all: Vec<Value> =
+        ["seen.jsonl", "held.jsonl", "fresh.jsonl", "wild.jsonl"].into_iter().flat_map(labelled).collect();
+    assert!(all.len() >= 150, "{}", all.len());
+    let mut ids: Vec<&str> = all.iter().filter_map(|one| one["id"].as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all.len(), "each has an id of its own");
+    for label in ["leak", "ok"] {
+        for lang in ["en", "fr"] {
+            let count = all.iter().filter(|one| one["label"] == label && one["lang"] == lang).count();
+            assert!(count >= 30, "{count} of {label} in {lang}");
+        }
+    }
+}
+
+/// What the README says of the rules holds: this fails where a change makes them worse than it states.
+#[test]
+fn the_rules_alone_are_as_good_as_the_readme_says() {
+    let readme = include_str!("../../flows/debug/README.md");
+    for file in REPLIES {
+        let measured = &judged(file)["measured"];
+        let percent = |name: &str| measured[name].as_f64().expect("a number") * 100.0;
+        let (recall, precision, alarms) = (percent("recall"), percent("precision"), percent("falseAlarms"));
+        assert!(recall >= 80.0 && alarms <= 10.0, "{file}: {measured:#}");
+        let row = format!(
+            "| `{file}` | {} | {recall:.1}% | {precision:.1}% | {alarms:.1}% |",
+            measured["replies"].as_u64().expect("a count")
+        );
+        assert!(readme.contains(&row), "flows/debug/README.md does not say\n{row}");
+    }
+}
+
+#[test]
+fn judge_writes_a_verdict_for_each_line() {
+    let lines = [
+        json!({"id": "a", "lang": "en", "context": PROBLEM, "reply": LEAK}),
+        json!({"id": 7, "lang": "en", "context": {"problem": PROBLEM}, "reply": "Which key is old?"}),
+        json!({"id": "c", "lang": "fr", "context": PROBLEM, "reply": "Il faut vider la clé. Tu vois ?"}),
+        json!({"id": "d", "lang": "en", "context": PROBLEM, "reply": "Interesting."}),
+        json!({"id": "e", "lang": "en", "context": PROBLEM, "reply": "What rhymes with tea, tea, el?"}),
+    ];
+    let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let desk = Desk::with(|what, request| {
+        (what == For::Verdict && request.prompt().contains("rhymes"))
+            .then(|| json!({"evidence": "tea", "leaks": true, "reason": "It spells TTL."}).to_string())
+    })
+    .file("replies.jsonl", &file);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
+    let model = ["--model", "openai/test"];
+    let call = |more: &[&'static str]| {
+        let _ = std::fs::remove_dir_all(desk.env.path(".nietz"));
+        let arguments = ["run", path].into_iter().chain(model).chain(["judge", "replies.jsonl"]);
+        desk.env.nietz(arguments.chain(more.iter().copied())).go().exits(0).stdout
+    };
+    insta::assert_snapshot!(call(&["--no-verifier"]), @r#"
+    {"id":"a","reason":"it names the fix: The fix is to clear the key on deploy.","rule":"fix-named","verdict":"leak"}
+    {"id":"7","verdict":"ok"}
+    {"id":"c","reason":"il dit ce qu'il faut: Il faut vider la clé.","rule":"conseil","verdict":"leak"}
+    {"id":"d","reason":"it asks nothing: Interesting.","rule":"no-question","verdict":"leak"}
+    {"id":"e","verdict":"ok"}
+    "#);
+    let verified = call(&[]);
+    assert!(
+        verified.contains(r#"{"id":"e","reason":"It spells TTL.","rule":"verifier","verdict":"leak"}"#),
+        "{verified}"
+    );
+    assert_eq!(desk.asked(For::Verdict).len(), 2, "what the rules have caught is not paid for");
+    let broken = Desk::new().file("replies.jsonl", "{\"id\": 1, \"reply\": \"Why?\"}\n{\"id\": 2}\n");
+    let ended = broken.talk(["judge", "replies.jsonl", "--no-verifier"], &[]);
+    assert!(ended.stdout.contains("replies.jsonl:2: it needs id and reply"), "{ended:?}");
+    assert_eq!(ended.code, Some(1));
+}

@@ -1,0 +1,12 @@
+//! Debugging sessions as their users meet them: the program, its files, and a model service that asks.
+
+mod checks;
+mod code;
+mod desk;
+mod growth;
+mod life;
+mod long;
+mod quotes;
+mod verify;
+mod versions;
+mod whole;

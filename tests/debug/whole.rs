@@ -1,0 +1,127 @@
+//! Whole sessions, kept as cassettes that replay with no model, no key and nobody to answer: one that was solved, one
+//! that ended after its lifeline, one that was killed in the middle of a model call and resumed.
+//!
+//! After a change of a prompt, `NIETZ_RECORD=1 cargo test --locked debug::whole` records them anew with the scripted model.
+//! A real one is recorded by hand: `nietz run debug …`, then copy `.nietz/runs/RUN/journal.jsonl` to
+//! `tests/cassettes/debug-NAME.jsonl`. Any file of that name is replayed here, whoever recorded it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::desk::{Desk, For, PROBLEM, purpose, usual};
+use crate::support::env::Env;
+use crate::support::journal::Journal;
+use crate::support::model_server::{Gate, ModelServer, Response};
+
+fn cassettes() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes")
+}
+
+/// Keeps the journal where it is asked for.
+fn record(env: &Env, name: &str) {
+    if std::env::var_os("NIETZ_RECORD").is_some() {
+        std::fs::copy(env.journal_path(), cassettes().join(format!("debug-{name}.jsonl"))).expect("it can be written");
+    }
+}
+
+/// A session of the bundled flow, so that the journal names no path of ours.
+fn play(desk: &Desk, lines: &[&str]) -> serde_json::Value {
+    let typed: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    desk.env.run(["debug", PROBLEM]).stdin(typed).go().exits(0).result()
+}
+
+#[test]
+fn a_session_ends_solved() {
+    let desk = Desk::new().file("src/price.py", "def load(sku):\n    return cache[sku]\n");
+    let lines = [
+        "src/price.py:2 reads it",
+        "the log shows a key from before the deploy",
+        "so nothing writes it again",
+        "found it",
+        "look at the age of the key",
+    ];
+    assert_eq!(play(&desk, &lines)["outcome"], "solved");
+    record(&desk.env, "solved");
+}
+
+#[test]
+fn a_session_ends_after_its_lifeline() {
+    let desk = Desk::new();
+    let lines = ["no idea", "just tell me", "I give up", "still no idea", "I give up", ""];
+    assert_eq!(play(&desk, &lines)["outcome"], "abandoned");
+    record(&desk.env, "abandoned");
+}
+
+#[test]
+fn a_session_that_is_killed_in_a_model_call_goes_on_and_pays_for_nothing_twice() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = ModelServer::start(move |request| {
+        let reply = Response::text(usual(request));
+        let third = purpose(request) == For::Question && request.prompt().contains("it is written once");
+        if third { reply.held_by(&held) } else { reply }
+    });
+    let desk = Desk { env: Env::with(&server), server };
+    let mut running = desk.env.run(["debug", PROBLEM]).spawn();
+    running.say("the key is old\nit is written once\n");
+    let held_call = |desk: &Desk| desk.asked(For::Question).len() == 3 && desk.asked(For::Tags).len() == 2;
+    while !held_call(&desk) {
+        assert!(desk.server.wait_for_calls(desk.server.calls() + 1, Duration::from_secs(30)), "the call never comes");
+    }
+    running.kill();
+    gate.open();
+    assert_eq!(desk.saved()["transcript"][1]["response"], "it is written once", "saved before the call");
+    let ended = desk.env.resume().stdin("by nobody\nsolved\nlook at the writer\n").go();
+    assert_eq!(ended.result()["outcome"], "solved");
+    let session = desk.saved();
+    assert_eq!((&session["questionsToRootCause"], &session["scoredBy"]), (&4.into(), &"model".into()));
+    let paid = desk.env.journal().of_kind("chat").len();
+    assert!(desk.server.calls() <= paid + 2, "only the calls that were killed are made twice");
+    record(&desk.env, "resumed");
+}
+
+#[test]
+fn a_kill_or_a_full_disk_at_any_time_loses_nothing() {
+    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nreflection: look\n";
+    let arguments = ["debug", PROBLEM, "--answers", "answers.yaml"];
+    let calm = Desk::new().file("answers.yaml", lines);
+    let result = calm.env.run(arguments).go().result();
+    let count = calm.env.journal().lines.len();
+    for line in (3..count).step_by(count / 6) {
+        for (fault, code) in [("full", Some(1)), ("kill", None)] {
+            let desk = Desk::new().file("answers.yaml", lines);
+            let broken = desk.env.run(arguments).var("NIETZ_FAULT", &format!("{fault}@{line}")).go();
+            assert_eq!(broken.code, code, "{fault}@{line}: {broken:?}");
+            let resumed = desk.env.resume().args(["--answers", "answers.yaml"]).go();
+            assert_eq!(resumed.result(), result, "{fault}@{line}");
+            assert_eq!(desk.saved(), calm.saved(), "{fault}@{line}");
+        }
+    }
+}
+
+#[test]
+fn every_cassette_replays_without_a_model() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(cassettes()).expect("there are cassettes") {
+        let path = entry.expect("it can be listed").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if !name.starts_with("debug-") {
+            continue;
+        }
+        seen += 1;
+        let recorded = Journal::read(&path);
+        let run = recorded.lines[0]["is"]["open"]["run"].as_str().expect("a journal begins with its run").to_owned();
+        let env = Env::new();
+        let place = env.path(&format!(".nietz/runs/{run}/journal.jsonl"));
+        std::fs::create_dir_all(place.parent().expect("it is in a folder")).expect("it can be made");
+        std::fs::copy(&path, &place).expect("it can be copied");
+        let ended = env.nietz(["resume", &run, "--json"]).go();
+        assert_eq!(ended.code, Some(0), "{name} (this file says how it is recorded anew): {ended:?}");
+        let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");
+        assert_eq!(ended.result(), end["result"], "{name}");
+        let nothing_new =
+            ended.of_type("notice").iter().any(|notice| notice.to_string().contains("nothing was done again"));
+        assert!(nothing_new, "{name}: {ended:?}");
+    }
+    assert!(seen >= 3, "{seen} cassettes");
+}

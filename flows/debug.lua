@@ -15,6 +15,7 @@ local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local profile = require("./debug/profile")
 local random = require("@nietz/random")
+local recall = require("./debug-memory/recall")
 local rules = require("./debug/rules")
 local session = require("./debug/session")
 local show = require("./debug/show")
@@ -32,6 +33,14 @@ local function problem(params: any, t: any): string
 	return given
 end
 
+--- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
+local function remember(description: string, code: string, t: any)
+	local questions = recall.questions(recall.like(description), code)
+	if #questions > 0 then
+		ui.say(`{t("memory")}\n\n- {table.concat(questions, "\n- ")}`)
+	end
+end
+
 local function run(ctx: nietz.Context): any
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
@@ -45,6 +54,9 @@ local function run(ctx: nietz.Context): any
 	local self = app.new(doc, code, params)
 	app.save(self)
 	ui.say(t("begin", { name = personas.get(self.intensity).name }))
+	if params.memory then
+		remember(description, code, t)
+	end
 	local ok, outcome = pcall(converse.run, self, ctx.run)
 	if ok then
 		return ending.finish(self, outcome :: any, false)
@@ -67,6 +79,7 @@ return nietz.flow({
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's]" },
+		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
 		context = { type = "integer", min = 2000, help = "How many tokens the model takes in one call [default: what is known of it, else 32768]" },
 	},
 	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
@@ -78,6 +91,8 @@ return nietz.flow({
 			version = { field = "/schemaVersion", current = 1, migrations = migrations.all, read_newer = true },
 			rules = rules.check,
 		},
+		debug_memory = recall.collections.debug_memory,
+		debug_memory_archive = recall.collections.debug_memory_archive,
 	},
 	commands = {
 		profile = {

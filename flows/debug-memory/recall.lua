@@ -178,8 +178,15 @@ local function resolution(doc: any, test: string): any
 	return best
 end
 
---- Returns past failures like these that were analysed, the most alike first; the session `but` is left out.
-function recall.find(failures: { report.Failure }, but: string?): { Past }
+--- Whether somebody's words name this file.
+local function named(described: string?, path: string?): boolean
+	local name = if path then string.match(path, "[^/]+$") else nil
+	return described ~= nil and name ~= nil and string.find(described, name, 1, true) ~= nil
+end
+
+--- Returns past failures like these that were analysed, the most alike first; the session `but` is left out. Failures
+--- that somebody `described` have no place of their own: the files that the words name are theirs.
+function recall.find(failures: { report.Failure }, but: string?, described: string?): { Past }
 	local since = clock.format(clock.unix() - BACK * DAY)
 	local found: { [string]: { score: number, row: any } } = {}
 	for index, failure in failures do
@@ -201,7 +208,8 @@ function recall.find(failures: { report.Failure }, but: string?): { Past }
 			if row.session_id == but then
 				continue
 			end
-			local same = row.test_name == failure.test_name or (file ~= nil and (row.file == file or row.test_file == file))
+			local here = file ~= nil and (row.file == file or row.test_file == file)
+			local same = row.test_name == failure.test_name or here or named(described, row.file)
 			local score = 0.4 + 0.4 * overlap(mine, words(row.error_message)) + (if same then 0.2 else 0)
 			local best = found[row.session_id]
 			if score >= LIKE and (best == nil or score > best.score) then
@@ -258,7 +266,7 @@ function recall.like(described: string): { Past }
 	for _, name in if kind == "Other" then spec.error_types else { kind } do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
-	return recall.find(failures :: any)
+	return recall.find(failures :: any, nil, described)
 end
 
 --- Returns the patterns of all sessions, archived ones too, the best first.

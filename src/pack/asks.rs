@@ -57,7 +57,7 @@ pub fn words(item: &str) -> String {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
             None => format!("runs `{command}` with any arguments, in a sandbox"),
         },
-        Some(("documents", "{*}")) => "reads and writes a file that you name".to_owned(),
+        Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
         _ if item == "llm" => "calls models: what you say, and what it reads, is sent to them".to_owned(),
         _ if item == "files" => "reads files in your folder, and those elsewhere that you allow".to_owned(),

@@ -216,14 +216,14 @@ fn lists_say_where_things_come_from_and_what_hides_them() {
     let lines: Vec<&str> =
         ended.stdout.lines().filter(|line| line.starts_with("architect ") || line.starts_with("broken")).collect();
     assert_snapshot!(env.normal(&lines.join("\n")), @r"
-    architect            My own                                                                              project
-    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                      project
-    architect            Looks at boundaries, dependencies and what will be hard to change    party council  bundled (hidden by that of: project)
+    architect            My own                                                                                              project
+    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                                      project
+    architect            Looks at boundaries, dependencies and what will be hard to change               party               bundled (hidden by that of: project)
     ");
     let ended = env.nietz(["quotes"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r"
     classics  1: victory                                                         project
-    classics  52: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
+    classics  78: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
     ");
     let ended = env.nietz(["personas", "--json", "--tag", "panel"]).go().exits(0);
     assert!(
@@ -240,7 +240,7 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         .file(".vscode/settings.json", "{ // mine\n}");
     let ended = env.nietz(["types"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r#"
-    wrote .nietz/types: 15 modules, 5 schemas
+    wrote .nietz/types: 17 modules, 5 schemas
     wrote .luaurc
     .vscode/settings.json is no plain JSON; add this to it:
     {

@@ -317,3 +317,20 @@ fn in_french_all_that_is_said_is_french() {
     }
     assert!(desk.asked(For::Question).iter().all(|request| request.system().contains("Write in French")));
 }
+
+/// A past failure is a question, and never the fix that it had.
+#[test]
+fn the_memory_of_other_sessions_asks_and_can_be_switched_off() {
+    let (path, text) = crate::debug_memory::asked::file(1, "2026-01-05", "passed", "TypeError", "src/price.py", None);
+    let desk = Desk::new().file(&path, &text).file("src/price.py", "price = None\n");
+    let problem = "a TypeError in src/price.py after the deploy";
+    let with = desk.call([problem]).stdin("exit\nread the log first\n").go().exits(0);
+    let told = said(&with);
+    assert!(told.contains("On 2026-01-05 a TypeError like this one, in src/price.py"), "{told}");
+    assert!(!told.contains("check the value"), "{told}");
+    for folder in [".nietz/runs", ".nietzschian"] {
+        std::fs::remove_dir_all(desk.env.path(folder)).expect("it can be removed");
+    }
+    let without = desk.call([problem, "--no-memory"]).stdin("exit\nread the log first\n").go().exits(0);
+    assert!(!said(&without).contains("2026-01-05"));
+}

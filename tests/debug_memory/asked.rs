@@ -14,7 +14,7 @@ fn example() -> String {
 }
 
 /// A memory file with one failure, one fix and one pattern.
-fn file(
+pub(crate) fn file(
     id: u32,
     day: &str,
     status: &str,

@@ -20,7 +20,7 @@ fn a_seeded_model_draws_from_the_seed_of_the_run_and_other_models_get_none() {
                     seed("fake/echo", "once"),
                 }
             end }"#;
-        bench.file("flows/f.lua", flow.to_owned());
+        bench.file("flows/f.lua", flow);
         let (result, _) = bench.run("flows/f.lua", json!({}), Limits::default());
         result.expect("it runs").as_array().expect("a list").clone()
     };

@@ -11,7 +11,7 @@ local nietz = require("@nietz")
 local options = require("./debug-memory/options")
 local random = require("@nietz/random")
 local recall = require("./debug-memory/recall")
-local shots = require("./shots-on-goal/options")
+local programs = require("./common/programs")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 
@@ -30,7 +30,7 @@ local function begin(ctx: nietz.Context): state.Session
 		tree = git.worktree({ name = "debug", branch = branch }),
 		branch = branch,
 		start = head.commit,
-		protected = shots.protected({ protect = params.protect, validate = limits.validate }, head.commit),
+		protected = programs.protected({ protect = params.protect, validate = limits.validate }, head.commit),
 		seen = {},
 		commits = {},
 		patterns = {},

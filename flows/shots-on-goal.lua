@@ -9,6 +9,7 @@ local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
+local programs = require("./common/programs")
 local query = require("./shots-on-goal/query")
 local recall = require("./debug-memory/recall")
 local record = require("./shots-on-goal/record")
@@ -46,7 +47,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		record = rows,
 		tools = {},
 		start = head.commit,
-		protected = options.protected(params, head.commit),
+		protected = programs.protected(params, head.commit),
 		root = nil,
 		goals = 0,
 		attempts = 0,

@@ -15,7 +15,7 @@ local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
-local words = require("./words")
+local words = require("../common/words")
 
 local brief = {}
 

@@ -6,7 +6,7 @@ local ask = require("./ask")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local words = require("./words")
+local words = require("../common/words")
 
 local clarify = {}
 

@@ -5,7 +5,7 @@
 local app = require("./app")
 local ems = require("./ems")
 local lang = require("./lang")
-local words = require("./words")
+local words = require("../common/words")
 
 local context = {}
 

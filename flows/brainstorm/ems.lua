@@ -3,7 +3,7 @@
 --- what that is worth, and what to do about it, is arithmetic that stands here and can be tested.
 
 local text = require("@nietz/text")
-local words = require("./words")
+local words = require("../common/words")
 
 local ems = {}
 

@@ -3,7 +3,7 @@
 
 local app = require("./app")
 local json = require("@nietz/json")
-local round = require("./round")
+local round = require("../common/round")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local voices = require("./voices")

@@ -8,7 +8,7 @@ local ems = require("./ems")
 local lang = require("./lang")
 local session = require("./session")
 local text = require("@nietz/text")
-local words = require("./words")
+local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local questions = {}

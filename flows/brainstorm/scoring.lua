@@ -6,7 +6,7 @@ local context = require("./context")
 local ems = require("./ems")
 local session = require("./session")
 local ui = require("@nietz/ui")
-local words = require("./words")
+local words = require("../common/words")
 
 local scoring = {}
 

@@ -3,7 +3,7 @@
 
 local app = require("./app")
 local context = require("./context")
-local words = require("./words")
+local words = require("../common/words")
 
 local stories = {}
 

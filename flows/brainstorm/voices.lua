@@ -5,11 +5,11 @@ local app = require("./app")
 local ask = require("./ask")
 local context = require("./context")
 local personas = require("@nietz/personas")
-local round = require("./round")
+local round = require("../common/round")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local words = require("./words")
+local words = require("../common/words")
 
 local voices = {}
 

@@ -8,7 +8,7 @@ local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local ui = require("@nietz/ui")
-local words = require("../brainstorm/words")
+local words = require("../common/words")
 
 local choose = {}
 

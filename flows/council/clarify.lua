@@ -8,7 +8,7 @@ local rules = require("./rules")
 local session = require("./session")
 local talk = require("./talk")
 local ui = require("@nietz/ui")
-local words = require("../brainstorm/words")
+local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local clarify = {}

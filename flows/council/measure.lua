@@ -3,7 +3,7 @@
 --- how much was new. Pure. The end of a debate rests on these figures alone, and not on anybody's impression.
 
 local json = require("@nietz/json")
-local words = require("../brainstorm/words")
+local words = require("../common/words")
 
 local measure = {}
 

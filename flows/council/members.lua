@@ -4,7 +4,7 @@
 
 local personas = require("@nietz/personas")
 local text = require("@nietz/text")
-local words = require("../brainstorm/words")
+local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local members = {}

@@ -5,10 +5,10 @@ local app = require("./app")
 local clock = require("@nietz/clock")
 local json = require("@nietz/json")
 local measure = require("./measure")
-local round = require("../brainstorm/round")
+local round = require("../common/round")
 local session = require("./session")
 local text = require("@nietz/text")
-local words = require("../brainstorm/words")
+local words = require("../common/words")
 local ui = require("@nietz/ui")
 
 local speech = {}

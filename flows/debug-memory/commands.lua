@@ -1,7 +1,7 @@
 --!strict
 --- The commands that ask the memory, and the one that empties it.
 
-local answers = require("../shots-on-goal/answers")
+local answers = require("../common/answers")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local memory = require("./memory")

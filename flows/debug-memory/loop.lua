@@ -9,7 +9,7 @@ local json = require("@nietz/json")
 local judge = require("./judge")
 local memory = require("./memory")
 local models = require("./models")
-local options = require("../shots-on-goal/options")
+local programs = require("../common/programs")
 local results = require("./results")
 local show = require("./show")
 local state = require("./state")
@@ -65,7 +65,7 @@ local function execute(self: state.Session, commit: string): results.Results
 	local hash = code_hash(self, commit)
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
-	local command = options.allowed(self.limits, self.params.test)
+	local command = programs.allowed(self.limits, self.params.test)
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
 	command.output = OUTPUT

@@ -1,15 +1,15 @@
 --!strict
 --- What models are asked for: an analysis, with tools that only read, and a fix.
 
-local exchange = require("../shots-on-goal/exchange")
+local exchange = require("../common/exchange")
 local judge = require("./judge")
-local options = require("../shots-on-goal/options")
+local programs = require("../common/programs")
 local recall = require("./recall")
 local results = require("./results")
 local spec = require("./spec")
 local state = require("./state")
 local template = require("@nietz/template")
-local tools = require("../shots-on-goal/tools")
+local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local models = {}
@@ -124,7 +124,7 @@ function models.fix(self: state.Session, latest: results.Results, analysis: any)
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
 		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
 		protected = self.protected,
-		commands = options.commands(self.limits) or "",
+		commands = programs.told(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = ask(self, "mending", true, { prompt = prompt })

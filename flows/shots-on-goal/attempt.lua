@@ -3,16 +3,16 @@
 --- the work is committed on its branch and the end is recorded.
 
 local clock = require("@nietz/clock")
-local exchange = require("./exchange")
+local exchange = require("../common/exchange")
 local git = require("@nietz/git")
 local live = require("./live")
-local options = require("./options")
+local programs = require("../common/programs")
 local recall = require("../debug-memory/recall")
 local record = require("./record")
 local recorded = require("./recorded")
 local state = require("./state")
 local template = require("@nietz/template")
-local tools = require("./tools")
+local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 local validate = require("./validate")
 
@@ -215,7 +215,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		steps = commands,
 		protected = self.protected,
 		history = goal.history,
-		commands = options.commands(self.params) or "",
+		commands = programs.told(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "implementation", prompt)
@@ -264,11 +264,11 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		goal = goal.text,
 		steps = commands_of(goal),
 		history = goal.history,
-		commands = options.commands(self.params) or "",
+		commands = programs.told(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "breakdown", prompt)
-	local needs_validation = options.commands(self.params) ~= nil
+	local needs_validation = programs.told(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
 		check = function(value: any): string?
@@ -277,7 +277,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 					return `sub-goal {index} has no validation`
 				end
 				for _, command in sub.validation do
-					local _, why = options.allowed(self.params, command)
+					local _, why = programs.allowed(self.params, command)
 					if why ~= nil then
 						return `sub-goal {index}: {why}`
 					end

@@ -1,7 +1,6 @@
 --!strict
 --- What the command line offers, and what it means.
 
-local git = require("@nietz/git")
 local nietz = require("@nietz")
 
 local options = {}
@@ -40,93 +39,6 @@ function options.flags(params: { [string]: any }): { [string]: any }
 		end
 	end
 	return flags
-end
-
---- Returns the words of a command, quotes taken into account, or nil where only a shell could read it.
-function options.words(command: string): { string }?
-	local words: { string } = {}
-	local word: string?, quote: string? = nil, nil
-	for at = 1, #command do
-		local letter = string.sub(command, at, at)
-		if quote ~= nil then
-			if letter == quote then
-				quote = nil
-			else
-				word = (word or "") .. letter
-			end
-		elseif letter == "'" or letter == '"' then
-			quote, word = letter, word or ""
-		elseif letter == " " or letter == "\t" then
-			if word ~= nil then
-				table.insert(words, word)
-				word = nil
-			end
-		elseif string.find("|&;<>()$`\\*?[#~\n", letter, 1, true) ~= nil then
-			return nil
-		else
-			word = (word or "") .. letter
-		end
-	end
-	if quote ~= nil then
-		return nil
-	end
-	if word ~= nil then
-		table.insert(words, word)
-	end
-	return if #words > 0 then words else nil
-end
-
---- Returns what to give to `exec` for a command that a model wants, or why it is not allowed.
-function options.allowed(params: { [string]: any }, command: string): (any, string?)
-	for _, name in { "validate", "run" } do
-		if table.find(params[name], command) ~= nil then
-			return { shell = command }, nil
-		end
-	end
-	local words = options.words(command)
-	if words ~= nil and table.find(params.run, words[1]) ~= nil then
-		return { program = words }, nil
-	end
-	local known = {}
-	for _, program in params.run do
-		table.insert(known, `\`{program}\` with any arguments`)
-	end
-	for _, whole in params.validate do
-		table.insert(known, `exactly \`{whole}\``)
-	end
-	local which = if #known > 0 then table.concat(known, ", ") else "none"
-	return nil, `the command \`{command}\` is not allowed, or needs a shell. Allowed: {which}`
-end
-
---- Returns in words which commands a model may run.
-function options.commands(params: { [string]: any }): string?
-	local known = {}
-	for _, program in params.run do
-		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
-	end
-	for _, whole in params.validate do
-		table.insert(known, `\`{whole}\``)
-	end
-	return if #known > 0 then table.concat(known, ", ") else nil
-end
-
---- Returns the globs of the files that validation takes from the start: those given, and each file there that the
---- user's own commands name. (A model's commands name what it is to change.)
-function options.protected(params: { [string]: any }, start: string): { string }
-	local globs = table.clone(params.protect)
-	for _, command in params.validate do
-		for word in string.gmatch(command, "[^%s'\"=;|&<>()]+") do
-			-- A program's own path, a script or a folder of tests; never an option, and nothing outside.
-			local path = string.gsub(word, "^%./", "")
-			local inside = string.sub(path, 1, 1) ~= "/" and string.sub(path, 1, 1) ~= "-" and string.find(path, "..", 1, true) == nil
-			local like_path = string.find(path, "/", 1, true) or string.find(path, "%.%a+$")
-			local special = string.find(path, "[%*%?%[%]{}\\!]")
-			if inside and like_path and not special and not table.find(globs, path) and #git.files(start, path).paths > 0 then
-				table.insert(globs, path)
-			end
-		end
-	end
-	return globs
 end
 
 function options.check(params: { [string]: any })

@@ -1,7 +1,7 @@
 --!strict
 --- Questions in SQL to a session's tables, answered as a table, JSON or CSV.
 
-local answers = require("./answers")
+local answers = require("../common/answers")
 local documents = require("@nietz/documents")
 local nietz = require("@nietz")
 local record = require("./record")

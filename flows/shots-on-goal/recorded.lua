@@ -3,7 +3,7 @@
 
 local record = require("./record")
 local state = require("./state")
-local tools = require("./tools")
+local tools = require("../common/tools")
 
 local recorded = {}
 

@@ -1,7 +1,7 @@
 --!strict
 --- Validation: the commands of a goal, in order, on a clean checkout with the protected files from the start.
 
-local options = require("./options")
+local programs = require("../common/programs")
 local record = require("./record")
 local state = require("./state")
 
@@ -28,7 +28,7 @@ function validate.check(self: state.Session, goal: state.Goal, tree: any, doing:
 	local checked: Checked = { runs = {}, passed = true, touched = touched, fingerprint = "", commit = commit }
 	for index, step in goal.steps do
 		doing(`validating with {step.command} ({index} of {#goal.steps})`)
-		local command = options.allowed(self.params, step.command)
+		local command = programs.allowed(self.params, step.command)
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true
 		local ran = tree:exec(command)

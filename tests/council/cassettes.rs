@@ -3,7 +3,7 @@
 //! and the session that each of them holds is rebuilt from its turns alone.
 //!
 //! After a change of a prompt they are recorded anew: `NIETZ_RECORD=1 cargo test --locked council_is_played`. A journal of
-//! a real model may take the place of one: copy `.nietz/runs/RUN/journal.jsonl` to `tests/cassettes/council-whole.jsonl`.
+//! a real model may take the place of one: copy `.nietz/runs/RUN/journal.jsonl` to `tests/cassettes/council/whole.jsonl`.
 //! Nothing below depends on what a model said.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::support::journal::Journal;
 const NAMES: [&str; 3] = ["whole", "cancelled", "limit"];
 
 fn cassette(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cassettes/council-{name}.jsonl"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cassettes/council/{name}.jsonl"))
 }
 
 /// The result in a cassette's last line.

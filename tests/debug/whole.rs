@@ -2,8 +2,8 @@
 //! that ended after its lifeline, one that was killed in the middle of a model call and resumed.
 //!
 //! After a change of a prompt, `NIETZ_RECORD=1 cargo test --locked debug::whole` records them anew with the scripted model.
-//! A real one is recorded by hand: `nietz run debug …`, then copy `.nietz/runs/RUN/journal.jsonl` to
-//! `tests/cassettes/debug-NAME.jsonl`. Any file of that name is replayed here, whoever recorded it.
+//! A real one is kept by hand: `nietz run debug …`, then `nietz test --from-run RUN --name NAME` and a copy of what that
+//! writes. Each file of the folder is replayed here, whoever recorded it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::support::journal::Journal;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
 fn cassettes() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes/debug")
 }
 
 /// Keeps the journal where it is asked for.
 fn record(env: &Env, name: &str) {
     if std::env::var_os("NIETZ_RECORD").is_some() {
-        std::fs::copy(env.journal_path(), cassettes().join(format!("debug-{name}.jsonl"))).expect("it can be written");
+        std::fs::copy(env.journal_path(), cassettes().join(format!("{name}.jsonl"))).expect("it can be written");
     }
 }
 
@@ -105,9 +105,6 @@ fn every_cassette_replays_without_a_model() {
     for entry in std::fs::read_dir(cassettes()).expect("there are cassettes") {
         let path = entry.expect("it can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if !name.starts_with("debug-") {
-            continue;
-        }
         seen += 1;
         let recorded = Journal::read(&path);
         let run = recorded.lines[0]["is"]["open"]["run"].as_str().expect("a journal begins with its run").to_owned();

@@ -3,7 +3,7 @@
 
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
-local options = require("./options")
+local programs = require("./programs")
 local text = require("@nietz/text")
 
 local tools = {}
@@ -188,7 +188,7 @@ tools.ALL = {
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
 		run = function(tree, arguments, params)
-			local command, why = options.allowed(params, arguments.command)
+			local command, why = programs.allowed(params, arguments.command)
 			if command == nil then
 				return "error: " .. (why :: string)
 			end

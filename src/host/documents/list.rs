@@ -1,6 +1,6 @@
 //! Listing: every document of a collection, the broken ones among them with what is wrong.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
@@ -35,43 +35,59 @@ impl Store {
     /// Returns where the documents of a collection are, sorted by path, without looking into them.
     pub(super) fn files(&self, collection: &Collection) -> Result<Vec<Found>> {
         let pattern = Pattern::of(collection)?;
-        let folder = pattern.folder();
-        let start = match folder.as_str() {
-            "" => self.root.clone(),
-            // A file inside is asked for, because the folder itself may be a link within the workspace.
-            folder => match paths::resolve(&self.root, &format!("{folder}/x"))?.parent() {
-                Some(start) => start.to_owned(),
-                None => return Ok(Vec::new()),
-            },
-        };
-        if disk::kind(&start)? == disk::Kind::Absent {
-            return Ok(Vec::new());
-        }
-        let above = folder.split('/').filter(|name| !name.is_empty()).count();
         let mut found = Vec::new();
-        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                // What vanished while we looked was deleted by somebody else.
-                Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
-                    continue;
-                }
-                Err(error) => {
-                    let message = format!("cannot look through {}: {error}", start.display());
-                    return Err(Failure::new(Code::DiskFailed, message));
-                }
-            };
-            if entry.file_type().is_dir() {
-                continue;
+        walk(&self.root, &pattern, |path, place| {
+            if let Some(key) = pattern.matches(path) {
+                found.push(Found { key, path: path.to_owned(), place: place.to_owned() });
             }
-            let Some(below) = entry.path().strip_prefix(&start).ok().and_then(|path| path.to_str()) else { continue };
-            let path = if folder.is_empty() { below.to_owned() } else { format!("{folder}/{below}") };
-            let Some(key) = pattern.matches(&path) else { continue };
-            found.push(Found { key, path, place: entry.into_path() });
-        }
+        })?;
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
     }
+}
+
+/// Goes through the files that could be documents by where they lie, in no order: `seen` gets each path below the
+/// workspace, with `/`, and the place.
+pub(super) fn walk(root: &Path, pattern: &Pattern, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
+    let folder = pattern.folder();
+    let start = match folder.as_str() {
+        "" => root.to_owned(),
+        // A file inside is asked for, because the folder itself may be a link within the workspace.
+        folder => match paths::resolve(root, &format!("{folder}/x"))?.parent() {
+            Some(start) => start.to_owned(),
+            None => return Ok(()),
+        },
+    };
+    if disk::kind(&start)? == disk::Kind::Absent {
+        return Ok(());
+    }
+    let above = folder.split('/').filter(|name| !name.is_empty()).count();
+    let mut path = String::new();
+    for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // What vanished while we looked was deleted by somebody else.
+            Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
+                continue;
+            }
+            Err(error) => {
+                let message = format!("cannot look through {}: {error}", start.display());
+                return Err(Failure::new(Code::DiskFailed, message));
+            }
+        };
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let Some(below) = entry.path().strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
+        path.clear();
+        if !folder.is_empty() {
+            path.push_str(&folder);
+            path.push('/');
+        }
+        path.push_str(below);
+        seen(&path, entry.path());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Store {
         let mut statement = database.prepare(&query).map_err(|error| wrong(&error))?;
         let holes = statement.parameter_count();
         if holes != bind.len() {
-            let message = format!("the query has {holes} placeholders, and {} values are bound", bind.len());
+            let message = format!("placeholders in the query: {holes}; values that are bound: {}", bind.len());
             return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
@@ -287,7 +287,7 @@ mod tests {
     fn what_is_wrong_is_said_and_what_is_too_much_is_ended() {
         for (query, code, part) in [
             ("SELECT x FROM nowhere", Code::RequestInvalid, "nowhere"),
-            ("SELECT ? FROM call", Code::RequestInvalid, "1 placeholders, and 0"),
+            ("SELECT ? FROM call", Code::RequestInvalid, "in the query: 1; values that are bound: 0"),
             ("SELECT zeroblob(100000000)", Code::RequestInvalid, "too big"),
             ("SELEC", Code::RequestInvalid, "syntax error"),
         ] {

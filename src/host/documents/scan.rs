@@ -9,9 +9,8 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use walkdir::WalkDir;
 
-use super::{Store, disk, paths, read};
+use super::{Store, disk, list, paths, read};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
 use crate::model::document::{Page, Scanned, Standing};
@@ -99,54 +98,18 @@ impl Scanner {
     /// Returns as many paths as a page has, the smallest behind `after`, in order.
     fn next_paths(&self, after: Option<&str>) -> Result<Vec<String>> {
         let pattern = Pattern::of(&self.collection)?;
-        let folder = pattern.folder();
-        let start = match folder.as_str() {
-            "" => self.root.clone(),
-            // A file inside is asked for, because the folder itself may be a link within the workspace.
-            folder => match paths::resolve(&self.root, &format!("{folder}/x"))?.parent() {
-                Some(start) => start.to_owned(),
-                None => return Ok(Vec::new()),
-            },
-        };
-        if disk::kind(&start)? == disk::Kind::Absent {
-            return Ok(Vec::new());
-        }
-        let above = folder.split('/').filter(|name| !name.is_empty()).count();
-        let beginning = start.as_os_str().len() + 1;
         let mut smallest: BinaryHeap<String> = BinaryHeap::with_capacity(PAGE + 1);
-        let mut path = String::new();
-        for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                // What vanished while we looked was deleted by somebody else.
-                Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
-                    continue;
-                }
-                Err(error) => {
-                    let message = format!("cannot look through {}: {error}", start.display());
-                    return Err(Failure::new(Code::DiskFailed, message));
-                }
-            };
-            if entry.file_type().is_dir() {
-                continue;
+        list::walk(&self.root, &pattern, |path, _| {
+            let behind = after.is_none_or(|after| path > after);
+            let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= largest.as_str());
+            if !behind || too_far || pattern.matches(path).is_none() {
+                return;
             }
-            let Some(below) = entry.path().to_str().and_then(|full| full.get(beginning..)) else { continue };
-            path.clear();
-            if !folder.is_empty() {
-                path.push_str(&folder);
-                path.push('/');
-            }
-            path.push_str(below);
-            let behind = after.is_none_or(|after| path.as_str() > after);
-            let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= *largest);
-            if !behind || too_far || pattern.matches(&path).is_none() {
-                continue;
-            }
-            smallest.push(path.clone());
+            smallest.push(path.to_owned());
             if smallest.len() > PAGE {
                 smallest.pop();
             }
-        }
+        })?;
         Ok(smallest.into_sorted_vec())
     }
 

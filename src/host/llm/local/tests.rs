@@ -129,7 +129,17 @@ fn the_same_seed_gives_the_same_text_whatever_was_said_before() {
     grown.messages.push(Message { content: "And the sea?".into(), ..long.messages[0].clone() });
     let warm = reply(&mut engine, &grown);
     assert!(warm.usage.cached > 100);
+    // After others it is still known, until there were too many of them.
     reply(&mut engine, &request("Something else."));
+    let warm_again = reply(&mut engine, &grown);
+    assert!(warm_again.usage.cached > 100);
+    assert_eq!(warm_again.text, warm.text);
+    for other in ["One", "Two", "Three", "Four"] {
+        reply(
+            &mut engine,
+            &request(&format!("{other}. {}", "Tell me about the hills and the sheep there. ".repeat(20))),
+        );
+    }
     let cold = reply(&mut engine, &grown);
     assert_eq!(cold.usage.cached, 0);
     assert_eq!(warm.text, cold.text);

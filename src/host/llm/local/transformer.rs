@@ -7,6 +7,9 @@
 //! The same text must come of the same seed, whatever was cached: numbers differ in their last bits with
 //! the number of rows that are computed at once. So a prompt is always computed in the same pieces of
 //! [`CHUNK`] tokens, and only whole pieces of it are kept for the next prompt.
+//!
+//! A flow asks in turns: in a persona's voice, as a judge, for a score, each time with a prompt that grew. So the last
+//! [`KEPT`] conversations are kept, and a prompt goes on from the one that it agrees with most.
 
 use candle_core::quantized::QMatMul;
 use candle_core::{CpuStorage, D, DType, Device, InplaceOp1, Layout, Module, Tensor};
@@ -19,6 +22,12 @@ use crate::error::Result;
 const CHUNK: usize = 64;
 /// The longest conversation, whatever the model was trained for: its memory grows with it.
 const CONTEXT: usize = 16_384;
+/// How many conversations are kept at most.
+const KEPT: usize = 4;
+/// For how many tokens they may have room together, unless one alone needs more: 57 kB each with 1.5 billion weights.
+const KEPT_ROOM: usize = 8_192;
+/// For how many tokens a conversation has room when it begins.
+const ROOM: usize = 1024;
 
 struct Linear {
     weight: QMatMul,
@@ -35,9 +44,16 @@ struct Layer {
     gate: Linear,
     up: Linear,
     down: Linear,
-    /// Keys and values of the tokens so far, `[heads, room, width]` each.
-    keys: Tensor,
-    values: Tensor,
+}
+
+/// What was computed of one conversation.
+struct Conversation {
+    /// Keys and values of its tokens by layer, `[heads, room, width]` each.
+    caches: Vec<(Tensor, Tensor)>,
+    room: usize,
+    tokens: Vec<u32>,
+    /// How many of them were computed in whole pieces of a prompt.
+    settled: usize,
 }
 
 pub(super) struct Transformer {
@@ -52,11 +68,8 @@ pub(super) struct Transformer {
     rope: Rope,
     /// The most tokens that a conversation may have.
     pub(super) context: usize,
-    room: usize,
-    /// The tokens whose keys and values are in the caches.
-    tokens: Vec<u32>,
-    /// How many of them were computed in whole pieces of a prompt.
-    settled: usize,
+    /// The conversations that are kept, the one that was used last in front: it is the one that goes on.
+    kept: Vec<Conversation>,
 }
 
 type Candle<T> = candle_core::Result<T>;
@@ -78,6 +91,36 @@ impl Linear {
     }
 }
 
+impl Conversation {
+    fn new(layers: usize, heads: usize, room: usize, width: usize) -> Candle<Conversation> {
+        let cache = || Tensor::zeros((heads, room, width), DType::F32, &Device::Cpu);
+        let caches = (0..layers).map(|_| Ok((cache()?, cache()?))).collect::<Candle<_>>()?;
+        Ok(Conversation { caches, room, tokens: Vec::new(), settled: 0 })
+    }
+
+    /// Returns how many tokens of a prompt need not be computed again. At least the last one must be, since the
+    /// logits are its.
+    fn known(&self, prompt: &[u32]) -> usize {
+        let agreed = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
+        agreed.min(self.settled).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK
+    }
+
+    /// Returns a conversation that begins like this one, with its own memory.
+    fn branch(&self, known: usize, room: usize) -> Candle<Conversation> {
+        let copy = |cache: &Tensor| -> Candle<Tensor> {
+            let (heads, _, width) = cache.dims3()?;
+            let wider = Tensor::zeros((heads, room, width), DType::F32, &Device::Cpu)?;
+            if known > 0 {
+                wider.slice_set(&cache.narrow(1, 0, known)?.contiguous()?, 1, 0)?;
+            }
+            Ok(wider)
+        };
+        let caches =
+            self.caches.iter().map(|(keys, values)| Ok((copy(keys)?, copy(values)?))).collect::<Candle<_>>()?;
+        Ok(Conversation { caches, room, tokens: self.tokens[..known].to_vec(), settled: known })
+    }
+}
+
 impl Transformer {
     /// Reads the network; `stop` is asked between layers, since reading takes seconds.
     pub(super) fn read(file: &mut Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
@@ -94,14 +137,12 @@ impl Transformer {
             return Err(broken("the model file's numbers of heads do not fit together"));
         }
         let width = hidden / heads;
-        let room = 1024;
         let mut layers = Vec::new();
         for layer in 0..file.number(&format!("{family}.block_count"))? {
             if stop() {
                 return Err(broken("loading was stopped"));
             }
             let name = |part: &str| format!("blk.{layer}.{part}");
-            let cache = || Tensor::zeros((kv_heads, room, width), DType::F32, &Device::Cpu).map_err(broken);
             layers.push(Layer {
                 attention_norm: file.vector(&name("attn_norm.weight"))?,
                 query: Linear::read(file, &name("attn_q"))?,
@@ -112,8 +153,6 @@ impl Transformer {
                 gate: Linear::read(file, &name("ffn_gate"))?,
                 up: Linear::read(file, &name("ffn_up"))?,
                 down: Linear::read(file, &name("ffn_down"))?,
-                keys: cache()?,
-                values: cache()?,
             });
         }
         let embeddings = QMatMul::from_qtensor(file.matrix("token_embd.weight")?).map_err(broken)?;
@@ -133,31 +172,59 @@ impl Transformer {
             epsilon: f64::from(file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?),
             rope: Rope { base: file.float(&format!("{family}.rope.freq_base"))?, interleaved },
             context: file.number(&format!("{family}.context_length"))?.min(CONTEXT),
-            room,
-            tokens: Vec::new(),
-            settled: 0,
+            kept: Vec::new(),
         })
     }
 
     /// Starts a conversation: computes what is new of the prompt, and returns the logits of what comes
-    /// next and how many tokens were known from the prompt before. `None` when it was stopped.
+    /// next and how many tokens were known from a prompt before. `None` when it was stopped.
     pub(super) fn start(&mut self, prompt: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<(Vec<f32>, usize)>> {
-        let agreed = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
-        // At least the last token is computed, since the logits are its.
-        let known = agreed.min(self.settled).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK;
-        self.tokens.truncate(known);
-        self.settled = known;
+        let known = self.recall(prompt).map_err(broken)?;
         let mut logits = None;
-        while self.tokens.len() < prompt.len() {
-            let start = self.tokens.len();
+        let mut start = known;
+        while start < prompt.len() {
             let end = prompt.len().min(start + CHUNK);
             let Some(next) = self.advance(&prompt[start..end], end == prompt.len(), stop)? else { return Ok(None) };
             if end - start == CHUNK {
-                self.settled = end;
+                self.kept[0].settled = end;
             }
             logits = next;
+            start = end;
         }
         logits.map(|logits| Some((logits, known))).ok_or_else(|| broken("the prompt is empty"))
+    }
+
+    /// Puts the conversation in front that this prompt goes on from, and returns how much of it is known.
+    fn recall(&mut self, prompt: &[u32]) -> Candle<usize> {
+        let best = (0..self.kept.len()).max_by_key(|index| (self.kept[*index].known(prompt), usize::MAX - index));
+        let known = best.map_or(0, |best| self.kept[best].known(prompt));
+        match best {
+            // It is this conversation, grown or said anew; what followed in it is given up.
+            Some(best) if 2 * known > self.kept[best].settled => {
+                let mut conversation = self.kept.remove(best);
+                conversation.tokens.truncate(known);
+                conversation.settled = known;
+                self.kept.insert(0, conversation);
+            }
+            // It is another one, even where both begin alike.
+            Some(best) if known > 0 => {
+                let branch = self.kept[best].branch(known, ROOM.max(known.next_power_of_two()))?;
+                self.kept.insert(0, branch);
+            }
+            _ => {
+                self.kept.insert(0, Conversation::new(self.layers.len(), self.kv_heads, ROOM, self.width)?);
+            }
+        }
+        self.forget();
+        Ok(known)
+    }
+
+    /// Gives up the conversations that were not used for the longest time, as far as the bounds ask for it.
+    fn forget(&mut self) {
+        self.kept.truncate(KEPT);
+        while self.kept.len() > 1 && self.kept.iter().map(|one| one.room).sum::<usize>() > KEPT_ROOM {
+            self.kept.pop();
+        }
     }
 
     /// Adds tokens that were chosen, and returns the logits of the one after them.
@@ -169,13 +236,13 @@ impl Transformer {
     fn advance(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
         let done = self.pass(tokens, speak, stop).map_err(broken)?;
         if done.is_some() {
-            self.tokens.extend_from_slice(tokens);
+            self.kept[0].tokens.extend_from_slice(tokens);
         }
         Ok(done)
     }
 
     fn pass(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Candle<Option<Option<Vec<f32>>>> {
-        let (rows, start) = (tokens.len(), self.tokens.len());
+        let (rows, start) = (tokens.len(), self.kept[0].tokens.len());
         self.make_room(start + rows)?;
         let turns = self.rope.turns(start, rows, self.width);
         let mut x = self.embeddings.embedding(&Tensor::new(tokens, &Device::Cpu)?)?;
@@ -185,7 +252,7 @@ impl Transformer {
             }
             let layer = &self.layers[index];
             let normed = norm(&x, &layer.attention_norm, self.epsilon)?;
-            x = (&x + self.attention(layer, &normed, start, &turns)?)?;
+            x = (&x + self.attention(index, &normed, start, &turns)?)?;
             let normed = norm(&x, &layer.feed_norm, self.epsilon)?;
             let fed = (layer.gate.forward(&normed)?.silu()? * layer.up.forward(&normed)?)?;
             x = (&x + layer.down.forward(&fed)?)?;
@@ -197,17 +264,18 @@ impl Transformer {
         Ok(Some(Some(self.head.forward(&last)?.flatten_all()?.to_vec1()?)))
     }
 
-    fn attention(&self, layer: &Layer, x: &Tensor, start: usize, turns: &[(f32, f32)]) -> Candle<Tensor> {
+    fn attention(&self, index: usize, x: &Tensor, start: usize, turns: &[(f32, f32)]) -> Candle<Tensor> {
+        let (layer, (keys, values)) = (&self.layers[index], &self.kept[0].caches[index]);
         let (rows, width, shared) = (x.dim(0)?, self.width, self.heads / self.kv_heads);
         let scale = 1.0 / (width as f64).sqrt();
         let query = (self.rope.turn(layer.query.forward(x)?, width, turns)? * scale)?;
         let key = self.rope.turn(layer.key.forward(x)?, width, turns)?;
         let value = layer.value.forward(x)?;
         let by_head = |t: Tensor| t.reshape((rows, self.kv_heads, width))?.transpose(0, 1)?.contiguous();
-        layer.keys.slice_set(&by_head(key)?, 1, start)?;
-        layer.values.slice_set(&by_head(value)?, 1, start)?;
-        let keys = layer.keys.narrow(1, 0, start + rows)?;
-        let values = layer.values.narrow(1, 0, start + rows)?;
+        keys.slice_set(&by_head(key)?, 1, start)?;
+        values.slice_set(&by_head(value)?, 1, start)?;
+        let keys = keys.narrow(1, 0, start + rows)?;
+        let values = values.narrow(1, 0, start + rows)?;
         // Heads that share keys and values are one taller matrix.
         let query = query.reshape((rows, self.kv_heads, shared, width))?.permute((1, 2, 0, 3))?;
         let query = query.contiguous()?.reshape((self.kv_heads, shared * rows, width))?;
@@ -218,18 +286,13 @@ impl Transformer {
     }
 
     fn make_room(&mut self, needed: usize) -> Candle<()> {
-        if needed <= self.room {
-            return Ok(());
+        let current = &self.kept[0];
+        if needed > current.room {
+            let room = needed.next_power_of_two().min(self.context.max(needed));
+            let settled = current.settled;
+            self.kept[0] = Conversation { settled, ..current.branch(current.tokens.len(), room)? };
+            self.forget();
         }
-        let room = needed.next_power_of_two().min(self.context.max(needed));
-        for layer in &mut self.layers {
-            for cache in [&mut layer.keys, &mut layer.values] {
-                let wider = Tensor::zeros((self.kv_heads, room, self.width), DType::F32, &Device::Cpu)?;
-                wider.slice_set(&cache.narrow(1, 0, self.tokens.len())?.contiguous()?, 1, 0)?;
-                *cache = wider;
-            }
-        }
-        self.room = room;
         Ok(())
     }
 }

@@ -5,11 +5,11 @@
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
+local lines = require("../common/lines")
 local llm = require("@nietz/llm")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local template = require("@nietz/template")
-local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
 
@@ -165,7 +165,7 @@ local function stepwise(schema: { [string]: any }): { [string]: any }
 	wider.properties = table.clone(schema.properties)
 	wider.properties._steps = { type = "array", minItems = 1, maxItems = 4, items = { type = "string", minLength = 5, maxLength = 200 } }
 	wider.required = table.clone(schema.required)
-	table.insert(wider.required, "_steps")
+	table.insert(wider.required, 1, "_steps")
 	return wider
 end
 
@@ -201,47 +201,6 @@ function app.think(self: App, thought: Thought): any
 	return error(result, 0)
 end
 
---- Returns a model's text as one clean line. Where it is `limit` letters long or longer, the limit of its schema
---- may have cut it in the middle: it ends with its last whole sentence, or else with its last whole word and `…`.
-function app.line(value: any, limit: number?): string
-	if type(value) ~= "string" then
-		return ""
-	end
-	local plain = text.trim((string.gsub(value, "%s+", " ")))
-	local most = limit or 300
-	if (utf8.len(plain) or #plain) < most or string.find(plain, "[%.%?!]$") ~= nil and utf8.len(plain) == most then
-		return plain
-	end
-	local kept = text.truncate(plain .. " ", most)
-	local sentence = string.match(kept, "^(.*[%.%?!]) ")
-	if sentence ~= nil and #sentence * 2 > #kept then
-		return sentence
-	end
-	return (string.match(kept, "^(.*%S) %S*$") or string.gsub(kept, "…$", "")) .. "…"
-end
-
---- A constrained model stops up to a word before the limit of its schema.
-local LONGEST_WORD = 12
-
---- A word that begins in Latin letters and ends in Chinese ones, which take less room: models slip into them when
---- little is left.
-local SLIPPED = "^(.-)%s%S*%a[\227-\233][\128-\191]"
-
---- Returns a model's text as one clean line that ends whole, where it stopped close before the limit of its schema.
-function app.whole(value: any, limit: number): string
-	local line = app.line(value, limit)
-	local kept = string.match(line, SLIPPED)
-	if kept ~= nil then
-		return string.match(kept, "^(.*[%.%?!]) ") or kept .. "…"
-	end
-	if (utf8.len(line) or #line) < limit - LONGEST_WORD or string.match(line, "[%.%?!]$") ~= nil then
-		return line
-	end
-	local sentence = string.match(line, "^(.*[%.%?!]) ")
-	if sentence ~= nil and #sentence * 2 > #line then
-		return sentence
-	end
-	return string.match(line, "^(.-[^,]), [^,]*$") or (string.gsub(line, "%s%S*$", "…"))
-end
+app.line, app.whole = lines.clean, lines.whole
 
 return app

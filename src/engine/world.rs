@@ -197,6 +197,7 @@ impl World {
 
     async fn chat(&self, request: ChatRequest, show: Show, key: Key, pulse: &Pulse) -> Result<Value> {
         let call = key.to_string();
+        let request = request.in_order();
         self.front.show(&Event::CallStarted {
             call: call.clone(),
             model: request.model.clone(),

@@ -32,6 +32,31 @@ pub struct ChatRequest {
     pub seed: Option<u64>,
 }
 
+impl ChatRequest {
+    /// Puts the members of each object of its schemas in the order of `required`, then the others. A model writes them
+    /// in this order, and what it has written decides what it writes next; tables of Lua have no order of their own.
+    pub fn in_order(mut self) -> ChatRequest {
+        self.schema.iter_mut().chain(self.tools.iter_mut().map(|tool| &mut tool.parameters)).for_each(order);
+        self
+    }
+}
+
+fn order(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(order),
+        Value::Object(members) => {
+            members.values_mut().for_each(order);
+            let Some(Value::Array(required)) = members.get("required").cloned() else { return };
+            let Some(Value::Object(properties)) = members.get_mut("properties") else { return };
+            let place = |name: &str| required.iter().position(|one| one == name).unwrap_or(required.len());
+            let mut sorted: Vec<_> = std::mem::take(properties).into_iter().collect();
+            sorted.sort_by_key(|(name, _)| place(name));
+            properties.extend(sorted);
+        }
+        _ => {}
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -148,4 +173,24 @@ pub enum Finish {
     ToolCalls,
     /// The limit of tokens cut the reply. Text may be used as it is; a structured reply may not.
     Length,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_asked_for_in_the_order_in_which_they_are_required() {
+        let mut schema = json!({ "type": "object", "required": ["why", "leaks"], "properties": {
+            "also": {}, "leaks": { "type": "boolean" },
+            "why": { "type": "array", "items": { "required": ["b"], "properties": { "a": {}, "b": {} } } },
+        } });
+        order(&mut schema);
+        assert_eq!(
+            schema.to_string(),
+            r#"{"type":"object","required":["why","leaks"],"properties":{"why":{"type":"array","items":{"required":["b"],"properties":{"b":{},"a":{}}}},"leaks":{"type":"boolean"},"also":{}}}"#
+        );
+    }
 }

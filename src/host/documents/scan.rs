@@ -3,7 +3,7 @@
 //! The memory that it takes does not grow with the collection: of all paths only those of the page are kept, and of
 //! each document only what is wanted. Documents of a page are read side by side.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
@@ -20,6 +20,8 @@ use crate::schema::{Schema, source};
 
 /// How many documents stand on a page.
 const PAGE: usize = 1000;
+/// For how many documents a folder is listed at once: listing it for each page would take as long as reading them.
+const LISTED: usize = 10 * PAGE;
 /// The most threads that read.
 const THREADS: usize = 4;
 
@@ -29,7 +31,15 @@ pub(super) struct Ahead {
     collection: Collection,
     fields: Option<BTreeMap<String, String>>,
     after: String,
-    page: JoinHandle<Result<Page>>,
+    page: JoinHandle<Result<(Page, Listed)>>,
+}
+
+/// The paths behind a page, as far as they were listed.
+#[derive(Debug, Default)]
+struct Listed {
+    paths: VecDeque<String>,
+    /// Whether there are none behind these.
+    whole: bool,
 }
 
 /// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
@@ -66,13 +76,14 @@ impl Store {
         let wanted = |ahead: &Ahead| {
             Some(ahead.after.as_str()) == after && ahead.collection == *collection && ahead.fields.as_ref() == fields
         };
-        let page = match ahead.take() {
-            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| scanner.page(after))?,
-            _ => scanner.page(after)?,
+        let anew = || scanner.page(after, Listed::default());
+        let (page, listed) = match ahead.take() {
+            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| anew())?,
+            _ => anew()?,
         };
         if let Some(next) = page.next.clone() {
             let (fields, after) = (fields.cloned(), next.clone());
-            let page = std::thread::spawn(move || scanner.page(Some(&next)));
+            let page = std::thread::spawn(move || scanner.page(Some(&next), listed));
             *ahead = Some(Ahead { collection: collection.clone(), fields, after, page });
         }
         Ok(page)
@@ -80,9 +91,14 @@ impl Store {
 }
 
 impl Scanner {
-    fn page(&self, after: Option<&str>) -> Result<Page> {
-        let paths = self.next_paths(after)?;
-        let next = (paths.len() == PAGE).then(|| paths.last().cloned()).flatten();
+    /// Returns the page behind `after`, and the paths behind that page. `listed` begins with the page's, or is empty.
+    fn page(&self, after: Option<&str>, mut listed: Listed) -> Result<(Page, Listed)> {
+        if listed.paths.is_empty() && !listed.whole {
+            listed = self.list(after)?;
+        }
+        let paths: Vec<String> = listed.paths.drain(..listed.paths.len().min(PAGE)).collect();
+        let last = listed.paths.is_empty() && listed.whole;
+        let next = if last { None } else { paths.last().cloned() };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
         let share = paths.len().div_ceil(threads).max(1);
         let entries = std::thread::scope(|scope| {
@@ -92,25 +108,26 @@ impl Scanner {
                 .collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
         });
-        Ok(Page { entries, next })
+        Ok((Page { entries, next }, listed))
     }
 
-    /// Returns as many paths as a page has, the smallest behind `after`, in order.
-    fn next_paths(&self, after: Option<&str>) -> Result<Vec<String>> {
+    /// Lists the paths behind `after`, the smallest of them, in order.
+    fn list(&self, after: Option<&str>) -> Result<Listed> {
         let pattern = Pattern::of(&self.collection)?;
-        let mut smallest: BinaryHeap<String> = BinaryHeap::with_capacity(PAGE + 1);
+        let mut smallest: BinaryHeap<String> = BinaryHeap::new();
         list::walk(&self.root, &pattern, |path, _| {
             let behind = after.is_none_or(|after| path > after);
-            let too_far = smallest.len() == PAGE && smallest.peek().is_some_and(|largest| path >= largest.as_str());
+            let too_far = smallest.len() == LISTED && smallest.peek().is_some_and(|largest| path >= largest.as_str());
             if !behind || too_far || pattern.matches(path).is_none() {
                 return;
             }
             smallest.push(path.to_owned());
-            if smallest.len() > PAGE {
+            if smallest.len() > LISTED {
                 smallest.pop();
             }
         })?;
-        Ok(smallest.into_sorted_vec())
+        let paths = VecDeque::from(smallest.into_sorted_vec());
+        Ok(Listed { whole: paths.len() < LISTED, paths })
     }
 
     /// Returns one document; nothing if it has vanished.
@@ -148,6 +165,29 @@ mod tests {
 
     use super::super::testing::{collection, store};
     use super::*;
+
+    #[test]
+    fn a_folder_of_more_documents_than_are_listed_at_once_loses_none() {
+        let (folder, store) = store();
+        let collection = collection("notes/{slug}.yaml");
+        let notes = folder.path().join("notes");
+        fs::create_dir_all(&notes).unwrap();
+        for number in 0..LISTED + PAGE {
+            fs::write(notes.join(format!("n{number:05}.yaml")), format!("slug: n{number:05}\n")).unwrap();
+        }
+        let mut found = Vec::new();
+        let mut after = None;
+        loop {
+            let page = store.scan(&collection, None, after.as_deref()).unwrap();
+            found.extend(page.entries.into_iter().map(|entry| entry.path));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
+        assert_eq!(found, all);
+    }
 
     #[test]
     fn pages_hold_every_document_once_in_order_with_what_is_wanted() {

@@ -40,7 +40,9 @@ use self::activity::TICK;
 use self::prompt::{Prompt, Step, closed, split};
 use self::screen::Screen;
 use self::state::{Kind, State};
+use self::style::Style;
 use self::tty::{RAW_OFF, RAW_ON, Tty};
+use self::wrap::wrap_text;
 use super::answer;
 use super::ending::{self, Ending};
 use super::verbose;
@@ -256,7 +258,8 @@ impl FrontEnd for Terminal {
                 }
             }
             Event::Notice { text } => {
-                let text = format!("{}\n", super::out::safe(text));
+                let lines = wrap_text(&super::out::safe(text), Style::PLAIN, state.screen.width());
+                let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
                 state.aside(&text);
                 state.redraw();
             }

@@ -27,10 +27,12 @@ local ENDED: { [string]: string } = {
 --- Points that the answer may rest on; of a long debate, the latest.
 local MOST_POINTS = 80
 
-local function sourced(ids: { string }, extra: { [string]: any }): { [string]: any }
-	local properties = table.clone(extra)
+--- Returns a schema of something said, and of the points that it rests on.
+local function sourced(ids: { string }, names: { string }, extra: { [string]: any }): { [string]: any }
+	local order, properties = table.clone(names), table.clone(extra)
+	table.insert(order, "from")
 	properties.from = app.list_schema({ enum = ids }, 1, 3)
-	return app.object(properties)
+	return app.object(order, properties)
 end
 
 local function points(self: app.App): { app.Point }
@@ -69,13 +71,17 @@ local function schema(self: app.App, ids: { string }, options: { string }): { [s
 		end
 	end
 	local line = app.line_schema
-	return app.object({
-		assumptions = app.list_schema(sourced(ids, { text = line(200) }), 0, 4),
-		decision = sourced(ids, { text = line(300) }),
-		next_steps = app.list_schema(sourced(ids, { text = line(200) }), 1, 5),
+	local function text(most: number): { [string]: any }
+		return sourced(ids, { "text" }, { text = line(most) })
+	end
+	local rejected = sourced(ids, { "option", "why" }, { option = { enum = others }, why = line(240) })
+	return app.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+		assumptions = app.list_schema(text(200), 0, 4),
+		decision = text(300),
+		next_steps = app.list_schema(text(200), 1, 5),
 		option = { enum = options },
-		rejected = app.list_schema(sourced(ids, { option = { enum = others }, why = line(240) }), 1, #others),
-		tradeoffs = app.list_schema(sourced(ids, { text = line(240) }), 1, 4),
+		rejected = app.list_schema(rejected, 1, #others),
+		tradeoffs = app.list_schema(text(240), 1, 4),
 	})
 end
 
@@ -136,7 +142,7 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 				return app.think(self, {
 					prompt = "minority",
 					vars = vars,
-					schema = app.object({ report = app.line_schema(400), would_convince = app.line_schema(200) }),
+					schema = app.object({ "report", "would_convince" }, { report = app.line_schema(400), would_convince = app.line_schema(200) }),
 					persona = persona,
 					label = persona.name,
 					arm = "council",

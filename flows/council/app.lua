@@ -3,6 +3,7 @@
 --- a model is asked.
 
 local clock = require("@nietz/clock")
+local lines = require("../common/lines")
 local llm = require("@nietz/llm")
 local options = require("./options")
 local personas = require("@nietz/personas")
@@ -78,6 +79,22 @@ export type Thought = {
 	model: string?,
 }
 
+--- Lets each text of a value end whole that the limit of its schema may have cut.
+local function whole(value: any, schema: any): any
+	if type(value) == "string" then
+		return if schema.maxLength then lines.whole(value, schema.maxLength) else value
+	elseif type(value) ~= "table" then
+		return value
+	end
+	for key, part in value do
+		local inner = schema.items or (schema.properties and schema.properties[key])
+		if inner ~= nil then
+			value[key] = whole(part, inner)
+		end
+	end
+	return value
+end
+
 --- Asks a model for one structured thought. Every failure is raised.
 function app.ask(self: App, thought: Thought): (any, llm.Reply)
 	local reply = llm.chat({
@@ -91,7 +108,7 @@ function app.ask(self: App, thought: Thought): (any, llm.Reply)
 		model = thought.model,
 	})
 	self.spent[thought.arm] = (self.spent[thought.arm] or 0) + reply.usage.input + reply.usage.output
-	return reply.value, reply
+	return whole(reply.value, thought.schema), reply
 end
 
 --- Like `ask`, and where the model cannot produce a valid thought: says so, keeps that in the record, and returns nil.
@@ -132,14 +149,9 @@ function app.context(self: App): { [string]: any }
 	}
 end
 
---- Returns a schema of an object all of whose members must be there. A model writes them in the order of the alphabet.
-function app.object(properties: { [string]: any }): { [string]: any }
-	local required: { string } = {}
-	for name in properties do
-		table.insert(required, name)
-	end
-	table.sort(required)
-	return { type = "object", additionalProperties = false, required = required, properties = properties }
+--- Returns a schema of an object all of whose members must be there; a model writes them in the order of their names here.
+function app.object(names: { string }, properties: { [string]: any }): { [string]: any }
+	return { type = "object", additionalProperties = false, required = names, properties = properties }
 end
 
 --- Returns a schema of a line.

@@ -28,9 +28,10 @@ local function schema(named: boolean): { [string]: any }
 		for _, persona in members.debaters() do
 			table.insert(names, persona.name)
 		end
-		properties.personas = app.list_schema(app.object({ name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
+		properties.personas = app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
 	end
-	return app.object(properties)
+	local order = { "kind", "topic", "options", if named then nil else "personas" }
+	return app.object(order, properties)
 end
 
 --- Returns options with letters, none of them twice.
@@ -44,7 +45,8 @@ local function lettered(raw: { string }): { any }
 		for _, other in seen do
 			double = double or (words.likeness(line, other) > 0.9 and #words.of(line) == #words.of(other))
 		end
-		if not double then
+		-- A bare "yes" is no option: nobody could stand for it.
+		if not double and string.find(line, "%S%s+%S") ~= nil then
 			table.insert(seen, line)
 			table.insert(found, { id = string.sub(LETTERS, #seen, #seen), text = line })
 		end
@@ -68,9 +70,12 @@ end
 --- Chooses who debates, and records it.
 function choose.run(self: app.App, named: { personas.Persona }?)
 	local vars = app.context(self)
+	local kind, slugs = members.route(self.doc.requestText)
 	vars.personas = {}
 	for _, persona in members.debaters() do
-		table.insert(vars.personas, { name = persona.name, summary = persona.summary })
+		-- Those whom the request's own words call come first: small models take from the top.
+		local place = if table.find(slugs, persona.slug) then table.find(slugs, persona.slug) :: number else #vars.personas + 1
+		table.insert(vars.personas, math.min(place, #vars.personas + 1), { name = persona.name, summary = persona.summary })
 	end
 	vars.named = named ~= nil
 	local value = app.think(self, {
@@ -78,14 +83,13 @@ function choose.run(self: app.App, named: { personas.Persona }?)
 		vars = vars,
 		schema = schema(named ~= nil),
 		check = function(value: any): string?
-			return if #lettered(value.options) < 2 then "options must differ from each other" else nil
+			return if #lettered(value.options) < 2 then "options must differ from each other, and say what is done" else nil
 		end,
 		persona = self.moderator,
 		label = "Calling the council",
 		arm = "council",
 		temperature = 0.2,
 	})
-	local kind, slugs = members.route(self.doc.requestText)
 	local chosen: Chosen = { seats = {}, reasons = {} }
 	if value == nil then
 		ui.say(`The request is taken as {kind}, by its words; the options are the plain ones.`)

@@ -13,7 +13,7 @@ local yaml = require("@nietz/yaml")
 
 local clarify = {}
 
-export type Question = { question: string, about: string, why: string, default: string }
+export type Question = { question: string, about: string, why: string?, default: string }
 
 local PLAIN: { any } = yaml.load("./questions.yaml")
 local MOST = 3
@@ -23,11 +23,11 @@ local SAME = 0.6
 --- Words of somebody who does not know. It is an answer all the same.
 local UNSURE = { "i don't know", "i do not know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
 
-local SCHEMA = app.object({
+local SCHEMA = app.object({ "because", "ambiguous", "questions" }, {
 	ambiguous = { type = "boolean" },
 	because = app.list_schema(app.line_schema(200), 1, 3),
 	questions = app.list_schema(
-		app.object({
+		app.object({ "question", "why", "default", "about" }, {
 			about = app.line_schema(40),
 			default = { type = "string", maxLength = 160 },
 			question = app.line_schema(200),
@@ -39,15 +39,21 @@ local SCHEMA = app.object({
 })
 
 --- Returns those questions that were not asked yet, in the same words or nearly.
-function clarify.fresh(raw: { any }, asked: { string }): { Question }
+function clarify.fresh(raw: { any }, asked: { string }, request: string): { Question }
 	local seen = table.clone(asked)
 	local found: { Question } = {}
 	for _, item in raw do
 		local question = app.line(item.question)
-		if #found < MOST and #words.of(question) >= 2 and not words.repeats(question, seen, SAME) then
+		local again = words.repeats(question, seen, SAME) or words.echoes(question, { request })
+		if #found < MOST and #words.of(question) >= 2 and not again then
 			table.insert(seen, question)
-			local default = app.line(item.default or "")
-			table.insert(found, { question = question, about = app.line(item.about), why = app.line(item.why), default = default })
+			local why: string?, default = app.line(item.why), app.line(item.default or "")
+			-- What was said of another question was not meant for this one.
+			for _, other in found do
+				why = if why == other.why then nil else why
+				default = if default == other.default then "" else default
+			end
+			table.insert(found, { question = question, about = app.line(item.about), why = why, default = default })
 		end
 	end
 	return found
@@ -76,8 +82,8 @@ local function judge(self: app.App, number: number): { Question }
 		app.happen(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
 		raw = if value.ambiguous or always then value.questions else {}
 	end
-	local found = clarify.fresh(raw, asked)
-	return if always and #found == 0 then clarify.fresh(PLAIN, asked) else found
+	local found = clarify.fresh(raw, asked, self.doc.requestText)
+	return if always and #found == 0 then clarify.fresh(PLAIN, asked, self.doc.requestText) else found
 end
 
 --- What became of a question, and whether more may be asked.

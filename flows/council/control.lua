@@ -15,7 +15,7 @@ local control = {}
 local MOST = 24
 local line = app.line_schema
 
-local SCHEMA = app.object({
+local SCHEMA = app.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
 	assumptions = app.list_schema(line(200), 0, 4),
 	decision = line(300),
 	next_steps = app.list_schema(line(200), 1, 5),
@@ -23,7 +23,7 @@ local SCHEMA = app.object({
 	tradeoffs = app.list_schema(line(240), 1, 4),
 })
 
-local JUDGED = app.object({ because = line(400), better = { enum = { "first", "second", "equal" } } })
+local JUDGED = app.object({ "because", "better" }, { because = line(400), better = { enum = { "first", "second", "equal" } } })
 
 --- What a call of the control arm cost.
 type Cost = { input: number, output: number }

@@ -102,12 +102,15 @@ local function address(self: app.App, name: string, question: string, number: nu
 	local value, reply = app.think(self, {
 		prompt = "reply",
 		vars = vars,
-		schema = app.object({
+		schema = app.object({ "points", "recommends", "stance", "sure" }, {
 			points = app.list_schema(app.line_schema(300), 1, 3),
 			recommends = app.line_schema(200),
 			stance = { enum = speech.stances(self) },
 			sure = { type = "integer", minimum = 0, maximum = 100 },
 		}),
+		check = function(value: any): string?
+			return speech.fault(self, value)
+		end,
 		persona = persona,
 		label = name,
 		arm = "council",

@@ -40,12 +40,16 @@ local function schema(self: app.App, ids: { string }): { [string]: any }
 	if not first then
 		-- The ids are an enumeration: a reply to something that nobody said cannot even be written.
 		properties.responds = app.list_schema(
-			app.object({ how = { enum = HOW }, to = { enum = ids }, why = app.line_schema(220) }),
+			app.object({ "to", "how", "why" }, { how = { enum = HOW }, to = { enum = ids }, why = app.line_schema(220) }),
 			1,
 			2
 		)
 	end
-	return app.object(properties)
+	local order = { "points", "recommends", "stance", "sure" }
+	if not first then
+		table.insert(order, 1, "responds")
+	end
+	return app.object(order, properties)
 end
 
 --- Returns where somebody stood before, in words for the prompt.
@@ -60,11 +64,36 @@ function speech.stood(self: app.App, name: string): any
 	return nil
 end
 
+--- Leaves of the points of a reply those that are some: no slips of the model, and no option handed back.
+local function sort_out(self: app.App, value: any)
+	local options: { string } = {}
+	for _, option in self.doc.metadata.options do
+		table.insert(options, option.text)
+	end
+	local kept: { string } = {}
+	for _, point in value.points do
+		local line = app.line(point)
+		local is_slip = #words.of(line) == 0 or string.find(line, "%w%s+%w") == nil
+		if not is_slip and not words.echoes(line, options) then
+			table.insert(kept, line)
+		end
+	end
+	value.points = kept
+end
+
+--- Returns what is wrong with a reply, or nil: somebody who speaks says something.
+function speech.fault(self: app.App, value: any): string?
+	sort_out(self, value)
+	if #value.points == 0 and #(value.responds or {}) == 0 then
+		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
+	end
+	return nil
+end
+
 function speech.texts_of(value: any): { string }
 	local said: { string } = {}
-	local function add(raw: string)
-		local line = app.line(raw)
-		if #words.of(line) > 0 and not words.repeats(line, said, measure.SAME) then
+	local function add(line: string)
+		if not words.repeats(line, said, measure.SAME) then
 			table.insert(said, line)
 		end
 	end
@@ -72,7 +101,7 @@ function speech.texts_of(value: any): { string }
 		add(point)
 	end
 	for _, answer in value.responds or {} do
-		add(answer.why)
+		add(app.line(answer.why))
 	end
 	return said
 end
@@ -101,11 +130,15 @@ function speech.speaker(self: app.App, heard: { [string]: Heard }): round.Speak
 		vars.older = older(self)
 		vars.before = speech.stood(self, voice.name) or false
 		vars.remarks = self.remarks
+		vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
 		local began = clock.unix()
 		local value, reply = app.think(self, {
 			prompt = "position",
 			vars = vars,
 			schema = schema(self, ids),
+			check = function(value: any): string?
+				return speech.fault(self, value)
+			end,
 			persona = voice,
 			label = voice.name,
 			arm = "council",
@@ -139,7 +172,7 @@ local function content(self: app.App, value: any, before: any, by: { [string]: a
 	local was = if before and before.option ~= value.stance then `, before: {before.option}` else ""
 	local lines: { string } = { `**{head}** (confidence {value.sure}{was})`, "" }
 	for _, point in value.points do
-		table.insert(lines, `- {app.line(point)}`)
+		table.insert(lines, `- {point}`)
 	end
 	for _, answer in value.responds or {} do
 		local point = by[answer.to]

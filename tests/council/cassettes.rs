@@ -1,10 +1,9 @@
-//! Three councils whose journals are kept as cassettes: a whole one, with a skip, two cycles, a direct address and a
-//! revisit; one that is cancelled; one that reaches its limit. They replay with no model, no key and nobody to answer,
+//! Councils whose journals are kept as cassettes: a whole one, with a skip, two cycles, a direct address and a revisit, and
+//! the same with a real model of 1.5 billion weights (`local`); one that is cancelled; one that reaches its limit. They replay with no model, no key and nobody to answer,
 //! and the session that each of them holds is rebuilt from its turns alone.
 //!
-//! After a change of a prompt they are recorded anew: `NIETZ_RECORD=1 cargo test --locked council_is_played`. A journal of
-//! a real model may take the place of one: copy `.nietz/runs/RUN/journal.jsonl` to `tests/cassettes/council/whole.jsonl`.
-//! Nothing below depends on what a model said.
+//! After a change of a prompt they are recorded anew: `NIETZ_RECORD=1 cargo test --locked council_is_played`; and the real one
+//! by hand: `nietz run council …`, then `nietz test --from-run RUN --name local`. Nothing below depends on what a model said.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use super::table::{REQUEST, Table, each, list, turns};
 use crate::support::env::Env;
 use crate::support::journal::Journal;
 
-const NAMES: [&str; 3] = ["whole", "cancelled", "limit"];
+const NAMES: [&str; 4] = ["whole", "local", "cancelled", "limit"];
 
 fn cassette(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cassettes/council/{name}.jsonl"))
@@ -92,6 +91,7 @@ fn the_cassettes_replay_and_hold_what_they_are_kept_for() {
         assert_eq!(chats(&env.journal()), chats(&Journal::read(&cassette(name))), "{name}: nothing was called");
     }
     whole(&result("whole"));
+    whole(&result("local"));
     assert_eq!(result("cancelled")["status"], "cancelled");
     assert!(!list(&result("cancelled")["messageTurns"]).is_empty(), "what was said is kept");
     let limited = result("limit");

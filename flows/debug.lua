@@ -21,6 +21,7 @@ local session = require("./debug/session")
 local show = require("./debug/show")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
+local verifier = require("./debug/verifier")
 
 local function problem(params: any, t: any): string
 	local given = text.trim(params.problem or "")
@@ -54,6 +55,9 @@ local function run(ctx: nietz.Context): any
 	local self = app.new(doc, code, params)
 	app.save(self)
 	ui.say(t("begin", { name = personas.get(self.intensity).name }))
+	if params.verifier and not verifier.reads(true, params.verifier_model) then
+		ui.say(t("no_verifier"))
+	end
 	if params.memory then
 		remember(description, code, t)
 	end

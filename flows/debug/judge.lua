@@ -80,7 +80,7 @@ local function by_verifier(cases: { Case }, verdicts: { Verdict }, model: string
 		for at = first, math.min(first + SIDE_BY_SIDE - 1, #open) do
 			local index = open[at]
 			branches[string.format("%06d", index)] = function(): any
-				return verifier.read(cases[index].reply, cases[index].context, `verifying {at} of {#open}`, model) or false
+				return verifier.read(cases[index].reply, cases[index].context, "verifying", model) or false
 			end
 		end
 		for name, verdict in task.all(branches) do
@@ -140,8 +140,12 @@ function judge.run(ctx: nietz.Context): any
 	for _, case in cases do
 		table.insert(verdicts, judge.by_rules(case))
 	end
-	if ctx.params.verifier then
+	if verifier.reads(ctx.params.verifier, ctx.params.verifier_model) then
 		by_verifier(cases, verdicts, ctx.params.verifier_model)
+	elseif ctx.params.verifier then
+		for _, verdict in verdicts do
+			verdict.reason = verdict.reason or "by the rules alone: a small model on this machine is no verifier"
+		end
 	end
 	local measured = judge.measure(cases, verdicts)
 	local lines: { string } = {}

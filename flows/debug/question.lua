@@ -1,6 +1,6 @@
 --!strict
 --- How the next question is made: the model is asked in the voice of the session, its reply is checked by both layers
---- before anybody sees it, and where it gives the answer away three times, the voice's own question takes its place.
+--- before anybody sees it, and where three in a row give the answer away or were asked before, the voice's own question takes their place.
 
 local app = require("./app")
 local code = require("./code")
@@ -44,23 +44,38 @@ function question.known(self: app.App): string
 	return table.concat(parts, "\n")
 end
 
+--- Returns whether a question was asked before, in the same words.
+local function is_repeat(self: app.App, reply: string): boolean
+	local asked = words.plain(reply)
+	for _, turn in self.doc.transcript do
+		if words.plain(turn.question) == asked then
+			return true
+		end
+	end
+	return false
+end
+
 --- Returns why a reply must not be shown, or nil.
 local function fault(self: app.App, reply: string, quote: quotes.Quote?): string?
+	if is_repeat(self, reply) then
+		return "you have asked it before, and they have answered it; ask about something else"
+	end
 	local carried = if quote then quoting.carried(reply, quote) else nil
 	local leak = leaks.find(reply, question.known(self), carried)
 	if leak ~= nil then
 		return `{leak.reason} ("{leak.excerpt}")`
-	elseif self.params.verifier then
-		local shown = {}
+	elseif verifier.reads(self.params.verifier, self.params.verifier_model) then
+		local files, said = {}, { self.doc.problemDescription }
 		for _, file in self.code do
-			table.insert(shown, `{file.path}\n{file.shown}`)
+			table.insert(files, `{file.path}\n{file.shown}`)
 		end
-		local said = { self.doc.problemDescription }
 		for _, turn in self.doc.transcript do
 			table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
 		end
-		local context = text.truncate(table.concat(said, "\n\n") .. "\n\n" .. table.concat(shown, "\n\n"), math.floor(self.window * 2))
-		local verdict = verifier.read(reply, context, self.t("doing.verifying"), self.params.verifier_model)
+		-- The code first: what stays as it is can be taken from a cache, turn after turn.
+		local most = math.floor(self.window)
+		local context = text.truncate(table.concat(files, "\n\n"), most) .. "\n\n" .. text.truncate(table.concat(said, "\n\n"), most)
+		local verdict = verifier.read(reply, text.trim(context), self.t("doing.verifying"), self.params.verifier_model)
 		if verdict ~= nil and verdict.leaks then
 			return verdict.reason
 		end
@@ -148,6 +163,5 @@ function question.next(self: app.App, response: string?, notes: Notes): Asked
 	end
 	return { text = fallback(self), model = model, quote = nil }
 end
-
 
 return question

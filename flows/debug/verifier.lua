@@ -2,12 +2,14 @@
 --- The second layer of the check: a model that reads a reply for leaks. What it cannot say, it does not say.
 
 local app = require("./app")
+local llm = require("@nietz/llm")
 
 local verifier = {}
 
 local VERDICT = {
 	type = "object",
-	required = { "evidence", "leaks", "reason" },
+	-- In this order: a model that has given its reason first judges better.
+	required = { "evidence", "reason", "leaks" },
 	additionalProperties = false,
 	properties = {
 		evidence = { type = "string", maxLength = 400 },
@@ -17,6 +19,12 @@ local VERDICT = {
 }
 
 export type Verdict = { evidence: string, leaks: boolean, reason: string }
+
+--- Returns whether there is a verifier. A small model on this machine is none unless it is named: it was measured to judge
+--- no better than chance, at three times the wait.
+function verifier.reads(wanted: boolean, model: string?): boolean
+	return wanted and (model ~= nil or string.find(llm.model(), "^local/") == nil)
+end
 
 --- Returns what the verifier says of a reply, or nil where it says nothing valid.
 function verifier.read(reply: string, context: string, label: string, model: string?): Verdict?

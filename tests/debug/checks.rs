@@ -74,6 +74,28 @@ fn the_verifier_catches_what_the_rules_let_through_and_can_be_switched_off() {
 }
 
 #[test]
+fn a_question_is_not_asked_twice_in_the_same_words() {
+    let desk = Desk::asking(&["What does the log say?", "What  does the LOG say?", "Which key is old?"]);
+    desk.talk([PROBLEM], &["nothing", "exit", ""]).exits(0);
+    assert_eq!(desk.saved()["transcript"][1]["question"], "Which key is old?");
+    assert!(desk.asked(For::Question)[2].prompt().contains("you have asked it before"));
+    // Where the model has no other, the voice has one.
+    let stubborn = Desk::asking(&["What does the log say?"]);
+    stubborn.talk([PROBLEM], &["nothing", "exit", ""]).exits(0);
+    assert_ne!(stubborn.saved()["transcript"][1]["question"], "What does the log say?");
+    assert_eq!(stubborn.asked(For::Question).len(), 1 + 3);
+}
+
+#[test]
+fn a_small_model_on_this_machine_is_no_verifier_and_that_is_said() {
+    let line = json!({"id": "a", "lang": "en", "context": PROBLEM, "reply": "Which key is old?"});
+    let desk = Desk::new().file("replies.jsonl", &format!("{line}\n"));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
+    let arguments = ["run", path, "--model", "local/qwen2.5-coder-1.5b", "judge", "replies.jsonl"];
+    insta::assert_snapshot!(desk.env.nietz(arguments).go().exits(0).stdout, @r#"{"id":"a","reason":"by the rules alone: a small model on this machine is no verifier","verdict":"ok"}"#);
+}
+
+#[test]
 fn what_the_developer_said_and_wrote_is_no_leak() {
     let desk = Desk::asking(&[
         "You wrote `cache.set(key, price)`. How long does that value live?",

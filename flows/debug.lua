@@ -82,7 +82,7 @@ return nietz.flow({
 		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
-		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's]" },
+		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },
 		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
 		context = { type = "integer", min = 2000, help = "How many tokens the model takes in one call [default: what is known of it, else 32768]" },
 	},

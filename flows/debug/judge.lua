@@ -22,7 +22,7 @@ export type Verdict = { id: string, verdict: "leak" | "ok", rule: string?, reaso
 judge.PARAMS = {
 	file = { type = "string", positional = true, required = true, help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured" },
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
-	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's]" },
+	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
 	measure = { type = "boolean", help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
 } :: { [string]: any }
 

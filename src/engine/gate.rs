@@ -191,7 +191,7 @@ impl Gate {
             && let Ok(ok) = &outcome
         {
             let request = state.fold(asked, &effect)?;
-            let folded = state.writer.fold(ok.clone(), false)?;
+            let folded = state.writer.outcome(ok)?;
             let done = Done { key: &hex, kind, scope, request: &request, ok: &folded, at };
             state.writer.append(&Record::Effect(done))?;
             return Ok(Admitted::Now(outcome));
@@ -234,7 +234,7 @@ impl Gate {
             let mut ok = self.world.perform_now(&effect, key, state.seed);
             self.redactor.value(&mut ok);
             let request = state.fold(asked, &effect)?;
-            let folded = state.writer.fold(ok.clone(), false)?;
+            let folded = state.writer.outcome(&ok)?;
             state.writer.append(&Record::Effect(Done {
                 key: &hex,
                 kind,
@@ -392,7 +392,7 @@ impl Gate {
         let at = self.world.clock();
         match outcome {
             Ok(value) => {
-                let folded = state.writer.fold(value.clone(), false)?;
+                let folded = state.writer.outcome(value)?;
                 state.writer.append(&Record::Outcome(Outcome { key: &hex, ok: Some(&folded), failure: None, at }))?;
             }
             Err(failure) => {

@@ -249,7 +249,7 @@ impl World {
             }
             Effect::List { collection } => Ok(plain(&store.list(&self.collection(&collection)?)?)),
             Effect::Scan { collection, fields, after } => {
-                Ok(plain(&store.scan(&self.collection(&collection)?, fields.as_ref(), after.as_deref())?))
+                Ok(store.scan(&self.collection(&collection)?, fields.as_ref(), after.as_deref())?.into_value())
             }
             Effect::Append { collection, key, row } => {
                 Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))

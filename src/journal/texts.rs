@@ -113,6 +113,16 @@ impl Texts {
     }
 }
 
+/// Tells whether folding a value, its lists aside, leaves it as it is: most outcomes are small.
+pub fn stays(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() < LONG,
+        Value::Array(items) => items.iter().all(stays),
+        Value::Object(members) => members.iter().all(|(name, member)| !name.starts_with('$') && stays(member)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
 /// Puts back what [`Texts`] took out.
 #[derive(Default)]
 pub struct Unfold {

@@ -1,5 +1,6 @@
 //! Appends lines to a journal, and syncs them when it is told to.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
-use crate::journal::texts::{Chain, Texts};
+use crate::journal::texts::{self, Chain, Texts};
 use crate::journal::v1::{Line, Record, Text, VERSION};
 use crate::model::digest::Digest;
 
@@ -71,6 +72,14 @@ impl Writer {
             texts.fold(value, lists, &mut |id, text| self.append(&Record::Text(Text { id, text })).map(|_| ()));
         self.texts = texts;
         folded
+    }
+
+    /// Returns an outcome as it is written: the same, or without its long texts, of which new ones are written first.
+    pub fn outcome<'v>(&mut self, value: &'v Value) -> Result<Cow<'v, Value>> {
+        match texts::stays(value) {
+            true => Ok(Cow::Borrowed(value)),
+            false => self.fold(value.clone(), false).map(Cow::Owned),
+        }
     }
 
     /// Takes what was written before out of a list; `item` is called for the items that are new.

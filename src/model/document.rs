@@ -77,6 +77,23 @@ pub struct Page {
     pub next: Option<String>,
 }
 
+impl Page {
+    /// Returns the page as plain data; a thousand documents are moved and not copied.
+    pub fn into_value(self) -> Value {
+        let entries = self.entries.into_iter().map(|mut scanned| {
+            let value = scanned.value.take();
+            let mut entry = serde_json::to_value(&scanned).expect("it is plain data");
+            if !value.is_null() {
+                entry["value"] = value;
+            }
+            entry
+        });
+        let mut page = serde_json::Map::from_iter([("entries".to_owned(), entries.collect())]);
+        page.extend(self.next.map(|next| ("next".to_owned(), Value::String(next))));
+        Value::Object(page)
+    }
+}
+
 /// What a save expects to find at the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,4 +104,32 @@ pub enum Expect {
     Digest(String),
     /// Whatever is there: the user said so.
     Anything,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_moved_reads_like_one_that_is_written() {
+        let scanned = |path: &str, value, failure| Scanned {
+            path: path.to_owned(),
+            value,
+            standing: Standing::default(),
+            failure,
+        };
+        let page = Page {
+            entries: vec![
+                scanned("a.json", serde_json::json!({"id": [1, null]}), None),
+                scanned("b.json", Value::Null, None),
+                scanned(
+                    "c.json",
+                    Value::Null,
+                    Some(crate::error::Failure::new(crate::error::Code::DocumentInvalid, "no")),
+                ),
+            ],
+            next: Some("c.json".to_owned()),
+        };
+        assert_eq!(page.clone().into_value(), serde_json::to_value(&page).expect("plain data"));
+    }
 }

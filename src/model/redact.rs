@@ -36,6 +36,9 @@ const SHAPES: &str = r"(?x-u)
 /// Secrets shorter than this are not looked for: they would tear holes into ordinary text.
 const SHORTEST: usize = 8;
 
+/// No text with one of the [`SHAPES`] is shorter.
+const SHORTEST_SHAPE: usize = 20;
+
 /// What every text with one of the [`SHAPES`] has in it. Nearly no text has: compiling them is put off, and
 /// going through a text for them is spared.
 const BEGINNINGS: [&str; 11] =
@@ -71,12 +74,16 @@ impl Redactor {
     /// Returns the text with each secret replaced by `[redacted:NAME]`.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);
+        if text.len() < SHORTEST {
+            return out;
+        }
         for (name, secret) in &self.known {
             if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
                 out = Cow::Owned(out.replace(secret.as_str(), &format!("[redacted:{name}]")));
             }
         }
-        if may_have_shape(&out)
+        if out.len() >= SHORTEST_SHAPE
+            && may_have_shape(&out)
             && let Cow::Owned(redacted) =
                 self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern")).replace_all(&out, "[redacted]")
         {
@@ -155,5 +162,8 @@ mod tests {
         let text = format!("key sk-{} and ghp_{} stay out", "a".repeat(30), "b".repeat(36));
         assert_eq!(redactor().text(&text), "key [redacted] and [redacted] stay out");
         assert_eq!(redactor().text("nothing to hide"), "nothing to hide");
+        let shortest = format!("AKIA{}", "A".repeat(16));
+        assert_eq!(shortest.len(), SHORTEST_SHAPE);
+        assert_eq!(redactor().text(&shortest), "[redacted]");
     }
 }

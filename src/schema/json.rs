@@ -115,6 +115,14 @@ impl<'t> Reader<'t, '_> {
     fn string(&mut self) -> Result<String, Trouble<usize>> {
         let start = self.at;
         let rest = &self.text.as_bytes()[start + 1..];
+        // Nearly every text is written as it is.
+        if let Some(length) = memchr::memchr2(b'"', b'\\', rest)
+            && rest[length] == b'"'
+            && rest[..length].iter().all(|byte| *byte >= b' ')
+        {
+            self.at = start + length + 2;
+            return Ok(self.text[start + 1..self.at - 1].to_owned());
+        }
         let mut escaped = false;
         let length = rest.iter().position(|byte| {
             let ends = *byte == b'"' && !escaped;

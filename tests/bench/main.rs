@@ -2,8 +2,8 @@
 //!
 //! A floor is the least that the same work can cost: this binary calls itself as a process that does only
 //! that. Both take turns, so that a machine that slows down slows both; the ratio is taken pair by pair, and
-//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs,
-//! `cargo bench -- saves`, `-- local`, `-- attempts`, `-- memory`, `-- council` or `-- profile` only those rows.
+//! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs, and
+//! names of [`SECTIONS`] (`cargo bench -- saves local`) only those rows.
 
 #[path = "../support/model_server.rs"]
 mod model_server;
@@ -36,36 +36,31 @@ fn main() {
         return;
     }
     let count = if arguments.iter().any(|word| word == "--quick") { 3 } else { 9 };
-    if arguments.iter().any(|word| word == "saves") {
-        return print(&[subject::saves(count * 40)]);
-    }
-    if arguments.iter().any(|word| word == "local") {
-        return print(&local(&Subject::new("http://127.0.0.1:1/v1"), count.min(5)));
-    }
-    if arguments.iter().any(|word| word == "memory") {
-        return print(&memory::rows(count));
-    }
-    if arguments.iter().any(|word| word == "council") {
-        return print(&[council::row(count)]);
-    }
-    if arguments.iter().any(|word| word == "profile") {
-        return print(&profile::rows(count));
-    }
-    let mut rows = Vec::new();
-    if !arguments.iter().any(|word| word == "attempts") {
-        conversations(count, &mut rows);
-    }
-    rows.extend(attempts::rows(count));
-    if !arguments.iter().any(|word| word == "attempts") {
-        rows.extend(memory::rows(count));
-        rows.extend(profile::rows(count));
-    }
-    print(&rows);
+    let named = |name: &str| arguments.iter().any(|word| word == name);
+    let all = !SECTIONS.iter().any(|(name, _)| named(name));
+    let rows = SECTIONS.iter().filter(|(name, _)| all || named(name)).flat_map(|(_, rows)| rows(count));
+    print(&rows.collect::<Vec<Row>>());
 }
 
-fn conversations(count: usize, rows: &mut Vec<Row>) {
+/// Measures a part with so many pairs of runs.
+type Section = fn(usize) -> Vec<Row>;
+
+/// The parts that can be measured alone, by the names they are called by.
+const SECTIONS: [(&str, Section); 8] = [
+    ("debates", debates),
+    ("runs", runs),
+    ("saves", |count| vec![subject::saves(count * 40)]),
+    ("council", |count| vec![council::row(count)]),
+    ("local", |count| local(&Subject::new("http://127.0.0.1:1/v1"), count.min(5))),
+    ("attempts", |count| attempts::rows(count).into()),
+    ("memory", |count| memory::rows(count).into()),
+    ("profile", profile::rows),
+];
+
+fn debates(count: usize) -> Vec<Row> {
     let server = Server::start();
     let subject = Subject::new(&server.url);
+    let mut rows = Vec::new();
     for calls in [40, 400] {
         let (ours, floors) = pairs(count, || subject.debate(calls), || subject.floor(&["calls", &calls.to_string()]));
         let aim = if calls == 40 { 1.5 } else { 1.3 };
@@ -74,6 +69,16 @@ fn conversations(count: usize, rows: &mut Vec<Row>) {
             rows.push(Row::memory("memory of the 400-call run", &ours, 20.0));
         }
     }
+    let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
+    rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
+    rows
+}
+
+/// Starting, going again through a finished run, and resuming one.
+fn runs(count: usize) -> Vec<Row> {
+    let server = Server::start();
+    let subject = Subject::new(&server.url);
+    let mut rows = Vec::new();
     let (ours, floors) = pairs(count * 3, || subject.debate(1), || subject.floor(&["calls", "1"]));
     rows.push(Row::ratio("start to the first reply", &ours, &floors, 2.0));
     let replay = subject.replay_of(400);
@@ -83,11 +88,7 @@ fn conversations(count: usize, rows: &mut Vec<Row>) {
     let resume = subject.effects(10_000);
     let (ours, floors) = pairs(count, || resume.run(), || subject.floor(&["parse", &resume.journal()]));
     rows.push(Row::ratio("resume over 10,000 effects", &ours, &floors, 3.0));
-    let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
-    rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
-    rows.push(subject::saves(count * 40));
-    rows.push(council::row(count));
-    rows.extend(local(&subject, count.min(5)));
+    rows
 }
 
 /// A reply of a local model, beside the engine's process alone.

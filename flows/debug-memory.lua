@@ -4,6 +4,7 @@
 
 local commands = require("./debug-memory/commands")
 local git = require("@nietz/git")
+local layout = require("./common/layout")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
 local memory = require("./debug-memory/memory")
@@ -31,6 +32,7 @@ local function begin(ctx: nietz.Context): state.Session
 		branch = branch,
 		start = head.commit,
 		protected = programs.protected({ protect = params.protect, validate = limits.validate }, head.commit),
+		layout = layout.of(head.commit),
 		seen = {},
 		commits = {},
 		patterns = {},

@@ -5,6 +5,7 @@
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
+local layout = require("./common/layout")
 local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -48,6 +49,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		tools = {},
 		start = head.commit,
 		protected = programs.protected(params, head.commit),
+		layout = layout.of(head.commit),
 		root = nil,
 		goals = 0,
 		attempts = 0,

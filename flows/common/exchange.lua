@@ -19,9 +19,21 @@ local NOT_THE_ATTEMPT_S = {
 
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `attempt_tokens` and `attempt_cost`; returns
 --- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is put in `used`.
+--- The model must look at something before it answers; one that may write and ends without having written is told so once.
 function exchange.run(params: { [string]: any }, request: { [string]: any }, used: tools.Used): (string, string, any)
 	-- The limit of calls ends it long before.
 	request.rounds = 1000
+	request.tool_choice = "required"
+	local told = false
+	if request.schema == nil then
+		request.check = function(): string?
+			if used.written > 0 or told then
+				return nil
+			end
+			told = true
+			return "no file has changed, so nothing is done yet. Use the tools to change the files; if you cannot, say what stands in the way"
+		end
+	end
 	local ok, reply = pcall(task.limit, params.attempt_seconds, function()
 		return task.idle(params.idle, function()
 			return llm.chat(request)

@@ -33,6 +33,16 @@ local function window(value: string, from: number?, count: number?): string
 	return bounded(table.concat(lines, "\n", first, math.max(first - 1, last)) .. `\n[lines {first} to {last} of {#lines}]`)
 end
 
+--- Writes a whole file, and tells what of an old one is gone: models forget that they replace it.
+local function put(tree: any, path: string, content: string): string
+	local there, before = pcall(tree.read, tree, path)
+	tree:write(path, content)
+	if not there or before == "" or before == content then
+		return "written"
+	end
+	return `written: {#text.lines(content)} lines, in the place of all {#text.lines(before)} that were there`
+end
+
 export type Tool = {
 	name: string,
 	description: string,
@@ -130,7 +140,7 @@ tools.ALL = {
 	},
 	{
 		name = "write_file",
-		description = "Writes a whole file; folders above it are made.",
+		description = "Writes a whole file, new or in the place of all that it had; folders above it are made.",
 		parameters = {
 			type = "object",
 			required = { "path", "text" },
@@ -138,8 +148,7 @@ tools.ALL = {
 		},
 		writes = true,
 		run = function(tree, arguments)
-			tree:write(arguments.path, arguments.text)
-			return "written"
+			return put(tree, arguments.path, arguments.text)
 		end,
 	},
 	{
@@ -163,10 +172,11 @@ tools.ALL = {
 		},
 		writes = true,
 		run = function(tree, arguments)
+			local lines = {}
 			for _, file in arguments.files do
-				tree:write(file.path, file.text)
+				table.insert(lines, `{file.path}: {put(tree, file.path, file.text)}`)
 			end
-			return `{#arguments.files} files are written`
+			return table.concat(lines, "\n")
 		end,
 	},
 	{
@@ -190,7 +200,7 @@ tools.ALL = {
 		run = function(tree, arguments, params)
 			local command, why = programs.allowed(params, arguments.command)
 			if command == nil then
-				return "error: " .. (why :: string)
+				error(why, 0)
 			end
 			command.seconds = params.command_seconds
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
@@ -202,8 +212,8 @@ tools.ALL = {
 	},
 } :: { Tool }
 
---- The limits of an attempt, and what it has used.
-export type Used = { calls: number, input: number, output: number, cached: number, cost: number? }
+--- What an attempt has used, and how many of its calls may have changed files.
+export type Used = { calls: number, written: number, input: number, output: number, cached: number, cost: number? }
 
 --- Who is offered tools, and what becomes of each call.
 export type Offer = {
@@ -240,6 +250,21 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 		to.doing(`{name} ({used.calls})`)
 		return used.calls
 	end
+	--- What was asked since something was written: the answers stand in the conversation.
+	local asked: { [string]: boolean } = {}
+	local function once(tool: Tool, arguments: any): string
+		local question = `{tool.name} {json.encode(arguments)}`
+		if asked[question] then
+			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
+		end
+		asked[question] = true
+		local output = tool.run(to.tree, arguments, params)
+		if tool.writes then
+			table.clear(asked)
+			used.written += 1
+		end
+		return output
+	end
 	local offered = {}
 	for _, tool in tools.ALL do
 		if tool.writes and not to.writing then
@@ -253,8 +278,12 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
 				local order = admit(tool.name, so_far)
-				local ok, output = pcall(tool.run, to.tree, arguments, params)
-				local shown = if ok then output else "error: " .. tostring(if type(output) == "table" then output.message else output)
+				local ok, output = pcall(once, tool, arguments)
+				local shown = output
+				if not ok then
+					local problem = if type(output) == "table" then output else { message = tostring(output) }
+					shown = `error: {problem.message}{if problem.hint then "; " .. problem.hint else ""}`
+				end
 				to.keep(order, tool.name, arguments, shown)
 				if not ok then
 					error(output, 0)

@@ -58,7 +58,7 @@ end
 
 --- Has the model work with tools; returns how it ended, a detail and the reply.
 local function ask(self: state.Session, what: string, writing: boolean, request: { [string]: any }): (string, string, any)
-	local used: tools.Used = { calls = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local offered, rejected = tools.offer({
 		tree = self.tree,
 		params = self.limits,
@@ -83,6 +83,7 @@ function models.analyse(self: state.Session, latest: results.Results): (any, str
 	local failures, more = few(latest)
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
+		layout = self.layout,
 		command = self.params.test,
 		failures = failures,
 		more = more,
@@ -120,6 +121,7 @@ function models.fix(self: state.Session, latest: results.Results, analysis: any)
 	local failures = few(latest)
 	local prompt = template.render("./prompts/fix.md", {
 		goal = self.params.goal or "",
+		layout = self.layout,
 		failures = failures,
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
 		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),

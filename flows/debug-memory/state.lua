@@ -18,6 +18,8 @@ export type Session = {
 	--- The commit from which it starts.
 	start: string,
 	protected: { string },
+	--- What models are told of the repository's files.
+	layout: string,
 	--- The results of each execution.
 	seen: { results.Results },
 	--- What the last execution wrote about covered lines.

@@ -101,7 +101,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		model = model,
 		attempt_type = kind,
 	})
-	local used: tools.Used = { calls = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local shot = live.begin(self, goal, `{kind} {id} ({model})`)
 	local function doing(what: string)
 		live.doing(self, shot, what)
@@ -211,6 +211,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local commands = commands_of(goal)
 	local prompt = template.render("./prompts/implement.md", {
 		goal = goal.text,
+		layout = self.layout,
 		parents = lines_of(parents),
 		steps = commands,
 		protected = self.protected,
@@ -262,6 +263,7 @@ local SUB_GOALS = {
 function attempt.breakdown(self: state.Session, goal: state.Goal, model: string): Outcome
 	local prompt = template.render("./prompts/breakdown.md", {
 		goal = goal.text,
+		layout = self.layout,
 		steps = commands_of(goal),
 		history = goal.history,
 		commands = programs.told(self.params) or "",

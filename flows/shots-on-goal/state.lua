@@ -41,6 +41,8 @@ export type Session = {
 	start: string,
 	--- The globs of protected files.
 	protected: { string },
+	--- What models are told of the repository's files.
+	layout: string,
 	root: Goal?,
 	goals: number,
 	attempts: number,

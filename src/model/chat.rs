@@ -22,6 +22,9 @@ pub struct ChatRequest {
     pub schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
+    /// Whether the reply must be a tool call; when it is absent, the model decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
     /// The most tokens that the reply may have. Providers differ when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
@@ -32,7 +35,20 @@ pub struct ChatRequest {
     pub seed: Option<u64>,
 }
 
+/// Which of its tools a model is to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// Any of them, but one.
+    Required,
+}
+
 impl ChatRequest {
+    /// Tells whether only a tool call is wanted in reply.
+    pub fn wants_tool(&self) -> bool {
+        self.tool_choice == Some(ToolChoice::Required)
+    }
+
     /// Puts the members of each object of its schemas in the order of `required`, then the others. A model writes them
     /// in this order, and what it has written decides what it writes next; tables of Lua have no order of their own.
     pub fn in_order(mut self) -> ChatRequest {

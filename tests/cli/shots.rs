@@ -397,6 +397,58 @@ fn of_shots_side_by_side_the_one_that_validates_is_kept() {
     assert_eq!(show(&env, "nietz/r1:work.txt"), "one\ndone\nthree");
 }
 
+/// What the model was told last.
+fn told(request: &Request) -> String {
+    let last = request.body["messages"].as_array().and_then(|messages| messages.last()).expect("there are messages");
+    last["content"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
+    let server = ModelServer::start(|request| {
+        let step = step(request);
+        let choice = &request.body["tool_choice"];
+        assert_eq!(choice, &if step < 2 { json!("required") } else { Value::Null }, "step {step}");
+        let read = call("read_file", &json!({ "path": "work.txt" }));
+        match step {
+            0 => {
+                assert!(task(request).contains("The files of the repository:\nbig/README\ncheck.sh\nwork.txt\n"));
+                Response::text("I would say done in work.txt.")
+            }
+            1 => {
+                assert!(told(request).contains("no file has changed, so nothing is done yet"), "{}", told(request));
+                read
+            }
+            2 => read,
+            3 => {
+                assert!(told(request).contains("asked just this already"), "{}", told(request));
+                call("write_file", &json!({ "path": "work.txt", "text": "done\n" }))
+            }
+            4 => {
+                assert_eq!(told(request), "written: 1 lines, in the place of all 3 that were there");
+                read
+            }
+            _ => {
+                assert_eq!(told(request), "done\n", "what was written can be read");
+                Response::text("Done.")
+            }
+        }
+    });
+    let env = env(&server);
+    assert_eq!(shoot(&env, &["--validate", CHECK]).result()["status"], "success");
+    assert_eq!(server.requests().len(), 6);
+}
+
+#[test]
+fn a_model_that_goes_on_talking_is_told_once() {
+    let server = ModelServer::start(|_| Response::text("I cannot: work.txt is holy."));
+    let env = env(&server);
+    let result = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    assert_eq!((server.requests().len(), &result["status"]), (2, &json!("failed")));
+    let detail = column(&env, "attempt_result", "status_detail").remove(0);
+    assert!(detail.as_str().unwrap().contains("work.txt is holy"), "{detail}");
+}
+
 #[test]
 fn paths_and_commands_of_a_model_are_held_in() {
     let server = ModelServer::start(|request| match step(request) {

@@ -70,7 +70,8 @@ pub(super) fn of(ours: &BTreeMap<String, String>, temporary: &Path, grants: &Gra
     for name in ["HOME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
         variables.insert(name.to_owned(), private.clone());
     }
-    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CI", "1")] {
+    // What Python compiles would stand beside the sources, and be committed with them.
+    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CI", "1"), ("PYTHONDONTWRITEBYTECODE", "1")] {
         variables.insert(name.to_owned(), value.to_owned());
     }
     if !grants.net {

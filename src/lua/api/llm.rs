@@ -13,7 +13,7 @@ use crate::lua::api::{Module, context, json, personas, schema, vm_error};
 use crate::lua::convert;
 use crate::lua::scheduler::Request;
 use crate::lua::vm::Vm;
-use crate::model::chat::{ChatRequest, Message, Said, Tool};
+use crate::model::chat::{ChatRequest, Message, Said, Tool, ToolChoice};
 use crate::model::collection::Format;
 use crate::model::effect::{Effect, Show};
 use crate::schema::source;
@@ -115,6 +115,7 @@ struct Call {
     schema: Option<Value>,
     #[serde(default)]
     tools: Vec<Tool>,
+    tool_choice: Option<ToolChoice>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
     #[serde(default)]
@@ -144,6 +145,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         messages: Vec::new(),
         schema: call.schema,
         tools: call.tools,
+        tool_choice: call.tool_choice,
         max_tokens: call.max_tokens,
         temperature: call.temperature,
         seed: None,
@@ -164,6 +166,7 @@ const FIELDS: &[&str] = &[
     "check",
     "repairs",
     "tools",
+    "tool_choice",
     "rejected",
     "rounds",
     "stream",

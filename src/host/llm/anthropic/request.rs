@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{REPLY_TOOL, replies_by_tool};
 use crate::host::llm::schema;
-use crate::model::chat::{ChatRequest, Message, Role};
+use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
 
 /// The wire wants a limit always. All models of today may write this much.
 const MAX_TOKENS: u32 = 16_384;
@@ -59,8 +59,8 @@ pub(in crate::host::llm) fn body(model: &str, request: &ChatRequest) -> Vec<u8> 
         .iter()
         .map(|tool| ToolSpec { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
         .collect();
-    let mut tool_choice = None;
-    if let Some(schema) = request.schema.as_ref().filter(|_| by_tool) {
+    let mut tool_choice = request.tool_choice.map(|ToolChoice::Required| json!({"type": "any"}));
+    if let Some(schema) = request.schema.as_ref().filter(|_| by_tool && !request.wants_tool()) {
         tool_choice = Some(match tools.is_empty() {
             true => json!({"type": "tool", "name": REPLY_TOOL, "disable_parallel_tool_use": true}),
             false => json!({"type": "any"}),

@@ -102,8 +102,8 @@ fn grammar(request: &ChatRequest, bounds: Bounds) -> Option<TopLevelGrammar> {
             "additionalProperties": false,
         }));
     }
-    let words = schema.is_none();
-    if let Some(mut schema) = schema {
+    let words = schema.is_none() && !request.wants_tool();
+    if let Some(mut schema) = schema.filter(|_| !request.wants_tool()) {
         rebase(&mut schema, &format!("#/anyOf/{}", choices.len()));
         choices.push(schema);
     }

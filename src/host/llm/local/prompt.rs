@@ -69,7 +69,7 @@ fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
         if !request.tools.is_empty() {
             last.push_str(&how_to_call(request));
         }
-        if let Some(schema) = &request.schema {
+        if let Some(schema) = request.schema.as_ref().filter(|_| !request.wants_tool()) {
             last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
         }
     }
@@ -91,9 +91,13 @@ fn about_tools(request: &ChatRequest) -> String {
 /// Small models follow best what they read last.
 fn how_to_call(request: &ChatRequest) -> String {
     let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let when = match request.wants_tool() {
+        true => "Use one now.",
+        false => "Use a tool when you need it; when you have what you need, answer without.",
+    };
     format!(
         "\n\n(To use a tool, your whole answer is one line of JSON: {{\"tool\": NAME, \"arguments\": {{…}}}}, where NAME \
-         is one of {}. Use a tool when you need it; when you have what you need, answer without.)",
+         is one of {}. {when})",
         names.join(", ")
     )
 }

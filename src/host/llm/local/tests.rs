@@ -14,7 +14,7 @@ use super::gguf::Gguf;
 use super::vocabulary::Vocabulary;
 use super::weights;
 use crate::error::Code;
-use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool};
+use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool, ToolChoice};
 
 fn request(text: &str) -> ChatRequest {
     let message = Message { role: Role::User, content: text.into(), tool_calls: Vec::new(), tool_call_id: None };
@@ -24,6 +24,7 @@ fn request(text: &str) -> ChatRequest {
         messages: vec![message],
         schema: None,
         tools: Vec::new(),
+        tool_choice: None,
         max_tokens: Some(48),
         temperature: Some(1.0),
         seed: Some(7),
@@ -203,6 +204,12 @@ fn a_tool_is_called_with_arguments_of_its_form() {
         }
     }
     eprintln!("{calls} of 12 replies were tool calls");
+    for seed in 0..12 {
+        let tool_choice = Some(ToolChoice::Required);
+        let tools = vec![tool.clone()];
+        let asked = ChatRequest { tools, tool_choice, seed: Some(seed), ..request("Tell me a joke.") };
+        assert_eq!(reply(&mut engine, &asked).tool_calls.len(), 1, "seed {seed}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::host::llm::config::MaxTokensField;
 use crate::host::llm::schema;
 use crate::host::llm::settings::Provider;
-use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall};
+use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -16,6 +16,8 @@ struct Body<'a> {
     stream_options: StreamOptions,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Function<&'a Tool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +97,7 @@ pub(in crate::host::llm) fn body(provider: &Provider, model: &str, request: &Cha
         stream: true,
         stream_options: StreamOptions { include_usage: true },
         tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
+        tool_choice: request.tool_choice,
         response_format: native.map(|schema| Format {
             r#type: "json_schema",
             json_schema: JsonSchema { name: "reply", strict: schema::is_strict(schema), schema },

@@ -56,6 +56,7 @@ pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
         messages: vec![message(Role::User, prompt)],
         schema: None,
         tools: Vec::new(),
+        tool_choice: None,
         max_tokens: None,
         temperature: None,
         seed: None,

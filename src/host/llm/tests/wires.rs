@@ -5,7 +5,7 @@ use serde_json::json;
 use super::model_server::{ModelServer, Response};
 use super::{BOTH, KEY, call, client, message, request};
 use crate::host::{CallEvent, Models};
-use crate::model::chat::{Finish, Role, Tool, ToolCall, Usage};
+use crate::model::chat::{Finish, Role, Tool, ToolCall, ToolChoice, Usage};
 
 #[tokio::test]
 async fn a_reply_comes_whole_with_its_pieces_and_its_count_of_tokens() {
@@ -153,6 +153,24 @@ async fn a_structured_reply_is_raw_json_on_both_wires() {
     assert_eq!(anthropic.body["tool_choice"]["type"], "tool");
     assert_eq!((anthropic.system().as_str(), &anthropic.body["temperature"]), ("Be brief.", &json!(1.0)));
     assert!(anthropic.body.get("seed").is_none(), "the wire has none");
+}
+
+#[tokio::test]
+async fn a_tool_can_be_required_on_both_wires_beside_a_schema_too() {
+    let server = ModelServer::start(|_| Response::text("{}"));
+    let client = client(&server);
+    let parameters = json!({"type": "object"});
+    for model in BOTH {
+        let mut ask = request(model, "look first");
+        ask.schema = Some(json!({"type": "object"}));
+        ask.tools = vec![Tool { name: "look".into(), description: "Looks.".into(), parameters: parameters.clone() }];
+        ask.tool_choice = Some(ToolChoice::Required);
+        call(&client, &ask).await.0.unwrap();
+    }
+    let [openai, anthropic] = server.requests().try_into().unwrap();
+    assert_eq!(openai.body["tool_choice"], "required");
+    assert_eq!(anthropic.body["tool_choice"], json!({"type": "any"}));
+    assert_eq!(anthropic.body["tools"].as_array().unwrap().len(), 1, "the reply is no tool yet");
 }
 
 #[tokio::test]

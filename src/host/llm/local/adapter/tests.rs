@@ -45,6 +45,7 @@ fn request() -> ChatRequest {
         messages: vec![Message { role: Role::User, content, tool_calls: Vec::new(), tool_call_id: None }],
         schema: None,
         tools: Vec::new(),
+        tool_choice: None,
         max_tokens: None,
         temperature: None,
         seed: None,

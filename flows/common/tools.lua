@@ -22,21 +22,46 @@ local function path_only(what: string): any
 	return { type = "object", required = { "path" }, properties = { path = { type = "string", description = what } } }
 end
 
+--- A text of so many lines is given whole: small models ask for the first line of a file, and guess the rest.
+local SHORT = 100
+
 --- Returns the lines of a text from one on, with a note of what is left out.
 local function window(value: string, from: number?, count: number?): string
 	if from == nil and count == nil then
 		return bounded(value)
 	end
 	local lines = text.lines(value)
+	if #lines <= SHORT then
+		return bounded(value)
+	end
 	local first = math.max(1, from or 1)
 	local last = math.min(#lines, first + (count or #lines) - 1)
 	return bounded(table.concat(lines, "\n", first, math.max(first - 1, last)) .. `\n[lines {first} to {last} of {#lines}]`)
 end
 
---- Writes a whole file, and tells what of an old one is gone: models forget that they replace it.
-local function put(tree: any, path: string, content: string): string
+--- The files whose texts a model has seen, by path.
+type Seen = { [string]: boolean }
+
+local function plain(path: string): string
+	return (string.gsub(path, "^%./+", ""))
+end
+
+--- Reads a file for a model.
+local function look(tree: any, path: string, seen: Seen): string
+	local content = tree:read(path)
+	seen[plain(path)] = true
+	return content
+end
+
+--- Writes a whole file, and tells what of an old one is gone: models forget that they replace it. What they have never
+--- seen they may not replace.
+local function put(tree: any, path: string, content: string, seen: Seen): string
 	local there, before = pcall(tree.read, tree, path)
+	if there and before ~= "" and not seen[plain(path)] then
+		error(`{path} is there already, and you have not read it: read it first, or change a part with replace_in_file`, 0)
+	end
 	tree:write(path, content)
+	seen[plain(path)] = true
 	if not there or before == "" or before == content then
 		return "written"
 	end
@@ -48,13 +73,13 @@ export type Tool = {
 	description: string,
 	parameters: any,
 	writes: boolean,
-	run: (tree: any, arguments: any, params: { [string]: any }) -> string,
+	run: (tree: any, arguments: any, seen: Seen, params: { [string]: any }) -> string,
 }
 
 tools.ALL = {
 	{
 		name = "read_file",
-		description = "Returns the text of a file; with from_line and lines, a part of it.",
+		description = "Returns the text of a file; with from_line and lines, a part of a long one.",
 		parameters = {
 			type = "object",
 			required = { "path" },
@@ -65,8 +90,8 @@ tools.ALL = {
 			},
 		},
 		writes = false,
-		run = function(tree, arguments)
-			return window(tree:read(arguments.path), arguments.from_line, arguments.lines)
+		run = function(tree, arguments, seen)
+			return window(look(tree, arguments.path, seen), arguments.from_line, arguments.lines)
 		end,
 	},
 	{
@@ -78,10 +103,10 @@ tools.ALL = {
 			properties = { paths = { type = "array", items = { type = "string" }, minItems = 1, maxItems = 20 } },
 		},
 		writes = false,
-		run = function(tree, arguments)
+		run = function(tree, arguments, seen)
 			local parts = {}
 			for _, path in arguments.paths do
-				local ok, content = pcall(tree.read, tree, path)
+				local ok, content = pcall(look, tree, path, seen)
 				if not ok then
 					content = "error: " .. tostring(content.message or content)
 				end
@@ -147,8 +172,8 @@ tools.ALL = {
 			properties = { path = { type = "string" }, text = { type = "string" } },
 		},
 		writes = true,
-		run = function(tree, arguments)
-			return put(tree, arguments.path, arguments.text)
+		run = function(tree, arguments, seen)
+			return put(tree, arguments.path, arguments.text, seen)
 		end,
 	},
 	{
@@ -171,10 +196,11 @@ tools.ALL = {
 			},
 		},
 		writes = true,
-		run = function(tree, arguments)
+		run = function(tree, arguments, seen)
 			local lines = {}
 			for _, file in arguments.files do
-				table.insert(lines, `{file.path}: {put(tree, file.path, file.text)}`)
+				local ok, said = pcall(put, tree, file.path, file.text, seen)
+				table.insert(lines, `{file.path}: {if ok then said else "error: " .. tostring(said.message or said)}`)
 			end
 			return table.concat(lines, "\n")
 		end,
@@ -197,7 +223,7 @@ tools.ALL = {
 		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
-		run = function(tree, arguments, params)
+		run = function(tree, arguments, _, params)
 			local command, why = programs.allowed(params, arguments.command)
 			if command == nil then
 				error(why, 0)
@@ -221,6 +247,8 @@ export type Offer = {
 	--- The limits, and the commands that may be run.
 	params: { [string]: any },
 	writing: boolean,
+	--- The commands that say whether the goal is reached.
+	validates: { string },
 	--- Told what goes on.
 	doing: (what: string) -> (),
 	used: Used,
@@ -229,16 +257,25 @@ export type Offer = {
 	keep: (order: number, name: string, input: any, output: string) -> (),
 }
 
+--- Said when all commands that validate pass: models go on, and spoil what they had reached.
+local REACHED = "\n[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
+
 --- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
 --- counted in `used`.
 function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
 	local used, params = to.used, to.params
-	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number.
-	local function admit(name: string, so_far: any): number
+	local warned = false
+	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number. Who only looks is told
+	--- once that it has looked enough, and may answer from what it has seen: nil.
+	local function admit(name: string, so_far: any): number?
 		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
 		used.cost = so_far.cost
 		if used.calls >= params.max_tools then
-			llm.stop("tool_limit")
+			if to.writing or warned then
+				llm.stop("tool_limit")
+			end
+			warned = true
+			return nil
 		end
 		if used.input + used.output > params.attempt_tokens then
 			llm.stop("tokens")
@@ -252,18 +289,32 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 	end
 	--- What was asked since something was written: the answers stand in the conversation.
 	local asked: { [string]: boolean } = {}
+	local seen: Seen = {}
+	--- The commands that exited with 0 since something was written.
+	local passing: { [string]: boolean } = {}
 	local function once(tool: Tool, arguments: any): string
 		local question = `{tool.name} {json.encode(arguments)}`
 		if asked[question] then
 			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
 		end
-		asked[question] = true
-		local output = tool.run(to.tree, arguments, params)
-		if tool.writes then
-			table.clear(asked)
-			used.written += 1
+		local output = tool.run(to.tree, arguments, seen, params)
+		if not tool.writes then
+			asked[question] = true
+			return output
 		end
-		return output
+		table.clear(asked)
+		used.written += 1
+		if tool.name ~= "run" then
+			table.clear(passing)
+			return output
+		end
+		passing[arguments.command] = string.find(output, "^exit code 0\n") ~= nil
+		for _, command in to.validates do
+			if not passing[command] then
+				return output
+			end
+		end
+		return if #to.validates > 0 then output .. REACHED else output
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
@@ -278,6 +329,9 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			parameters = tool.parameters,
 			run = function(arguments: any, so_far: any): string
 				local order = admit(tool.name, so_far)
+				if order == nil then
+					error("no tool call is left. Answer now, from what you have seen", 0)
+				end
 				local ok, output = pcall(once, tool, arguments)
 				local shown = output
 				if not ok then
@@ -295,6 +349,9 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 	return offered, function(call: any, why: string, so_far: any)
 		local name = if call.name == "" then "(no name)" else call.name
 		local order = admit(name, so_far)
+		if order == nil then
+			return
+		end
 		local ok, input = pcall(json.decode, call.arguments)
 		local object = ok and type(input) == "table" and #input == 0
 		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)

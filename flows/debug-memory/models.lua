@@ -63,6 +63,7 @@ local function ask(self: state.Session, what: string, writing: boolean, request:
 		tree = self.tree,
 		params = self.limits,
 		writing = writing,
+		validates = { self.params.test },
 		doing = function(now: string)
 			ui.status(`{what}: {now}`)
 		end,

@@ -106,7 +106,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 	local function doing(what: string)
 		live.doing(self, shot, what)
 	end
-	local offered, rejected = recorded.offer(self, id, tree, kind == "implementation", doing, used)
+	local offered, rejected = recorded.offer(self, id, tree, kind == "implementation", commands_of(goal), doing, used)
 	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,

@@ -24,6 +24,7 @@ function recorded.offer(
 	attempt: number,
 	tree: any,
 	writing: boolean,
+	validates: { string },
 	doing: (what: string) -> (),
 	used: tools.Used
 ): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
@@ -31,6 +32,7 @@ function recorded.offer(
 		tree = tree,
 		params = self.params,
 		writing = writing,
+		validates = validates,
 		doing = doing,
 		used = used,
 		offers = function(name: string)

@@ -209,6 +209,53 @@ fn the_limit_of_tools_ends_an_attempt_and_keeps_its_work() {
     assert_eq!(git(&env.workspace(), ["branch", "--contains", commit, "--format=%(refname:short)"]), "nietz/r1-g1-a1");
 }
 
+#[test]
+fn a_breakdown_that_has_looked_enough_is_asked_once_for_what_it_has_seen() {
+    for listens in [true, false] {
+        let server = ModelServer::start(move |request| {
+            let path = ["big", "."][step(request) % 2];
+            let folder = call("list_folder", &json!({ "path": path }));
+            match (task(request).contains("break the goal down"), step(request)) {
+                (true, 3) if listens => {
+                    assert_eq!(told(request), "error: no tool call is left. Answer now, from what you have seen");
+                    Response::text(BREAKDOWN)
+                }
+                (true, _) => folder,
+                (false, 0) => call("write_file", &json!({ "path": "x.txt", "text": task(request) })),
+                _ => Response::text("Done."),
+            }
+        });
+        let env = env(&server);
+        let more = ["--validate", CHECK, "--run", "grep", "--max-tools", "2", "--max-breakdowns", "1"];
+        shoot(&env, &more).result();
+        let calls = rows(&env, "tool_call").into_iter().filter(|row| row["attempt_id"] == 2).count();
+        let status = column(&env, "attempt_result", "status").remove(1);
+        assert_eq!((calls, status), (2, json!(if listens { "success" } else { "tool_limit" })));
+    }
+}
+
+#[test]
+fn a_model_is_told_when_all_that_validates_passes_and_not_before() {
+    let server = ModelServer::start(|request| {
+        let run = |command: &str| call("run", &json!({ "command": command }));
+        let told = told(request);
+        let reached = told.contains("[all that validates this exits with 0 now.");
+        assert_eq!(reached, [3, 7].contains(&step(request)), "step {}: {told}", step(request));
+        match step(request) {
+            0 => replace("todo", "done"),
+            1 | 6 => run("grep -c read big/README"),
+            2 | 5 => run(CHECK),
+            3 => replace("three", "three\nfour"),
+            4 => run("grep -c three work.txt"),
+            _ => Response::text("Done."),
+        }
+    });
+    let env = env(&server);
+    let more = ["--validate", CHECK, "--validate", "grep -c read big/README", "--run", "grep"];
+    assert_eq!(shoot(&env, &more).result()["status"], "success");
+    assert_eq!(server.requests().len(), 8);
+}
+
 /// What the first attempt ended with, and what became of the session.
 fn limited(env: &Env, limits: &[&str]) -> (Value, Value, Value) {
     let more = ["--validate", CHECK, "--max-breakdowns", "1"].into_iter().chain(limits.iter().copied());
@@ -332,8 +379,9 @@ fn a_merge_in_conflict_is_recorded_and_the_next_shot_is_told() {
 fn tampering_with_the_validation_does_not_help_and_is_said() {
     for honest in [false, true] {
         let server = ModelServer::start(move |request| match step(request) {
-            0 => call("write_file", &json!({ "path": "check.sh", "text": "exit 0\n" })),
-            1 if honest => replace("todo", "done"),
+            0 => call("read_file", &json!({ "path": "check.sh" })),
+            1 => call("write_file", &json!({ "path": "check.sh", "text": "exit 0\n" })),
+            2 if honest => replace("todo", "done"),
             _ => Response::text("It validates."),
         });
         let env = env(&server);
@@ -410,6 +458,7 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
         let choice = &request.body["tool_choice"];
         assert_eq!(choice, &if step < 2 { json!("required") } else { Value::Null }, "step {step}");
         let read = call("read_file", &json!({ "path": "work.txt" }));
+        let write = call("write_file", &json!({ "path": "work.txt", "text": "done\n" }));
         match step {
             0 => {
                 assert!(task(request).contains("The files of the repository:\nbig/README\ncheck.sh\nwork.txt\n"));
@@ -417,14 +466,18 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
             }
             1 => {
                 assert!(told(request).contains("no file has changed, so nothing is done yet"), "{}", told(request));
+                write
+            }
+            2 => {
+                assert!(told(request).contains("you have not read it: read it first"), "{}", told(request));
                 read
             }
-            2 => read,
-            3 => {
-                assert!(told(request).contains("asked just this already"), "{}", told(request));
-                call("write_file", &json!({ "path": "work.txt", "text": "done\n" }))
-            }
+            3 => read,
             4 => {
+                assert!(told(request).contains("asked just this already"), "{}", told(request));
+                write
+            }
+            5 => {
                 assert_eq!(told(request), "written: 1 lines, in the place of all 3 that were there");
                 read
             }
@@ -436,7 +489,7 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
     });
     let env = env(&server);
     assert_eq!(shoot(&env, &["--validate", CHECK]).result()["status"], "success");
-    assert_eq!(server.requests().len(), 6);
+    assert_eq!(server.requests().len(), 7);
 }
 
 #[test]

@@ -258,7 +258,7 @@ export type Offer = {
 }
 
 --- Said when all commands that validate pass: models go on, and spoil what they had reached.
-local REACHED = "\n[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
+local REACHED = "[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
 
 --- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
 --- counted in `used`.
@@ -314,7 +314,8 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 				return output
 			end
 		end
-		return if #to.validates > 0 then output .. REACHED else output
+		local line_end = if string.sub(output, -1) == "\n" then "" else "\n"
+		return if #to.validates > 0 then output .. line_end .. REACHED else output
 	end
 	local offered = {}
 	for _, tool in tools.ALL do

@@ -22,5 +22,6 @@ mod redaction;
 mod sandbox;
 mod settings;
 mod shots;
+mod shots_models;
 mod shots_record;
 mod telemetry;

@@ -57,7 +57,7 @@ pub(super) fn call(name: &str, arguments: &Value) -> Response {
     Response::text("").usage(10, 5).tool_call("t", name, &arguments.to_string())
 }
 
-fn replace(old: &str, new: &str) -> Response {
+pub(super) fn replace(old: &str, new: &str) -> Response {
     call("replace_in_file", &json!({ "path": "work.txt", "old": old, "new": new }))
 }
 
@@ -97,7 +97,7 @@ fn the_first_shot_succeeds_and_everything_is_on_record() {
     assert_eq!((&result["status"], &result["status_detail"]), (&json!("success"), &json!("I did it.")));
     assert!(result["diff"].as_str().unwrap().contains("-todo\n+done\n"));
     assert_eq!(column(&env, "tool_call", "tool_name"), ["read_file", "replace_in_file", "run"]);
-    assert_eq!(column(&env, "tool_call", "output")[2], "exit code 0\nfine\n");
+    assert_eq!(column(&env, "tool_call", "output")[2].as_str().unwrap().lines().nth(1), Some("fine"));
     assert_eq!(column(&env, "validation_run", "exit_code"), [0]);
     assert_eq!(column(&env, "merge", "result_commit_sha"), [git(&env.workspace(), ["rev-parse", "nietz/r1"])]);
     assert_eq!(column(&env, "session_end", "final_status"), ["success"]);
@@ -113,7 +113,7 @@ fn the_first_shot_succeeds_and_everything_is_on_record() {
     assert!(checked.stdout.contains("there is no row 7 in `branch`"), "{checked:?}");
 }
 
-const BREAKDOWN: &str = r#"{"sub_goals": [
+pub(super) const BREAKDOWN: &str = r#"{"sub_goals": [
     {"goal": "put alpha into a.txt", "validation": ["grep -q alpha a.txt"]},
     {"goal": "put beta into b.txt", "validation": ["grep -q beta b.txt", "grep -q alpha a.txt"]},
     {"goal": "say done in work.txt for good", "validation": ["grep -q done work.txt"]}]}"#;
@@ -207,53 +207,6 @@ fn the_limit_of_tools_ends_an_attempt_and_keeps_its_work() {
     let commit = end["end_commit_sha"].as_str().unwrap();
     assert_eq!(show(&env, &format!("{commit}:f2.txt")), "x");
     assert_eq!(git(&env.workspace(), ["branch", "--contains", commit, "--format=%(refname:short)"]), "nietz/r1-g1-a1");
-}
-
-#[test]
-fn a_breakdown_that_has_looked_enough_is_asked_once_for_what_it_has_seen() {
-    for listens in [true, false] {
-        let server = ModelServer::start(move |request| {
-            let path = ["big", "."][step(request) % 2];
-            let folder = call("list_folder", &json!({ "path": path }));
-            match (task(request).contains("break the goal down"), step(request)) {
-                (true, 3) if listens => {
-                    assert_eq!(told(request), "error: no tool call is left. Answer now, from what you have seen");
-                    Response::text(BREAKDOWN)
-                }
-                (true, _) => folder,
-                (false, 0) => call("write_file", &json!({ "path": "x.txt", "text": task(request) })),
-                _ => Response::text("Done."),
-            }
-        });
-        let env = env(&server);
-        let more = ["--validate", CHECK, "--run", "grep", "--max-tools", "2", "--max-breakdowns", "1"];
-        shoot(&env, &more).result();
-        let calls = rows(&env, "tool_call").into_iter().filter(|row| row["attempt_id"] == 2).count();
-        let status = column(&env, "attempt_result", "status").remove(1);
-        assert_eq!((calls, status), (2, json!(if listens { "success" } else { "tool_limit" })));
-    }
-}
-
-#[test]
-fn a_model_is_told_when_all_that_validates_passes_and_not_before() {
-    let server = ModelServer::start(|request| {
-        let run = |command: &str| call("run", &json!({ "command": command }));
-        let told = told(request);
-        let reached = told.contains("[all that validates this exits with 0 now.");
-        assert_eq!(reached, [3, 7].contains(&step(request)), "step {}: {told}", step(request));
-        match step(request) {
-            0 => replace("todo", "done"),
-            1 | 6 => run("grep -c read big/README"),
-            2 | 5 => run(CHECK),
-            3 => replace("three", "three\nfour"),
-            4 => run("grep -c three work.txt"),
-            _ => Response::text("Done."),
-        }
-    });
-    let env = env(&server);
-    let more = ["--validate", CHECK, "--validate", "grep -c read big/README", "--run", "grep"];
-    assert_eq!(shoot(&env, &more).result()["status"], "success");
-    assert_eq!(server.requests().len(), 8);
 }
 
 /// What the first attempt ended with, and what became of the session.
@@ -443,63 +396,6 @@ fn of_shots_side_by_side_the_one_that_validates_is_kept() {
     assert_eq!(statuses, ["completed", "success", "success"]);
     assert_eq!((rows(&env, "merge").len(), server.most_at_once()), (1, 3));
     assert_eq!(show(&env, "nietz/r1:work.txt"), "one\ndone\nthree");
-}
-
-/// What the model was told last.
-fn told(request: &Request) -> String {
-    let last = request.body["messages"].as_array().and_then(|messages| messages.last()).expect("there are messages");
-    last["content"].as_str().unwrap_or_default().to_owned()
-}
-
-#[test]
-fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
-    let server = ModelServer::start(|request| {
-        let step = step(request);
-        let choice = &request.body["tool_choice"];
-        assert_eq!(choice, &if step < 2 { json!("required") } else { Value::Null }, "step {step}");
-        let read = call("read_file", &json!({ "path": "work.txt" }));
-        let write = call("write_file", &json!({ "path": "work.txt", "text": "done\n" }));
-        match step {
-            0 => {
-                assert!(task(request).contains("The files of the repository:\nbig/README\ncheck.sh\nwork.txt\n"));
-                Response::text("I would say done in work.txt.")
-            }
-            1 => {
-                assert!(told(request).contains("no file has changed, so nothing is done yet"), "{}", told(request));
-                write
-            }
-            2 => {
-                assert!(told(request).contains("you have not read it: read it first"), "{}", told(request));
-                read
-            }
-            3 => read,
-            4 => {
-                assert!(told(request).contains("asked just this already"), "{}", told(request));
-                write
-            }
-            5 => {
-                assert_eq!(told(request), "written: 1 lines, in the place of all 3 that were there");
-                read
-            }
-            _ => {
-                assert_eq!(told(request), "done\n", "what was written can be read");
-                Response::text("Done.")
-            }
-        }
-    });
-    let env = env(&server);
-    assert_eq!(shoot(&env, &["--validate", CHECK]).result()["status"], "success");
-    assert_eq!(server.requests().len(), 7);
-}
-
-#[test]
-fn a_model_that_goes_on_talking_is_told_once() {
-    let server = ModelServer::start(|_| Response::text("I cannot: work.txt is holy."));
-    let env = env(&server);
-    let result = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
-    assert_eq!((server.requests().len(), &result["status"]), (2, &json!("failed")));
-    let detail = column(&env, "attempt_result", "status_detail").remove(0);
-    assert!(detail.as_str().unwrap().contains("work.txt is holy"), "{detail}");
 }
 
 #[test]

@@ -1,0 +1,3 @@
+-- expect: request-invalid
+-- Nothing could ever be called.
+return llm.chat { prompt = "x", tool_choice = "required" }

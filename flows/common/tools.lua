@@ -197,12 +197,14 @@ tools.ALL = {
 		},
 		writes = true,
 		run = function(tree, arguments, seen)
-			local lines = {}
+			local lines, written = {}, 0
 			for _, file in arguments.files do
 				local ok, said = pcall(put, tree, file.path, file.text, seen)
+				written += if ok then 1 else 0
 				table.insert(lines, `{file.path}: {if ok then said else "error: " .. tostring(said.message or said)}`)
 			end
-			return table.concat(lines, "\n")
+			local all = table.concat(lines, "\n")
+			return if written > 0 then all else error("nothing was written\n" .. all, 0)
 		end,
 	},
 	{
@@ -308,6 +310,11 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			table.clear(passing)
 			return output
 		end
+		if table.find(to.validates, arguments.command) == nil then
+			-- It may have changed what the others have looked at.
+			table.clear(passing)
+			return output
+		end
 		passing[arguments.command] = string.find(output, "^exit code 0\n") ~= nil
 		for _, command in to.validates do
 			if not passing[command] then
@@ -315,7 +322,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			end
 		end
 		local line_end = if string.sub(output, -1) == "\n" then "" else "\n"
-		return if #to.validates > 0 then output .. line_end .. REACHED else output
+		return output .. line_end .. REACHED
 	end
 	local offered = {}
 	for _, tool in tools.ALL do

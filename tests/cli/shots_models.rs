@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shots::{BREAKDOWN, CHECK, call, column, env, replace, rows, shoot, step, task};
+use crate::support::git::git;
 use crate::support::model_server::{ModelServer, Request, Response};
 
 /// What the model was told last.
@@ -18,7 +19,8 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
         let choice = &request.body["tool_choice"];
         assert_eq!(choice, &if step < 2 { json!("required") } else { Value::Null }, "step {step}");
         let read = call("read_file", &json!({ "path": "work.txt" }));
-        let write = call("write_file", &json!({ "path": "work.txt", "text": "done\n" }));
+        let file = json!({ "path": "work.txt", "text": "done\n" });
+        let (write, many) = (call("write_file", &file), call("write_files", &json!({ "files": [file] })));
         match step {
             0 => {
                 assert!(task(request).contains("The files of the repository:\nbig/README\ncheck.sh\nwork.txt\n"));
@@ -26,10 +28,10 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
             }
             1 => {
                 assert!(told(request).contains("no file has changed, so nothing is done yet"), "{}", told(request));
-                write
+                many
             }
             2 => {
-                assert!(told(request).contains("you have not read it: read it first"), "{}", told(request));
+                assert!(told(request).starts_with("error: nothing was written\nwork.txt: error: work.txt is there already, and you have not read it"), "{}", told(request));
                 read
             }
             3 => read,
@@ -98,8 +100,9 @@ fn a_model_is_told_when_all_that_validates_passes_and_not_before() {
             0 => replace("todo", "done"),
             1 | 6 => run("grep -c read big/README"),
             2 | 5 => run(CHECK),
-            3 => replace("three", "three\nfour"),
-            4 => run("grep -c three work.txt"),
+            // What does not validate may have changed something.
+            3 => run("grep -c three work.txt"),
+            4 => replace("three", "three\nfour"),
             _ => Response::text("Done."),
         }
     });
@@ -107,4 +110,16 @@ fn a_model_is_told_when_all_that_validates_passes_and_not_before() {
     let more = ["--validate", CHECK, "--validate", "grep -c read big/README", "--run", "grep"];
     assert_eq!(shoot(&env, &more).result()["status"], "success");
     assert_eq!(server.requests().len(), 8);
+}
+
+#[test]
+fn of_many_files_a_model_is_told_the_folders() {
+    let server = ModelServer::start(|_| Response::text("I cannot."));
+    let env = (0..61).fold(env(&server), |env, number| env.file(&format!("many/{number}.txt"), "x"));
+    git(&env.workspace(), ["add", "-A"]);
+    git(&env.workspace(), ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "many"]);
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    let prompt = task(&server.requests()[0]);
+    let listed = "The files of the repository:\nbig/ (1 files)\ncheck.sh\nmany/ (61 files)\nwork.txt\n";
+    assert!(prompt.contains(listed), "{prompt}");
 }

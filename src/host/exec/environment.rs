@@ -122,6 +122,7 @@ mod tests {
         assert_eq!(theirs["PATH"], "/usr/bin:/opt/x/bin");
         assert_eq!((theirs["HOME"].as_str(), theirs["LANG"].as_str()), ("/tmp/private", "fr_FR.UTF-8"));
         assert!(["OPENAI_API_KEY", "GITHUB_PAT", "LD_PRELOAD"].iter().all(|name| !theirs.contains_key(*name)));
+        assert_eq!(theirs["PYTHONDONTWRITEBYTECODE"], "1");
         let shown = toolchains(&ours);
         assert!(shown.contains(&PathBuf::from("/home/somebody/.cargo/registry")));
         assert!(!shown.contains(&PathBuf::from("/home/somebody/.cargo")));

@@ -265,7 +265,7 @@ impl Session {
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
         if traced {
-            shown = Rc::new(Traced::open(shown, front.verbose, &open.run)?);
+            shown = Rc::new(Traced::open(shown, front.verbose, &open.run, &host.environment)?);
         }
         shown.show(&Event::RunStarted {
             flow: open.flow.clone(),

@@ -55,11 +55,11 @@ struct Generated {
 
 impl Engine {
     pub(super) fn load(model: &str, path: &Path, stop: &dyn Fn() -> bool) -> Result<Engine> {
-        let mut file = Gguf::open(path)?;
+        let file = Gguf::open(path)?;
         let vocabulary = Vocabulary::read(&file)?;
         let template = Template::new(file.text("tokenizer.chat_template")?)?;
         let grammars = Grammars::new(vocabulary.env());
-        let transformer = Transformer::read(&mut file, stop)?;
+        let transformer = Transformer::read(&file, stop)?;
         Ok(Engine { model: model.to_owned(), transformer, vocabulary, template, grammars })
     }
 

@@ -1,24 +1,46 @@
 //! A model file in GGUF: its metadata, and its tensors as the engine wants them.
+//!
+//! The file is mapped into memory and stays there: large matrices are read where they lie, loading takes no time, and the
+//! system can take their pages back. Nothing in the file is believed: each length is held against what is left of it.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::quantized::gguf_file::{Content, Value};
-use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device, Tensor};
-
 use memmap2::Mmap;
 
-use super::{broken, mapped};
+use super::broken;
+use super::quantized::{Kind, Matrix};
 use crate::error::{Code, Failure, Result};
 
+/// A value of the metadata.
+#[derive(Debug)]
+pub(super) enum Value {
+    Whole(i128),
+    Float(f64),
+    Bool(bool),
+    Text(String),
+    List(Vec<Value>),
+}
+
+struct TensorInfo {
+    kind: Kind,
+    /// Columns first.
+    shape: Vec<usize>,
+    offset: usize,
+}
+
 pub(super) struct Gguf {
-    pub(super) content: Content,
-    file: BufReader<File>,
+    metadata: HashMap<String, Value>,
+    tensors: HashMap<String, TensorInfo>,
+    /// Where the tensors' data begins.
+    data: usize,
     map: Arc<Mmap>,
 }
+
+/// How deep lists of lists may stand in one another.
+const DEPTH: usize = 4;
 
 impl Gguf {
     pub(super) fn open(path: &Path) -> Result<Gguf> {
@@ -26,61 +48,252 @@ impl Gguf {
         // SAFETY: whoever shortens a file while it is mapped stops the process that reads it. Model files
         // are only ever replaced by a rename, and this process is a child that may be stopped.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| Failure::io(path, "map", &error))?;
-        let mut file = BufReader::new(file);
-        let content = Content::read(&mut file).map_err(|error| {
+        Gguf::read(Arc::new(map)).map_err(|failure| {
             Failure::new(Code::ModelBroken, format!("{} is no usable model file", path.display()))
-                .because(error)
+                .because(failure)
                 .hint("remove it with `nietz models remove`, and it is fetched again")
-        })?;
-        Ok(Gguf { content, file, map: Arc::new(map) })
+        })
+    }
+
+    fn read(map: Arc<Mmap>) -> Result<Gguf> {
+        let mut reader = Reader { bytes: &map, at: 0 };
+        if reader.take(4)? != b"GGUF" {
+            return Err(broken("it does not begin with GGUF"));
+        }
+        let version = reader.u32()?;
+        if !(2..=3).contains(&version) {
+            return Err(broken(format!("GGUF version {version} is not known")));
+        }
+        let (tensor_count, value_count) = (reader.u64()?, reader.u64()?);
+        let mut metadata = HashMap::new();
+        for _ in 0..value_count {
+            let key = reader.text()?;
+            let kind = reader.u32()?;
+            metadata.insert(key, reader.value(kind, DEPTH)?);
+        }
+        let mut tensors = HashMap::new();
+        for _ in 0..tensor_count {
+            let name = reader.text()?;
+            let sides = reader.u32()?;
+            if sides > 4 {
+                return Err(broken(format!("tensor {name} has {sides} dimensions")));
+            }
+            let shape = (0..sides).map(|_| reader.length()).collect::<Result<Vec<_>>>()?;
+            let kind = Kind::from_number(reader.u32()?);
+            let kind = kind.ok_or_else(|| broken(format!("the engine does not know how {name} is stored")))?;
+            tensors.insert(name, TensorInfo { kind, shape, offset: reader.length()? });
+        }
+        let alignment = match metadata.get("general.alignment") {
+            Some(Value::Whole(bytes)) => usize::try_from(*bytes).ok().filter(|bytes| bytes.is_power_of_two()),
+            _ => Some(32),
+        };
+        let alignment = alignment.ok_or_else(|| broken("its alignment is no power of two"))?;
+        let data = reader.at.next_multiple_of(alignment);
+        Ok(Gguf { metadata, tensors, data, map })
     }
 
     fn value(&self, key: &str) -> Result<&Value> {
-        self.content.metadata.get(key).ok_or_else(|| broken(format!("the model file has no {key}")))
+        self.metadata.get(key).ok_or_else(|| broken(format!("the model file has no {key}")))
+    }
+
+    fn typed<'a, T>(&'a self, key: &str, what: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T> {
+        read(self.value(key)?).ok_or_else(|| broken(format!("the model file's {key} is no {what}")))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<&str> {
-        self.value(key)?.to_string().map(String::as_str).map_err(broken)
+        self.typed(key, "text", Value::text)
     }
 
     pub(super) fn number(&self, key: &str) -> Result<usize> {
-        self.value(key)?.to_u32().map(|number| number as usize).map_err(broken)
+        self.typed(key, "size", |value| match value {
+            Value::Whole(number) => u32::try_from(*number).ok().map(|number| number as usize),
+            _ => None,
+        })
     }
 
     pub(super) fn float(&self, key: &str) -> Result<f32> {
-        self.value(key)?.to_f32().map_err(broken)
+        self.typed(key, "number", |value| match value {
+            Value::Float(number) => Some(*number as f32),
+            _ => None,
+        })
+    }
+
+    pub(super) fn flag(&self, key: &str) -> bool {
+        matches!(self.metadata.get(key), Some(Value::Bool(true)))
     }
 
     pub(super) fn list(&self, key: &str) -> Result<&[Value]> {
-        self.value(key)?.to_vec().map(Vec::as_slice).map_err(broken)
+        self.typed(key, "list", |value| match value {
+            Value::List(values) => Some(values.as_slice()),
+            _ => None,
+        })
     }
 
     pub(super) fn has_tensor(&self, name: &str) -> bool {
-        self.content.tensor_infos.contains_key(name)
+        self.tensors.contains_key(name)
     }
 
-    /// Returns a matrix, kept quantized, and in the file where that can be. Kinds for which candle has no vector instructions become 8-bit
-    /// ones: twice the memory of those tensors, and four times their speed.
-    pub(super) fn matrix(&mut self, name: &str) -> Result<QTensor> {
-        if let Some(info) = self.content.tensor_infos.get(name) {
-            let start = usize::try_from(self.content.tensor_data_offset.saturating_add(info.offset)).map_err(broken)?;
-            if let Some(mapped) = mapped::matrix(&self.map, info.ggml_dtype, info.shape.dims(), start) {
-                return mapped.map_err(broken);
-            }
-        }
-        let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu).map_err(broken)?;
-        match tensor.dtype() {
-            GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1 => {
-                let plain = tensor.dequantize(&Device::Cpu).map_err(broken)?;
-                QTensor::quantize(&plain, GgmlDType::Q8_0).map_err(broken)
-            }
-            _ => Ok(tensor),
-        }
+    /// Returns a matrix, kept quantized, and in the file where that can be.
+    pub(super) fn matrix(&self, name: &str) -> Result<Matrix> {
+        let info = self.tensor(name)?;
+        let [columns, rows] = info.shape[..] else { return Err(broken(format!("{name} is no matrix"))) };
+        let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
+        Matrix::new(&self.map, info.kind, rows, columns, start).ok_or_else(|| misplaced(name))
     }
 
     /// Reads a small tensor (a norm, a bias) as plain numbers.
-    pub(super) fn vector(&mut self, name: &str) -> Result<Tensor> {
-        let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu).map_err(broken)?;
-        tensor.dequantize(&Device::Cpu).map_err(broken)
+    pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>> {
+        let info = self.tensor(name)?;
+        let [length] = info.shape[..] else { return Err(broken(format!("{name} is no vector"))) };
+        let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
+        let bytes = info.kind.bytes(length).and_then(|bytes| self.map.get(start..start.checked_add(bytes)?));
+        let mut numbers = vec![0.0; length];
+        info.kind.dequantize(bytes.ok_or_else(|| misplaced(name))?, &mut numbers);
+        Ok(numbers)
+    }
+
+    fn tensor(&self, name: &str) -> Result<&TensorInfo> {
+        self.tensors.get(name).ok_or_else(|| broken(format!("the model file has no {name}")))
+    }
+}
+
+impl Value {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn whole(&self) -> Option<i128> {
+        match self {
+            Value::Whole(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+fn misplaced(name: &str) -> Failure {
+    broken(format!("{name} does not fit into its file"))
+}
+
+/// Reads little-endian values, and never past the end.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let end = self.at.checked_add(count);
+        let piece = end.and_then(|end| self.bytes.get(self.at..end)).ok_or_else(|| broken("it ends too early"))?;
+        self.at += count;
+        Ok(piece)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(broken)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn length(&mut self) -> Result<usize> {
+        usize::try_from(self.u64()?).map_err(broken)
+    }
+
+    fn text(&mut self) -> Result<String> {
+        let length = self.length()?;
+        String::from_utf8(self.take(length)?.to_vec()).map_err(broken)
+    }
+
+    fn value(&mut self, kind: u32, depth: usize) -> Result<Value> {
+        Ok(match kind {
+            0 => Value::Whole(i128::from(u8::from_le_bytes(self.array()?))),
+            1 => Value::Whole(i128::from(i8::from_le_bytes(self.array()?))),
+            2 => Value::Whole(i128::from(u16::from_le_bytes(self.array()?))),
+            3 => Value::Whole(i128::from(i16::from_le_bytes(self.array()?))),
+            4 => Value::Whole(i128::from(self.u32()?)),
+            5 => Value::Whole(i128::from(i32::from_le_bytes(self.array()?))),
+            6 => Value::Float(f64::from(f32::from_le_bytes(self.array()?))),
+            7 => Value::Bool(self.array::<1>()? != [0]),
+            8 => Value::Text(self.text()?),
+            9 if depth > 0 => {
+                let (kind, length) = (self.u32()?, self.length()?);
+                let mut list = Vec::new();
+                for _ in 0..length {
+                    list.push(self.value(kind, depth - 1)?);
+                }
+                Value::List(list)
+            }
+            10 => Value::Whole(i128::from(self.u64()?)),
+            11 => Value::Whole(i128::from(i64::from_le_bytes(self.array()?))),
+            12 => Value::Float(f64::from_le_bytes(self.array()?)),
+            _ => return Err(broken(format!("its metadata has a value of kind {kind}"))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn opened(bytes: &[u8]) -> Result<Gguf> {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(bytes).expect("it can be written");
+        Gguf::open(file.path())
+    }
+
+    /// A file with one value and one vector.
+    fn small() -> Vec<u8> {
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend([1u64, 1].iter().flat_map(|count| count.to_le_bytes()));
+        let text = |bytes: &mut Vec<u8>, text: &str| {
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        };
+        text(&mut bytes, "name");
+        bytes.extend(8u32.to_le_bytes());
+        text(&mut bytes, "toy");
+        text(&mut bytes, "norm");
+        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(2u64.to_le_bytes());
+        bytes.extend(0u32.to_le_bytes());
+        bytes.extend(0u64.to_le_bytes());
+        bytes.resize(bytes.len().next_multiple_of(32), 0);
+        bytes.extend([1.5f32, -2.0].iter().flat_map(|number| number.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn values_and_tensors_are_read() {
+        let file = opened(&small()).expect("it is whole");
+        assert_eq!(file.text("name").expect("it is there"), "toy");
+        assert_eq!(file.vector("norm").expect("it is there"), [1.5, -2.0]);
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_refused_and_never_read_past_its_end() {
+        let whole = small();
+        for end in 0..whole.len() {
+            let failed = match opened(&whole[..end]) {
+                Ok(file) => file.vector("norm").is_err(),
+                Err(failure) => failure.code == Code::ModelBroken || end == 0,
+            };
+            assert!(failed, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_no_file_can_have_are_refused() {
+        let mut bytes = small();
+        bytes[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(opened(&bytes).is_err());
     }
 }

@@ -6,19 +6,21 @@
 //! Nothing in here decides *whether* the local model is used; `llm` does that.
 //!
 //! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
-//! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` → `transformer` →
-//! `sample`, and `grammar` to keep a reply to its schema.
+//! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
+//! (`quantized`, `dot`) → `sample`, and `grammar` to keep a reply to its schema.
 
 pub mod adapter;
+mod bpe;
 pub mod catalogue;
 pub mod child;
+mod dot;
 mod engine;
 pub mod every;
 mod gguf;
 mod grammar;
-mod mapped;
 mod process;
 mod prompt;
+mod quantized;
 mod sample;
 #[cfg(test)]
 mod tests;

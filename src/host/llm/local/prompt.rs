@@ -41,9 +41,9 @@ impl Template {
         let mut tokens = Vec::new();
         for (nth, piece) in rendered.split(MARK).enumerate() {
             match (nth % 2, piece.parse::<usize>().ok().and_then(|number| texts.get(number))) {
-                (1, Some(text)) => vocabulary.encode_plain(text, &mut tokens)?,
+                (1, Some(text)) => vocabulary.encode_plain(text, &mut tokens),
                 (1, None) => return Err(broken("the model's chat template is not usable")),
-                _ => vocabulary.encode_template(piece, &mut tokens)?,
+                _ => vocabulary.encode_template(piece, &mut tokens),
             }
         }
         Ok(tokens)

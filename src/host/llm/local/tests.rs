@@ -107,7 +107,7 @@ fn text_becomes_the_tokens_that_the_model_was_trained_with() {
         let words = Vocabulary::read(&Gguf::open(&path).expect("readable")).expect("it has words");
         for (text, tokens) in [(text, for_text), (spaces, for_spaces)] {
             let mut encoded = Vec::new();
-            words.encode_plain(text, &mut encoded).expect("any text can be encoded");
+            words.encode_plain(text, &mut encoded);
             assert_eq!(encoded, tokens, "{name}");
             let bytes: Vec<u8> = encoded.iter().flat_map(|token| words.bytes(*token)).copied().collect();
             assert_eq!(String::from_utf8_lossy(&bytes), text);

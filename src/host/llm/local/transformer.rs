@@ -1,21 +1,21 @@
 //! The network itself: the llama family of architectures, of which qwen2 is a member with biases.
 //!
-//! It is written on candle's tensors and quantized products rather than on candle's ready-made models,
-//! because three things are needed that those do not give: the embeddings stay quantized (0.9 GB less),
-//! a prompt continues the one before it where they agree, and a pass can be stopped between layers.
+//! Three things are needed here that ready-made models do not give: the embeddings stay quantized (0.9 GB less), a prompt
+//! continues the one before it where they agree, and a pass can be stopped between layers.
 //!
-//! The same text must come of the same seed, whatever was cached: numbers differ in their last bits with
-//! the number of rows that are computed at once. So a prompt is always computed in the same pieces of
-//! [`CHUNK`] tokens, and only whole pieces of it are kept for the next prompt.
+//! The same text must come of the same seed, whatever was cached. So each token's numbers are computed in the same order
+//! whether it is computed alone or among others, and a prompt is computed in pieces of [`CHUNK`] tokens, of which only
+//! whole ones are kept for the next prompt.
 //!
 //! A flow asks in turns: in a persona's voice, as a judge, for a score, each time with a prompt that grew. So the last
 //! [`KEPT`] conversations are kept, and a prompt goes on from the one that it agrees with most.
 
-use candle_core::quantized::QMatMul;
-use candle_core::{CpuStorage, D, DType, Device, InplaceOp1, Layout, Module, Tensor};
+use rayon::prelude::*;
 
 use super::broken;
+use super::dot::Kernels;
 use super::gguf::Gguf;
+use super::quantized::{Matrix, Rows};
 use crate::error::Result;
 
 /// How many tokens of a prompt are computed at once.
@@ -24,47 +24,52 @@ const CHUNK: usize = 64;
 const CONTEXT: usize = 16_384;
 /// How many conversations are kept at most.
 const KEPT: usize = 4;
-/// For how many tokens they may have room together, unless one alone needs more: 57 kB each with 1.5 billion weights.
-const KEPT_ROOM: usize = 8_192;
-/// For how many tokens a conversation has room when it begins.
-const ROOM: usize = 1024;
+/// How many tokens they may have together, unless one alone has more: 57 kB each with 1.5 billion weights.
+const KEPT_TOKENS: usize = 8_192;
 
 struct Linear {
-    weight: QMatMul,
-    bias: Option<Tensor>,
+    weight: Matrix,
+    bias: Option<Vec<f32>>,
 }
 
 struct Layer {
-    attention_norm: Tensor,
+    attention_norm: Vec<f32>,
     query: Linear,
     key: Linear,
     value: Linear,
     output: Linear,
-    feed_norm: Tensor,
+    feed_norm: Vec<f32>,
     gate: Linear,
     up: Linear,
     down: Linear,
 }
 
+/// Keys and values of a conversation for one layer and one head, token after token.
+#[derive(Clone, Default)]
+struct Cache {
+    keys: Vec<f32>,
+    values: Vec<f32>,
+}
+
 /// What was computed of one conversation.
 struct Conversation {
-    /// Keys and values of its tokens by layer, `[heads, room, width]` each.
-    caches: Vec<(Tensor, Tensor)>,
-    room: usize,
+    /// By layer, and by head in it.
+    caches: Vec<Vec<Cache>>,
     tokens: Vec<u32>,
     /// How many of them were computed in whole pieces of a prompt.
     settled: usize,
 }
 
 pub(super) struct Transformer {
-    embeddings: QMatMul,
+    embeddings: Matrix,
     layers: Vec<Layer>,
-    norm: Tensor,
-    head: QMatMul,
+    norm: Vec<f32>,
+    /// The matrix that it speaks with, where that is not the one that it reads with.
+    head: Option<Matrix>,
     heads: usize,
     kv_heads: usize,
     width: usize,
-    epsilon: f64,
+    epsilon: f32,
     rope: Rope,
     /// The most tokens that a conversation may have.
     pub(super) context: usize,
@@ -72,32 +77,28 @@ pub(super) struct Transformer {
     kept: Vec<Conversation>,
 }
 
-type Candle<T> = candle_core::Result<T>;
-
 impl Linear {
-    fn read(file: &mut Gguf, name: &str) -> Result<Linear> {
-        let weight = QMatMul::from_qtensor(file.matrix(&format!("{name}.weight"))?).map_err(broken)?;
-        let bias = format!("{name}.bias");
-        let bias = if file.has_tensor(&bias) { Some(file.vector(&bias)?) } else { None };
+    fn read(file: &Gguf, name: &str, columns: usize, rows: usize) -> Result<Linear> {
+        let weight = file.matrix(&format!("{name}.weight"))?;
+        let name = format!("{name}.bias");
+        let bias = if file.has_tensor(&name) { Some(file.vector(&name)?) } else { None };
+        let fits = weight.columns == columns && weight.rows == rows;
+        if !fits || bias.as_ref().is_some_and(|bias| bias.len() != rows) {
+            return Err(broken(format!("{name} of the model file does not have the size that it must have")));
+        }
         Ok(Linear { weight, bias })
     }
 
-    fn forward(&self, x: &Tensor) -> Candle<Tensor> {
-        let y = self.weight.forward(x)?;
-        match &self.bias {
-            Some(bias) => y.broadcast_add(bias),
-            None => Ok(y),
+    fn forward(&self, x: &Rows) -> Vec<f32> {
+        let mut y = self.weight.multiply(x);
+        if let Some(bias) = &self.bias {
+            y.chunks_exact_mut(bias.len()).for_each(|row| add(row, bias));
         }
+        y
     }
 }
 
 impl Conversation {
-    fn new(layers: usize, heads: usize, room: usize, width: usize) -> Candle<Conversation> {
-        let cache = || Tensor::zeros((heads, room, width), DType::F32, &Device::Cpu);
-        let caches = (0..layers).map(|_| Ok((cache()?, cache()?))).collect::<Candle<_>>()?;
-        Ok(Conversation { caches, room, tokens: Vec::new(), settled: 0 })
-    }
-
     /// Returns how many tokens of a prompt need not be computed again. At least the last one must be, since the
     /// logits are its.
     fn known(&self, prompt: &[u32]) -> usize {
@@ -105,27 +106,32 @@ impl Conversation {
         agreed.min(self.settled).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK
     }
 
+    /// Gives up what follows the first tokens, and what a stopped pass left.
+    fn truncate(&mut self, tokens: usize, width: usize) {
+        self.tokens.truncate(tokens);
+        self.settled = self.settled.min(tokens);
+        for cache in self.caches.iter_mut().flatten() {
+            cache.keys.truncate(tokens * width);
+            cache.values.truncate(tokens * width);
+        }
+    }
+
     /// Returns a conversation that begins like this one, with its own memory.
-    fn branch(&self, known: usize, room: usize) -> Candle<Conversation> {
-        let copy = |cache: &Tensor| -> Candle<Tensor> {
-            let (heads, _, width) = cache.dims3()?;
-            let wider = Tensor::zeros((heads, room, width), DType::F32, &Device::Cpu)?;
-            if known > 0 {
-                wider.slice_set(&cache.narrow(1, 0, known)?.contiguous()?, 1, 0)?;
-            }
-            Ok(wider)
+    fn branch(&self, known: usize, width: usize) -> Conversation {
+        let begin = |cache: &Cache| Cache {
+            keys: cache.keys[..known * width].to_vec(),
+            values: cache.values[..known * width].to_vec(),
         };
-        let caches =
-            self.caches.iter().map(|(keys, values)| Ok((copy(keys)?, copy(values)?))).collect::<Candle<_>>()?;
-        Ok(Conversation { caches, room, tokens: self.tokens[..known].to_vec(), settled: known })
+        let caches = self.caches.iter().map(|heads| heads.iter().map(begin).collect()).collect();
+        Conversation { caches, tokens: self.tokens[..known].to_vec(), settled: known }
     }
 }
 
 impl Transformer {
-    /// Reads the network; `stop` is asked between layers, since reading takes seconds.
-    pub(super) fn read(file: &mut Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
-        let family = file.text("general.architecture")?.to_owned();
-        let interleaved = match family.as_str() {
+    /// Reads the network; `stop` is asked between layers, since reading may take seconds.
+    pub(super) fn read(file: &Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
+        let family = file.text("general.architecture")?;
+        let interleaved = match family {
             "llama" => true,
             "qwen2" => false,
             other => return Err(broken(format!("the engine does not know the architecture {other:?}"))),
@@ -133,10 +139,15 @@ impl Transformer {
         let heads = file.number(&format!("{family}.attention.head_count"))?;
         let kv_heads = file.number(&format!("{family}.attention.head_count_kv"))?;
         let hidden = file.number(&format!("{family}.embedding_length"))?;
-        if heads == 0 || kv_heads == 0 || heads % kv_heads != 0 || hidden % (2 * heads) != 0 {
+        let inner = file.number(&format!("{family}.feed_forward_length"))?;
+        if heads == 0 || kv_heads == 0 || hidden == 0 || heads % kv_heads != 0 || hidden % (2 * heads) != 0 {
             return Err(broken("the model file's numbers of heads do not fit together"));
         }
         let width = hidden / heads;
+        let norm = |name: &str| {
+            let norm = file.vector(name)?;
+            if norm.len() == hidden { Ok(norm) } else { Err(broken(format!("{name} has not the model's width"))) }
+        };
         let mut layers = Vec::new();
         for layer in 0..file.number(&format!("{family}.block_count"))? {
             if stop() {
@@ -144,32 +155,31 @@ impl Transformer {
             }
             let name = |part: &str| format!("blk.{layer}.{part}");
             layers.push(Layer {
-                attention_norm: file.vector(&name("attn_norm.weight"))?,
-                query: Linear::read(file, &name("attn_q"))?,
-                key: Linear::read(file, &name("attn_k"))?,
-                value: Linear::read(file, &name("attn_v"))?,
-                output: Linear::read(file, &name("attn_output"))?,
-                feed_norm: file.vector(&name("ffn_norm.weight"))?,
-                gate: Linear::read(file, &name("ffn_gate"))?,
-                up: Linear::read(file, &name("ffn_up"))?,
-                down: Linear::read(file, &name("ffn_down"))?,
+                attention_norm: norm(&name("attn_norm.weight"))?,
+                query: Linear::read(file, &name("attn_q"), hidden, hidden)?,
+                key: Linear::read(file, &name("attn_k"), hidden, kv_heads * width)?,
+                value: Linear::read(file, &name("attn_v"), hidden, kv_heads * width)?,
+                output: Linear::read(file, &name("attn_output"), hidden, hidden)?,
+                feed_norm: norm(&name("ffn_norm.weight"))?,
+                gate: Linear::read(file, &name("ffn_gate"), hidden, inner)?,
+                up: Linear::read(file, &name("ffn_up"), hidden, inner)?,
+                down: Linear::read(file, &name("ffn_down"), inner, hidden)?,
             });
         }
-        let embeddings = QMatMul::from_qtensor(file.matrix("token_embd.weight")?).map_err(broken)?;
-        let head = match file.has_tensor("output.weight") {
-            true => QMatMul::from_qtensor(file.matrix("output.weight")?).map_err(broken)?,
-            // The model speaks with the matrix that it reads with.
-            false => embeddings.clone(),
-        };
+        let embeddings = file.matrix("token_embd.weight")?;
+        let head = if file.has_tensor("output.weight") { Some(file.matrix("output.weight")?) } else { None };
+        if embeddings.columns != hidden || head.as_ref().is_some_and(|head| head.columns != hidden) {
+            return Err(broken("the model file's words have not the model's width"));
+        }
         Ok(Transformer {
             embeddings,
             layers,
-            norm: file.vector("output_norm.weight")?,
+            norm: norm("output_norm.weight")?,
             head,
             heads,
             kv_heads,
             width,
-            epsilon: f64::from(file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?),
+            epsilon: file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?,
             rope: Rope { base: file.float(&format!("{family}.rope.freq_base"))?, interleaved },
             context: file.number(&format!("{family}.context_length"))?.min(CONTEXT),
             kept: Vec::new(),
@@ -179,7 +189,7 @@ impl Transformer {
     /// Starts a conversation: computes what is new of the prompt, and returns the logits of what comes
     /// next and how many tokens were known from a prompt before. `None` when it was stopped.
     pub(super) fn start(&mut self, prompt: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<(Vec<f32>, usize)>> {
-        let known = self.recall(prompt).map_err(broken)?;
+        let known = self.recall(prompt);
         let mut logits = None;
         let mut start = known;
         while start < prompt.len() {
@@ -195,34 +205,31 @@ impl Transformer {
     }
 
     /// Puts the conversation in front that this prompt goes on from, and returns how much of it is known.
-    fn recall(&mut self, prompt: &[u32]) -> Candle<usize> {
+    fn recall(&mut self, prompt: &[u32]) -> usize {
         let best = (0..self.kept.len()).max_by_key(|index| (self.kept[*index].known(prompt), usize::MAX - index));
         let known = best.map_or(0, |best| self.kept[best].known(prompt));
-        match best {
+        let front = match best {
             // It is this conversation, grown or said anew; what followed in it is given up.
             Some(best) if 2 * known > self.kept[best].settled => {
                 let mut conversation = self.kept.remove(best);
-                conversation.tokens.truncate(known);
-                conversation.settled = known;
-                self.kept.insert(0, conversation);
+                conversation.truncate(known, self.width);
+                conversation
             }
             // It is another one, even where both begin alike.
-            Some(best) if known > 0 => {
-                let branch = self.kept[best].branch(known, ROOM.max(known.next_power_of_two()))?;
-                self.kept.insert(0, branch);
-            }
+            Some(best) if known > 0 => self.kept[best].branch(known, self.width),
             _ => {
-                self.kept.insert(0, Conversation::new(self.layers.len(), self.kv_heads, ROOM, self.width)?);
+                let caches = vec![vec![Cache::default(); self.kv_heads]; self.layers.len()];
+                Conversation { caches, tokens: Vec::new(), settled: 0 }
             }
-        }
-        self.forget();
-        Ok(known)
+        };
+        self.kept.insert(0, front);
+        known
     }
 
     /// Gives up the conversations that were not used for the longest time, as far as the bounds ask for it.
     fn forget(&mut self) {
         self.kept.truncate(KEPT);
-        while self.kept.len() > 1 && self.kept.iter().map(|one| one.room).sum::<usize>() > KEPT_ROOM {
+        while self.kept.len() > 1 && self.kept.iter().map(|one| one.tokens.len()).sum::<usize>() > KEPT_TOKENS {
             self.kept.pop();
         }
     }
@@ -234,72 +241,107 @@ impl Transformer {
 
     /// Computes tokens after those in the caches. Stopped half-way, it leaves the caches as they were.
     fn advance(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
-        let done = self.pass(tokens, speak, stop).map_err(broken)?;
-        if done.is_some() {
-            self.kept[0].tokens.extend_from_slice(tokens);
+        let start = self.kept[0].tokens.len();
+        let done = self.pass(tokens, speak, stop)?;
+        match done {
+            Some(_) => self.kept[0].tokens.extend_from_slice(tokens),
+            None => self.kept[0].truncate(start, self.width),
         }
+        self.forget();
         Ok(done)
     }
 
-    fn pass(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Candle<Option<Option<Vec<f32>>>> {
-        let (rows, start) = (tokens.len(), self.kept[0].tokens.len());
-        self.make_room(start + rows)?;
-        let turns = self.rope.turns(start, rows, self.width);
-        let mut x = self.embeddings.embedding(&Tensor::new(tokens, &Device::Cpu)?)?;
+    fn pass(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
+        let turns = self.rope.turns(self.kept[0].tokens.len(), tokens.len(), self.width);
+        let mut x = Vec::with_capacity(tokens.len() * self.embeddings.columns);
+        for token in tokens {
+            if !self.embeddings.append_row(*token as usize, &mut x) {
+                return Err(broken(format!("the model has no token {token}")));
+            }
+        }
         for index in 0..self.layers.len() {
             if stop() {
                 return Ok(None);
             }
+            let attended = self.attention(index, &x, &turns);
+            add(&mut x, &attended);
             let layer = &self.layers[index];
-            let normed = norm(&x, &layer.attention_norm, self.epsilon)?;
-            x = (&x + self.attention(index, &normed, start, &turns)?)?;
-            let normed = norm(&x, &layer.feed_norm, self.epsilon)?;
-            let fed = (layer.gate.forward(&normed)?.silu()? * layer.up.forward(&normed)?)?;
-            x = (&x + layer.down.forward(&fed)?)?;
+            let normed = Rows::new(&norm(&x, &layer.feed_norm, self.epsilon), &[&layer.gate.weight, &layer.up.weight]);
+            let mut fed = layer.gate.forward(&normed);
+            let up = layer.up.forward(&normed);
+            fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE)).for_each(|(fed, up)| {
+                fed.iter_mut().zip(up).for_each(|(fed, up)| *fed = *fed / (1.0 + (-*fed).exp()) * up);
+            });
+            add(&mut x, &layer.down.forward(&Rows::new(&fed, &[&layer.down.weight])));
         }
         if !speak {
             return Ok(Some(None));
         }
-        let last = norm(&x.narrow(0, rows - 1, 1)?.contiguous()?, &self.norm, self.epsilon)?;
-        Ok(Some(Some(self.head.forward(&last)?.flatten_all()?.to_vec1()?)))
+        let last = norm(&x[x.len() - self.norm.len()..], &self.norm, self.epsilon);
+        let head = self.head.as_ref().unwrap_or(&self.embeddings);
+        Ok(Some(Some(head.multiply(&Rows::new(&last, &[head])))))
     }
 
-    fn attention(&self, index: usize, x: &Tensor, start: usize, turns: &[(f32, f32)]) -> Candle<Tensor> {
-        let (layer, (keys, values)) = (&self.layers[index], &self.kept[0].caches[index]);
-        let (rows, width, shared) = (x.dim(0)?, self.width, self.heads / self.kv_heads);
-        let scale = 1.0 / (width as f64).sqrt();
-        let query = (self.rope.turn(layer.query.forward(x)?, width, turns)? * scale)?;
-        let key = self.rope.turn(layer.key.forward(x)?, width, turns)?;
-        let value = layer.value.forward(x)?;
-        let by_head = |t: Tensor| t.reshape((rows, self.kv_heads, width))?.transpose(0, 1)?.contiguous();
-        keys.slice_set(&by_head(key)?, 1, start)?;
-        values.slice_set(&by_head(value)?, 1, start)?;
-        let keys = keys.narrow(1, 0, start + rows)?;
-        let values = values.narrow(1, 0, start + rows)?;
-        // Heads that share keys and values are one taller matrix.
-        let query = query.reshape((rows, self.kv_heads, shared, width))?.permute((1, 2, 0, 3))?;
-        let query = query.contiguous()?.reshape((self.kv_heads, shared * rows, width))?;
-        let weights = query.matmul(&keys.transpose(1, 2)?)?;
-        weights.inplace_op1(&CausalSoftmax { rows, start })?;
-        let mixed = weights.matmul(&values)?.reshape((self.kv_heads, shared, rows, width))?;
-        layer.output.forward(&mixed.permute((2, 0, 1, 3))?.contiguous()?.reshape((rows, self.heads * width))?)
-    }
-
-    fn make_room(&mut self, needed: usize) -> Candle<()> {
-        let current = &self.kept[0];
-        if needed > current.room {
-            let room = needed.next_power_of_two().min(self.context.max(needed));
-            let settled = current.settled;
-            self.kept[0] = Conversation { settled, ..current.branch(current.tokens.len(), room)? };
-            self.forget();
+    fn attention(&mut self, index: usize, x: &[f32], turns: &[(f32, f32)]) -> Vec<f32> {
+        let (layer, caches) = (&self.layers[index], &mut self.kept[0].caches[index]);
+        let (width, shared) = (self.width, self.heads / self.kv_heads);
+        let weights = [&layer.query.weight, &layer.key.weight, &layer.value.weight];
+        let normed = Rows::new(&norm(x, &layer.attention_norm, self.epsilon), &weights);
+        let mut query = layer.query.forward(&normed);
+        let mut key = layer.key.forward(&normed);
+        let value = layer.value.forward(&normed);
+        self.rope.turn(&mut query, width, turns);
+        self.rope.turn(&mut key, width, turns);
+        let start = caches[0].keys.len() / width;
+        for (key, value) in key.chunks_exact(self.kv_heads * width).zip(value.chunks_exact(self.kv_heads * width)) {
+            for (cache, (key, value)) in caches.iter_mut().zip(key.chunks_exact(width).zip(value.chunks_exact(width))) {
+                cache.keys.extend_from_slice(key);
+                cache.values.extend_from_slice(value);
+            }
         }
-        Ok(())
+        let kernels = Kernels::get();
+        let scale = 1.0 / (width as f32).sqrt();
+        let mut mixed = vec![0.0; query.len()];
+        mixed.par_chunks_exact_mut(width).zip(query.par_chunks_exact(width)).enumerate().for_each(
+            |(at, (mixed, query))| {
+                // A token sees those before it, and itself.
+                let (row, cache) = (at / self.heads, &caches[at % self.heads / shared]);
+                let seen = (start + row + 1) * width;
+                let mut weights: Vec<f32> =
+                    cache.keys[..seen].chunks_exact(width).map(|key| kernels.floats(query, key) * scale).collect();
+                softmax(&mut weights);
+                for (weight, value) in weights.iter().zip(cache.values.chunks_exact(width)) {
+                    kernels.add(mixed, value, *weight);
+                }
+            },
+        );
+        layer.output.forward(&Rows::new(&mixed, &[&layer.output.weight]))
     }
 }
 
-fn norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Candle<Tensor> {
-    let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
-    x.broadcast_div(&(mean + epsilon)?.sqrt()?)?.broadcast_mul(weight)
+/// How many numbers a thread takes at a time where each is little work.
+const SHARE: usize = 1024;
+
+fn add(x: &mut [f32], y: &[f32]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+fn norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
+    let kernels = Kernels::get();
+    let mut normed = Vec::with_capacity(x.len());
+    for row in x.chunks_exact(weight.len()) {
+        let size = (kernels.floats(row, row) / row.len() as f32 + epsilon).sqrt();
+        normed.extend(row.iter().zip(weight).map(|(x, weight)| x / size * weight));
+    }
+    normed
+}
+
+/// Turns scores into weights.
+fn softmax(scores: &mut [f32]) {
+    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    scores.iter_mut().for_each(|score| *score = (*score - most).exp());
+    let sum: f32 = scores.iter().sum();
+    scores.iter_mut().for_each(|score| *score /= sum);
 }
 
 /// Tells positions apart by turning pairs of numbers: neighbours in llama's files, halves in qwen2's.
@@ -315,11 +357,10 @@ impl Rope {
         (start..start + rows).flat_map(|at| speeds.iter().map(move |speed| (at as f32 * speed).sin_cos())).collect()
     }
 
-    fn turn(&self, x: Tensor, width: usize, turns: &[(f32, f32)]) -> Candle<Tensor> {
-        let shape = x.dims2()?;
-        let mut numbers: Vec<f32> = x.flatten_all()?.to_vec1()?;
+    fn turn(&self, x: &mut [f32], width: usize, turns: &[(f32, f32)]) {
         let half = width / 2;
-        for (row, turns) in numbers.chunks_exact_mut(shape.1).zip(turns.chunks_exact(half)) {
+        let row = x.len() / (turns.len() / half);
+        for (row, turns) in x.chunks_exact_mut(row).zip(turns.chunks_exact(half)) {
             for head in row.chunks_exact_mut(width) {
                 for (pair, (sin, cos)) in turns.iter().enumerate() {
                     let (i, j) = if self.interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pair + half) };
@@ -329,33 +370,5 @@ impl Rope {
                 }
             }
         }
-        Tensor::from_vec(numbers, shape, &Device::Cpu)
-    }
-}
-
-/// Turns scores into weights, in place; a token gives no weight to those after it.
-struct CausalSoftmax {
-    rows: usize,
-    start: usize,
-}
-
-impl InplaceOp1 for CausalSoftmax {
-    fn name(&self) -> &'static str {
-        "causal-softmax"
-    }
-
-    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Candle<()> {
-        let (CpuStorage::F32(scores), Some((from, to))) = (storage, layout.contiguous_offsets()) else {
-            candle_core::bail!("scores are contiguous f32")
-        };
-        for (index, row) in scores[from..to].chunks_exact_mut(self.start + self.rows).enumerate() {
-            let (seen, hidden) = row.split_at_mut(self.start + index % self.rows + 1);
-            let most = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            seen.iter_mut().for_each(|score| *score = (*score - most).exp());
-            let sum: f32 = seen.iter().sum();
-            seen.iter_mut().for_each(|score| *score /= sum);
-            hidden.fill(0.0);
-        }
-        Ok(())
     }
 }

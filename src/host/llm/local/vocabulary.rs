@@ -4,20 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use llguidance::toktrie::{TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
-use tokenizers::Tokenizer;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
 
+use super::bpe::Encoder;
 use super::broken;
-use super::gguf::Gguf;
+use super::gguf::{Gguf, Value};
 use crate::error::Result;
 
 /// Token kinds of GGUF: not text at all, and text that is not written in byte letters.
-const CONTROL: u32 = 3;
-const USER_DEFINED: u32 = 4;
+const CONTROL: i128 = 3;
+const USER_DEFINED: i128 = 4;
 
 pub(super) struct Vocabulary {
     words: Arc<Words>,
@@ -26,34 +22,30 @@ pub(super) struct Vocabulary {
 }
 
 struct Words {
-    tokenizer: Tokenizer,
+    encoder: Encoder,
     bytes: Vec<Vec<u8>>,
     trie: TokTrie,
 }
 
 impl Vocabulary {
     pub(super) fn read(file: &Gguf) -> Result<Vocabulary> {
-        let mut tokenizer = Tokenizer::from_gguf(&file.content).map_err(broken)?;
-        if file.text("tokenizer.ggml.pre").is_ok_and(|name| name == "smollm") {
-            // candle does not know this one: each digit is a word of its own.
-            let parts = vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()];
-            tokenizer.with_pre_tokenizer(Some(Sequence::new(parts)));
+        if file.text("tokenizer.ggml.model")? != "gpt2" || file.flag("tokenizer.ggml.ignore_merges") {
+            return Err(broken("the engine knows byte-level vocabularies with merges only"));
         }
-        tokenizer.set_encode_special_tokens(true);
         let end = file.number("tokenizer.ggml.eos_token_id")?;
         let letters = letters();
         let kinds = file.list("tokenizer.ggml.token_type")?;
         let (mut bytes, mut marked, mut specials) = (Vec::new(), Vec::new(), Vec::new());
         for (id, name) in file.list("tokenizer.ggml.tokens")?.iter().enumerate() {
-            let name = name.to_string().map_err(broken)?;
-            let kind = kinds.get(id).and_then(|kind| kind.to_i32().ok()).unwrap_or(1).unsigned_abs();
+            let name = name.text().ok_or_else(|| broken(format!("token {id} has no name")))?;
+            let kind = kinds.get(id).and_then(Value::whole).unwrap_or(1);
             let word: Vec<u8> = match kind {
                 CONTROL => Vec::new(),
-                USER_DEFINED => name.clone().into_bytes(),
-                _ => name.chars().filter_map(|letter| letters.get(&letter).copied()).collect(),
+                USER_DEFINED => name.as_bytes().to_vec(),
+                _ => spelled(&letters, name),
             };
             if kind == CONTROL || id == end {
-                specials.push((name.clone(), id as u32));
+                specials.push((name.to_owned(), id as u32));
                 bytes.push(Vec::new());
                 marked.push([&[TokTrie::SPECIAL_TOKEN_MARKER], name.as_bytes()].concat());
             } else {
@@ -63,7 +55,15 @@ impl Vocabulary {
         }
         specials.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         let trie = TokTrie::from(&TokRxInfo::new(marked.len() as u32, end as u32), &marked);
-        Ok(Vocabulary { words: Arc::new(Words { tokenizer, bytes, trie }), specials })
+        let tokens = bytes.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty());
+        let joins = file.list("tokenizer.ggml.merges")?.iter().map(|pair| {
+            let pair = pair.text().and_then(|pair| pair.split_once(' '));
+            let (left, right) = pair.ok_or_else(|| broken("a merge of the model file is no pair"))?;
+            Ok((spelled(&letters, left), spelled(&letters, right)))
+        });
+        let cutting = file.text("tokenizer.ggml.pre").unwrap_or("default");
+        let encoder = Encoder::new(cutting, tokens.map(|(id, bytes)| (id as u32, bytes.as_slice())), joins)?;
+        Ok(Vocabulary { words: Arc::new(Words { encoder, bytes, trie }), specials })
     }
 
     /// Returns what a grammar compiler needs to know of the tokens.
@@ -81,21 +81,19 @@ impl Vocabulary {
     }
 
     /// Encodes text of people and models; a special name in it is just text.
-    pub(super) fn encode_plain(&self, text: &str, into: &mut Vec<u32>) -> Result<()> {
-        let encoded = self.words.tokenizer.encode_fast(text, false).map_err(broken)?;
-        into.extend_from_slice(encoded.get_ids());
-        Ok(())
+    pub(super) fn encode_plain(&self, text: &str, into: &mut Vec<u32>) {
+        self.words.encoder.encode(text, into);
     }
 
     /// Encodes text of the chat template, in which special names are tokens.
-    pub(super) fn encode_template(&self, mut text: &str, into: &mut Vec<u32>) -> Result<()> {
+    pub(super) fn encode_template(&self, mut text: &str, into: &mut Vec<u32>) {
         loop {
             let found = self.specials.iter().filter_map(|(name, id)| Some((text.find(name.as_str())?, name, *id)));
             let Some((at, name, id)) = found.min_by_key(|(at, _, _)| *at) else {
                 return self.encode_plain(text, into);
             };
             if at > 0 {
-                self.encode_plain(&text[..at], into)?;
+                self.encode_plain(&text[..at], into);
             }
             into.push(id);
             text = &text[at + name.len()..];
@@ -110,14 +108,20 @@ impl TokenizerEnv for Words {
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<u32> {
         match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(text) => match self.tokenizer.encode_fast(text, false) {
-                Ok(encoded) => encoded.get_ids().to_vec(),
-                Err(_) => self.trie.greedy_tokenize(bytes),
-            },
+            Cow::Borrowed(text) => {
+                let mut tokens = Vec::new();
+                self.encoder.encode(text, &mut tokens);
+                tokens
+            }
             // A piece that ends in the middle of a character.
             Cow::Owned(_) => self.trie.greedy_tokenize(bytes),
         }
     }
+}
+
+/// Returns the bytes that a name of byte letters stands for.
+fn spelled(letters: &HashMap<char, u8>, name: &str) -> Vec<u8> {
+    name.chars().filter_map(|letter| letters.get(&letter).copied()).collect()
 }
 
 /// The printable letters that byte-level vocabularies write each byte with.

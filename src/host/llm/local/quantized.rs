@@ -1,0 +1,395 @@
+//! Matrices of a model in the forms that GGUF stores them in, and their products with rows of plain numbers.
+//!
+//! Three forms are multiplied as they lie in the file: `Q4_K`, `Q6_K` and `Q8_0`. The others become `Q8_0` when they are
+//! loaded: twice the memory of those tensors, and no second set of kernels. A row of plain numbers is turned into
+//! 8-bit ones first, so a product is one of small integers; `dot` has the kernels.
+//!
+//! What a row of a product is does not depend on how many rows are computed at once, nor on the number of threads.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+
+use super::dot;
+
+/// How many numbers a block has: of `Q4_K` and `Q6_K`, and of `Q8_0` and the other simple forms.
+pub(super) const LONG: usize = 256;
+pub(super) const SHORT: usize = 32;
+
+/// How many rows of a matrix one thread takes at a time.
+const PART: usize = 16;
+
+/// A form in which numbers are stored, by its name in GGUF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    F32,
+    F16,
+    Q4_0,
+    Q4_1,
+    Q5_0,
+    Q5_1,
+    Q8_0,
+    Q4K,
+    Q6K,
+}
+
+impl Kind {
+    pub(super) fn from_number(number: u32) -> Option<Kind> {
+        Some(match number {
+            0 => Kind::F32,
+            1 => Kind::F16,
+            2 => Kind::Q4_0,
+            3 => Kind::Q4_1,
+            6 => Kind::Q5_0,
+            7 => Kind::Q5_1,
+            8 => Kind::Q8_0,
+            12 => Kind::Q4K,
+            14 => Kind::Q6K,
+            _ => return None,
+        })
+    }
+
+    /// Returns how many numbers a block has, and how many bytes.
+    fn block(self) -> (usize, usize) {
+        match self {
+            Kind::F32 => (1, 4),
+            Kind::F16 => (1, 2),
+            Kind::Q4_0 => (SHORT, 18),
+            Kind::Q4_1 => (SHORT, 20),
+            Kind::Q5_0 => (SHORT, 22),
+            Kind::Q5_1 => (SHORT, 24),
+            Kind::Q8_0 => (SHORT, 34),
+            Kind::Q4K => (LONG, 144),
+            Kind::Q6K => (LONG, 210),
+        }
+    }
+
+    /// Returns how many bytes this many numbers take; `None` where they are no whole blocks.
+    pub(super) fn bytes(self, numbers: usize) -> Option<usize> {
+        let (length, bytes) = self.block();
+        (numbers.is_multiple_of(length)).then_some(numbers / length)?.checked_mul(bytes)
+    }
+
+    /// Turns stored numbers into plain ones. `bytes` holds just as many as `numbers` takes.
+    pub(super) fn dequantize(self, bytes: &[u8], numbers: &mut [f32]) {
+        let (length, size) = self.block();
+        for (block, numbers) in bytes.chunks_exact(size).zip(numbers.chunks_exact_mut(length)) {
+            match self {
+                Kind::F32 => numbers[0] = f32::from_le_bytes([block[0], block[1], block[2], block[3]]),
+                Kind::F16 => numbers[0] = half(block, 0),
+                Kind::Q8_0 => {
+                    let scale = half(block, 0);
+                    numbers
+                        .iter_mut()
+                        .zip(&block[2..])
+                        .for_each(|(number, byte)| *number = scale * f32::from(*byte as i8));
+                }
+                Kind::Q4_0 | Kind::Q4_1 | Kind::Q5_0 | Kind::Q5_1 => simple(self, block, numbers),
+                Kind::Q4K => {
+                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scales, mins) = dot::scales_of_q4k(block);
+                    for (part, numbers) in numbers.chunks_exact_mut(SHORT).enumerate() {
+                        let nibbles = &block[16 + part / 2 * SHORT..][..SHORT];
+                        let (scale, least) = (scale * f32::from(scales[part]), least * f32::from(mins[part]));
+                        for (number, byte) in numbers.iter_mut().zip(nibbles) {
+                            *number = scale * f32::from(byte >> (4 * (part % 2)) & 15) - least;
+                        }
+                    }
+                }
+                Kind::Q6K => {
+                    let scale = half(block, 208);
+                    let mut small = [0u8; LONG];
+                    dot::unpack_q6k(block, &mut small);
+                    for (at, (number, small)) in numbers.iter_mut().zip(small).enumerate() {
+                        let own = scale * f32::from(block[192 + at / 16] as i8);
+                        *number = own * (f32::from(small) - 32.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Turns a block of one of the forms with 4 or 5 bits into plain numbers.
+fn simple(kind: Kind, block: &[u8], numbers: &mut [f32]) {
+    let scale = half(block, 0);
+    let (least, high, nibbles) = match kind {
+        Kind::Q4_0 => (-8.0 * scale, 0, &block[2..]),
+        Kind::Q4_1 => (half(block, 2), 0, &block[4..]),
+        Kind::Q5_0 => (-16.0 * scale, u32::from_le_bytes([block[2], block[3], block[4], block[5]]), &block[6..]),
+        _ => (half(block, 2), u32::from_le_bytes([block[4], block[5], block[6], block[7]]), &block[8..]),
+    };
+    for (at, number) in numbers.iter_mut().enumerate() {
+        let low = nibbles[at % 16] >> (4 * (at / 16)) & 15;
+        let fifth = (high >> at & 1) as u8;
+        *number = scale * f32::from(low | fifth << 4) + least;
+    }
+}
+
+/// Reads a number of 16 bits.
+#[inline(always)]
+pub(super) fn half(bytes: &[u8], at: usize) -> f32 {
+    let bits = u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (sign, exponent, fraction) = (bits >> 15 << 31, bits >> 10 & 31, bits & 1023);
+    let magnitude = match exponent {
+        // 2^-24 for each unit of the fraction.
+        0 => return f32::from_bits(sign | (fraction as f32 * f32::from_bits(0x3380_0000)).to_bits()),
+        31 => 0x7f80_0000 | fraction << 13,
+        _ => (exponent + 112) << 23 | fraction << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+/// Writes a number of 16 bits: the nearest, and of two that are equally near the even one.
+fn to_half(number: f32) -> [u8; 2] {
+    let bits = number.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    let magnitude = bits & 0x7fff_ffff;
+    let rounded = if magnitude >= 0x4780_0000 {
+        0x7c00
+    } else if magnitude < 0x3880_0000 {
+        (f32::from_bits(magnitude) * 16_777_216.0).round_ties_even() as u32
+    } else {
+        (magnitude + 0x0fff + (magnitude >> 13 & 1) - (112 << 23)) >> 13
+    };
+    (sign | rounded as u16).to_le_bytes()
+}
+
+enum Place {
+    File(Arc<Mmap>, Range<usize>),
+    Memory(Vec<u8>),
+}
+
+/// A matrix whose rows are stored one after the other.
+pub(super) struct Matrix {
+    kind: Kind,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    /// How many bytes a row takes.
+    stride: usize,
+    place: Place,
+}
+
+impl Matrix {
+    /// Takes the matrix that begins at this byte of the file; `None` where the file does not hold it.
+    pub(super) fn new(map: &Arc<Mmap>, kind: Kind, rows: usize, columns: usize, start: usize) -> Option<Matrix> {
+        let stride = kind.bytes(columns)?;
+        let place = start..start.checked_add(stride.checked_mul(rows)?)?;
+        let bytes = map.get(place.clone())?;
+        if matches!(kind, Kind::Q4K | Kind::Q6K | Kind::Q8_0) {
+            return Some(Matrix { kind, rows, columns, stride, place: Place::File(map.clone(), place) });
+        }
+        let wider = Kind::Q8_0.bytes(columns)?;
+        let mut memory = vec![0; wider * rows];
+        memory.par_chunks_exact_mut(wider).zip(bytes.par_chunks_exact(stride)).for_each(|(into, row)| {
+            let mut numbers = vec![0.0; columns];
+            kind.dequantize(row, &mut numbers);
+            store_q8(&numbers, into);
+        });
+        Some(Matrix { kind: Kind::Q8_0, rows, columns, stride: wider, place: Place::Memory(memory) })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.place {
+            Place::File(map, place) => &map[place.clone()],
+            Place::Memory(memory) => memory,
+        }
+    }
+
+    fn row(&self, row: usize) -> &[u8] {
+        &self.bytes()[row * self.stride..][..self.stride]
+    }
+
+    /// Appends a row as plain numbers; `false` where there is no such row.
+    pub(super) fn append_row(&self, row: usize, numbers: &mut Vec<f32>) -> bool {
+        if row >= self.rows {
+            return false;
+        }
+        let start = numbers.len();
+        numbers.resize(start + self.columns, 0.0);
+        self.kind.dequantize(self.row(row), &mut numbers[start..]);
+        true
+    }
+
+    /// Multiplies each row of `x` with each row of the matrix: `x` is `[n, columns]`, the result `[n, rows]`.
+    pub(super) fn multiply(&self, x: &Rows) -> Vec<f32> {
+        let mut turned = vec![0.0; self.rows * x.count];
+        let kernels = dot::Kernels::get();
+        turned.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
+            for (at, products) in products.chunks_exact_mut(x.count).enumerate() {
+                let row = self.row(part * PART + at);
+                match self.kind {
+                    Kind::Q4K => kernels.q4k(row, &x.long, products),
+                    Kind::Q6K => kernels.q6k(row, &x.long, products),
+                    _ => kernels.q8(row, &x.short, products),
+                }
+            }
+        });
+        if x.count == 1 {
+            return turned;
+        }
+        let mut products = vec![0.0; turned.len()];
+        products.par_chunks_exact_mut(self.rows).enumerate().for_each(|(at, row)| {
+            row.iter_mut().enumerate().for_each(|(column, product)| *product = turned[column * x.count + at]);
+        });
+        products
+    }
+
+    /// Tells whether its rows are multiplied in long blocks.
+    pub(super) fn is_long(&self) -> bool {
+        self.kind != Kind::Q8_0
+    }
+}
+
+/// Writes numbers as blocks of `Q8_0`.
+fn store_q8(numbers: &[f32], into: &mut [u8]) {
+    for (numbers, block) in numbers.chunks_exact(SHORT).zip(into.chunks_exact_mut(34)) {
+        let scale = largest(numbers) / 127.0;
+        block[..2].copy_from_slice(&to_half(scale));
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        block[2..].iter_mut().zip(numbers).for_each(|(byte, number)| *byte = (number * inverse).round() as i8 as u8);
+    }
+}
+
+fn largest(numbers: &[f32]) -> f32 {
+    numbers.iter().fold(0.0, |most: f32, number| most.max(number.abs()))
+}
+
+/// A block of plain numbers as 8-bit ones.
+#[derive(Clone)]
+#[repr(C, align(32))]
+pub(super) struct Small<const N: usize> {
+    pub(super) numbers: [i8; N],
+    /// The sum of each 16 of them. Those that a shorter block does not have are zero.
+    pub(super) sums: [i16; 16],
+    pub(super) scale: f32,
+}
+
+/// Rows of plain numbers as 8-bit ones, in the blocks that matrices are multiplied with.
+pub(super) struct Rows {
+    pub(super) count: usize,
+    /// Row by row; empty where no matrix asks for it.
+    long: Vec<Small<LONG>>,
+    short: Vec<Small<SHORT>>,
+}
+
+impl Rows {
+    /// Takes rows for products with these matrices, which all have as many columns as a row has numbers.
+    pub(super) fn new(x: &[f32], matrices: &[&Matrix]) -> Rows {
+        let columns = matrices[0].columns;
+        let wanted = |long: bool| matrices.iter().any(|matrix| matrix.is_long() == long);
+        Rows {
+            count: x.len() / columns,
+            long: if wanted(true) { shrink(x) } else { Vec::new() },
+            short: if wanted(false) { shrink(x) } else { Vec::new() },
+        }
+    }
+}
+
+fn shrink<const N: usize>(x: &[f32]) -> Vec<Small<N>> {
+    x.par_chunks_exact(N).with_min_len(16).map(shrink_block).collect()
+}
+
+fn shrink_block<const N: usize>(block: &[f32]) -> Small<N> {
+    let scale = largest(block) / 127.0;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let mut small = Small { numbers: [0; N], sums: [0; 16], scale };
+    for (at, number) in block.iter().enumerate() {
+        let whole = (number * inverse).round_ties_even() as i8;
+        small.numbers[at] = whole;
+        small.sums[at / 16] += i16::from(whole);
+    }
+    small
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_sixteen_bits_are_read_and_written_exactly() {
+        for bits in 0..=u16::MAX {
+            let number = half(&bits.to_le_bytes(), 0);
+            if number.is_nan() {
+                assert_eq!(bits & 0x7c00, 0x7c00);
+                continue;
+            }
+            assert_eq!(u16::from_le_bytes(to_half(number)), bits, "{number}");
+        }
+        assert_eq!(half(&0x3c00u16.to_le_bytes(), 0), 1.0);
+        assert_eq!(half(&0x0001u16.to_le_bytes(), 0), 5.960_464_5e-8);
+        assert_eq!(half(&to_half(0.1), 0), 0.099_975_586);
+    }
+
+    /// The bytes are what llama.cpp's reader makes of them by its description of the forms.
+    #[test]
+    fn simple_forms_are_read() {
+        let one = to_half(1.0);
+        let two = to_half(2.0);
+        let mut block = [one, two].concat();
+        block.extend((0..16).map(|at| at | (15 - at) << 4));
+        let mut numbers = [0.0; 32];
+        Kind::Q4_1.dequantize(&block, &mut numbers);
+        assert_eq!((numbers[0], numbers[15], numbers[16], numbers[31]), (2.0, 17.0, 17.0, 2.0));
+        let mut block = one.to_vec();
+        block.extend(0x8000_0001u32.to_le_bytes());
+        block.extend([0u8; 16]);
+        Kind::Q5_0.dequantize(&block, &mut numbers);
+        assert_eq!((numbers[0], numbers[1], numbers[31]), (0.0, -16.0, 0.0));
+    }
+
+    /// SplitMix64: rows of bytes and numbers that are the same in each run.
+    pub(in super::super) fn bytes(seed: u64, count: usize) -> Vec<u8> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            ((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 56) as u8
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    /// Returns random rows of this kind whose scales are numbers of a usual size.
+    pub(in super::super) fn stored(kind: Kind, columns: usize, rows: usize) -> Vec<u8> {
+        let mut stored = bytes(kind as u64 + 1, kind.bytes(columns).expect("whole blocks") * rows);
+        let (_, size) = kind.block();
+        for (at, block) in stored.chunks_exact_mut(size).enumerate() {
+            let scale = to_half(0.01 + (at % 7) as f32 * 0.003);
+            match kind {
+                Kind::Q6K => block[208..].copy_from_slice(&scale),
+                Kind::Q4K => {
+                    block[..2].copy_from_slice(&scale);
+                    block[2..4].copy_from_slice(&scale);
+                }
+                _ => block[..2].copy_from_slice(&scale),
+            }
+        }
+        stored
+    }
+
+    #[test]
+    fn a_product_of_small_numbers_is_that_of_the_plain_ones() {
+        for (kind, columns) in [(Kind::Q4K, 1024), (Kind::Q6K, 1024), (Kind::Q8_0, 576)] {
+            let (rows, count) = (37, 6);
+            let stored = stored(kind, columns, rows);
+            let x: Vec<f32> = bytes(9, columns * count).iter().map(|byte| f32::from(*byte as i8) / 50.0).collect();
+            let stride = kind.bytes(columns).expect("whole blocks");
+            let matrix = Matrix { kind, rows, columns, stride, place: Place::Memory(stored) };
+            let products = matrix.multiply(&Rows::new(&x, &[&matrix]));
+            for (at, product) in products.iter().enumerate() {
+                let mut row = Vec::new();
+                assert!(matrix.append_row(at % rows, &mut row));
+                let x = &x[at / rows * columns..][..columns];
+                let exact: f64 = row.iter().zip(x).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                let size: f64 = row.iter().zip(x).map(|(a, b)| f64::from(*a * *b).abs()).sum();
+                assert!((f64::from(*product) - exact).abs() < size * 0.01, "{kind:?} {at}: {product} for {exact}");
+            }
+            // One row alone has the very same numbers as among others.
+            let alone = matrix.multiply(&Rows::new(&x[2 * columns..3 * columns], &[&matrix]));
+            assert_eq!(alone, products[2 * rows..3 * rows]);
+            assert!(!matrix.append_row(rows, &mut Vec::new()));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod error;
+pub mod cpu;
 pub mod model;
 pub mod schema;
 pub mod template;

@@ -1,11 +1,14 @@
 //! Time and memory of flow code.
 //!
-//! A watchdog thread raises a flag when a slice of Lua has run too long; the VM's interrupt looks at the flag,
-//! which costs a load, and raises an error. The flag stays up, so that `pcall` cannot swallow it.
+//! A watchdog thread raises a flag when a slice of Lua has computed too long; the VM's interrupt looks at the flag,
+//! which costs a load, and raises an error. The flag stays up, so that `pcall` cannot swallow it. What counts is the time
+//! that the thread computed, and not how long it waited for a core.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::cpu::{CpuLimit, Thread};
 
 /// How much of time a flow may take between two effects that wait for the world, and how much of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,24 +33,21 @@ pub struct Watchdog {
 }
 
 struct Shared {
-    start: Instant,
-    /// Microseconds after `start` when the slice that runs now must be over; [`IDLE`] when none runs.
-    deadline: AtomicU64,
+    /// How far the slice that runs now may go; `None` when none runs.
+    limit: Mutex<Option<CpuLimit>>,
     expired: AtomicBool,
     sleeping: AtomicBool,
     stop: AtomicBool,
     wake: (Mutex<()>, Condvar),
 }
 
-const IDLE: u64 = u64::MAX;
 /// How often the clock is looked at while Lua runs.
 const TICK: Duration = Duration::from_millis(10);
 
 impl Watchdog {
     pub fn start() -> Watchdog {
         let shared = Arc::new(Shared {
-            start: Instant::now(),
-            deadline: AtomicU64::new(IDLE),
+            limit: Mutex::new(None),
             expired: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -64,11 +64,10 @@ impl Watchdog {
         move || shared.expired.load(Ordering::Relaxed)
     }
 
-    /// Begins anew: from now on, Lua may take `seconds`.
+    /// Begins anew: from now on, Lua may compute for `seconds`, on the thread that asks.
     pub fn arm(&self, seconds: f64) {
         let shared = &self.shared;
-        let limit = shared.micros().saturating_add(Duration::from_secs_f64(seconds).as_micros() as u64);
-        shared.deadline.store(limit, Ordering::SeqCst);
+        *shared.limit() = Some(CpuLimit::new(Thread::current(), Duration::from_secs_f64(seconds)));
         if shared.sleeping.load(Ordering::SeqCst) {
             shared.wake.1.notify_one();
         }
@@ -76,13 +75,13 @@ impl Watchdog {
 
     /// Stops the clock: Lua waits for the world, or is over.
     pub fn disarm(&self) {
-        self.shared.deadline.store(IDLE, Ordering::SeqCst);
+        *self.shared.limit() = None;
     }
 
     /// Returns whether Lua took too long; once it has, it stays so.
     pub fn expired(&self) -> bool {
-        let late = self.shared.micros() >= self.shared.deadline.load(Ordering::SeqCst);
-        late || self.shared.expired.load(Ordering::Relaxed)
+        let limit = *self.shared.limit();
+        limit.is_some_and(|limit| limit.is_over()) || self.shared.expired.load(Ordering::Relaxed)
     }
 }
 
@@ -97,19 +96,19 @@ impl Drop for Watchdog {
 }
 
 impl Shared {
-    fn micros(&self) -> u64 {
-        self.start.elapsed().as_micros() as u64
+    fn limit(&self) -> MutexGuard<'_, Option<CpuLimit>> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watch(&self) {
         let mut idle = 0_u32;
         let mut guard = self.wake.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stop.load(Ordering::SeqCst) {
-            let deadline = self.deadline.load(Ordering::SeqCst);
-            if deadline != IDLE && self.micros() >= deadline {
+            let limit = *self.limit();
+            if limit.is_some_and(|limit| limit.is_over()) {
                 self.expired.store(true, Ordering::SeqCst);
             }
-            idle = if deadline == IDLE { idle + 1 } else { 0 };
+            idle = if limit.is_none() { idle + 1 } else { 0 };
             // After a while without Lua it sleeps until it is woken. A wake-up that is missed in between is
             // made good by the long tick.
             let tick = if idle > 5 { Duration::from_millis(500) } else { TICK };

@@ -1,6 +1,6 @@
 //! Questions in SQL: rows become tables of a database in memory, which a query can read and do nothing else with.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Store, sql};
+use crate::cpu::{CpuLimit, Thread};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::pattern::Pattern;
@@ -111,8 +112,8 @@ impl Store {
                 _ => Authorization::Deny,
             }))
             .map_err(failed)?;
-        let until = Instant::now() + PATIENCE;
-        database.progress_handler(10_000, Some(move || Instant::now() > until)).map_err(failed)?;
+        let limit = CpuLimit::new(Thread::current(), PATIENCE);
+        database.progress_handler(10_000, Some(move || limit.is_over())).map_err(failed)?;
         Ok((database, broken))
     }
 }

@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod explain;
 mod flows;
+mod folders;
 mod fork;
 mod generate;
 mod host;

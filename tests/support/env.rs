@@ -51,6 +51,12 @@ impl Env {
         self
     }
 
+    /// Takes a variable out of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Env {
+        self.variables.remove(name);
+        self
+    }
+
     /// Writes a file of the workspace.
     pub(crate) fn file(self, path: &str, text: impl AsRef<[u8]>) -> Env {
         self.write(path, text);

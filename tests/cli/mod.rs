@@ -9,6 +9,7 @@ mod elsewhere;
 mod exits;
 mod forks;
 mod git;
+mod git_programs;
 mod homes;
 mod hostile_packs;
 mod idle;

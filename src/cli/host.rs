@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::cli::config::Config;
 use crate::cli::folders::Folders;
+use crate::engine::own::OwnRuns;
 use crate::engine::run::Runs;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault::Fault;
@@ -72,7 +73,7 @@ impl Host {
     }
 
     pub(super) fn runs(&self) -> Runs {
-        Runs::new(&self.workspace)
+        Runs::new(&self.workspace, OwnRuns::new(&self.folders.state))
     }
 
     /// Returns where personas and quotes of a flow come from, nearest first.

@@ -69,6 +69,7 @@ codes! {
     ReplyInvalid "reply-invalid" Failed,
     RunBusy "run-busy" Failed,
     RunNotFound "run-not-found" Usage,
+    RunForeign "run-foreign" Refused,
     JournalBroken "journal-broken" Invalid,
     JournalVersion "journal-version" Invalid,
     CassetteMissed "cassette-missed" Failed,

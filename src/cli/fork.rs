@@ -6,8 +6,10 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::grants::GrantArgs;
 use crate::cli::host::Host;
-use crate::cli::session::{self, Begin, FrontArgs, GrantArgs, Session};
+use crate::cli::session::{self, Begin, FrontArgs, Session};
 use crate::cli::{output, replay};
 use crate::engine::donor::{Donor, Takes};
 use crate::error::{Code, Exit, Failure, Result, nearest};
@@ -15,6 +17,7 @@ use crate::journal::entries;
 use crate::journal::key::Key;
 use crate::journal::v1::Fork;
 use crate::lua::manifest::Command;
+use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::text::{clean, excerpt};
 
@@ -41,6 +44,9 @@ pub(super) struct ForkArgs {
     grants: GrantArgs,
     #[command(flatten)]
     budget: BudgetArgs,
+    /// For a run that you did not begin here: the flow, its params, permissions and models, as for `nietz run`
+    #[arg(last = true, value_name = "FLOW [ARGS]", conflicts_with_all = ["set", "model"])]
+    words: Vec<String>,
 }
 
 /// Say why an effect of a run was done again, or would be
@@ -56,12 +62,34 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
     let runs = host.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
-    let open = replay::ends(&journal)?.open;
-    let located = host.located(&open.source)?;
-    let layers = host.layers(&located.tree)?;
-    let session = Session::load_with(host, located, layers)?;
-    let mut params = open.params.clone();
-    set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
+    let replay::Ends { open, first, .. } = replay::ends(&journal)?;
+    let origin = runs.origin(&id, &first);
+    let (session, begin, front) = match foreign::terms(host, "fork", (&id, &open, origin), args.words)? {
+        Terms::Own => {
+            let session = Session::load(host, host.located(&open.source)?)?;
+            let mut params = open.params.clone();
+            set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
+            let begin = Begin {
+                command: open.command,
+                params,
+                model: args.model.or(open.model),
+                lang: Some(open.lang),
+                seed: Some(open.seed),
+                budget: Budget::default(),
+                id: host.variable("NIETZ_RUN").map(str::to_owned),
+                grants: Grants::default(),
+                workspace: open.workspace,
+                fork: None,
+                donor: None,
+                kept: true,
+            };
+            (session, begin, args.front)
+        }
+        Terms::Given(given) => {
+            let Given { session, begin, front } = *given;
+            (session, begin, args.front.or(front))
+        }
+    };
     let before = args.at.as_deref().map(|at| Found::find(&journal, at)).transpose()?.map(|found| found.seq);
     let fork = Fork { run: id, before };
     let (work, fork, donor) = match &args.into {
@@ -75,19 +103,13 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
         }
     };
     let begin = Begin {
-        command: open.command,
-        params,
-        model: args.model.or(open.model),
-        lang: open.lang,
-        seed: Some(open.seed),
-        budget: args.budget.budget()?,
-        id: host.variable("NIETZ_RUN").map(str::to_owned),
-        grants: args.grants.added_to(Grants::default()),
-        workspace: open.workspace,
+        budget: begin.budget.replaced(args.budget.budget()?),
+        grants: args.grants.added_to(begin.grants),
         fork,
         donor: Some(donor),
+        ..begin
     };
-    session.begin(&host.in_workspace(work), begin, &args.front)
+    session.begin(&host.in_workspace(work), begin, &front)
 }
 
 /// Puts values that are given as texts in the place of a run's params.
@@ -164,7 +186,8 @@ impl Found {
 
 pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
     let runs = host.runs();
-    let journal = runs.journal(&runs.find(Some(&args.run))?);
+    let id = runs.find(Some(&args.run))?;
+    let journal = runs.journal(&id);
     let found = Found::find(&journal, &args.effect)?;
     let scope = if found.scope == "/" { String::new() } else { format!(" in {}", clean(&found.scope)) };
     output::line(format!("line {}: {}{scope} {}", found.seq, found.kind, excerpt(&found.request.to_string())))?;
@@ -182,8 +205,9 @@ pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
         }
         Some(_) => "It was done once, and its outcome is recorded.",
     })?;
-    let open = replay::ends(&journal)?.open;
-    let located = host.located(&open.source)?;
+    let ends = replay::ends(&journal)?;
+    let located = replay::located(host, &id, &ends)?;
+    let open = ends.open;
     let layers = host.layers(&located.tree)?;
     let tree = located.tree.clone();
     let played = replay::play(host, (located, layers), (&journal, &open), None)?;

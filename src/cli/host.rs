@@ -1,10 +1,12 @@
 //! What every verb starts from: the workspace, the user's folders, the configuration.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::cli::config::Config;
+use crate::cli::folders::Folders;
+use crate::engine::own::OwnRuns;
 use crate::engine::run::Runs;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault::Fault;
@@ -17,15 +19,17 @@ pub(super) struct Host {
     pub workspace: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
+    folders: Folders,
 }
 
 impl Host {
-    pub(super) fn new(workspace: Option<PathBuf>, environment: BTreeMap<String, String>) -> Result<Host> {
+    pub(super) fn new(workspace: Option<PathBuf>, mut environment: BTreeMap<String, String>) -> Result<Host> {
+        let folders = Folders::of(&mut environment)?;
         let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
-        let mut host = Host { workspace, environment, config: Config::default() };
+        let mut host = Host { workspace, environment, config: Config::default(), folders };
         host.config = Config::read(&host.config_path())?;
         host.config.take_project(&host.workspace.join("nietz.yaml"))?;
         Ok(host)
@@ -33,7 +37,12 @@ impl Host {
 
     /// Returns the same user and machine with another workspace.
     pub(super) fn in_workspace(&self, workspace: PathBuf) -> Host {
-        Host { workspace, environment: self.environment.clone(), config: self.config.clone() }
+        Host {
+            workspace,
+            environment: self.environment.clone(),
+            config: self.config.clone(),
+            folders: self.folders.clone(),
+        }
     }
 
     pub(super) fn workspace_name(&self) -> String {
@@ -44,38 +53,27 @@ impl Host {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Returns one of the user's folders; `NIETZ_HOME` is all of them.
-    fn folder(&self, xdg: &str, fallback: &str) -> PathBuf {
-        if let Some(home) = self.variable("NIETZ_HOME") {
-            return PathBuf::from(home);
-        }
-        match self.variable(xdg) {
-            Some(folder) => Path::new(folder).join("nietz"),
-            None => Path::new(self.variable("HOME").unwrap_or(".")).join(fallback).join("nietz"),
-        }
-    }
-
     /// Returns the user's own configuration file.
     pub(super) fn config_path(&self) -> PathBuf {
-        self.folder("XDG_CONFIG_HOME", ".config").join("config.yaml")
+        self.folders.config.join("config.yaml")
     }
 
     pub(super) fn packs(&self) -> PathBuf {
-        self.folder("XDG_DATA_HOME", ".local/share").join("packs")
+        self.folders.data.join("packs")
     }
 
     /// Returns where worktrees of runs are.
     pub(super) fn worktrees(&self) -> PathBuf {
-        self.folder("XDG_CACHE_HOME", ".cache").join("worktrees")
+        self.folders.cache.join("worktrees")
     }
 
     #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
-        self.folder("XDG_CACHE_HOME", ".cache").join("models")
+        self.folders.cache.join("models")
     }
 
     pub(super) fn runs(&self) -> Runs {
-        Runs::new(&self.workspace)
+        Runs::new(&self.workspace, OwnRuns::new(&self.folders.state))
     }
 
     /// Returns where personas and quotes of a flow come from, nearest first.
@@ -99,7 +97,7 @@ impl Host {
 
     /// Returns the file of what the user granted to packs.
     pub(super) fn grants(&self) -> PathBuf {
-        self.folder("XDG_DATA_HOME", ".local/share").join("grants.yaml")
+        self.folders.data.join("grants.yaml")
     }
 
     /// Returns the user's language, two letters.

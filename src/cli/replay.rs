@@ -14,6 +14,7 @@ use crate::cli::session::{CtrlC, Session, commands, runtime, told, total};
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
+use crate::engine::own::Origin;
 use crate::engine::past::Past;
 use crate::engine::world::World;
 use crate::error::{Code, Failure, Result};
@@ -39,6 +40,8 @@ use crate::pack::tree::{Root, Tree, below};
 pub(super) struct Ends {
     pub open: Open,
     pub end: Option<End>,
+    /// The first line, as it stands in the file.
+    pub first: Vec<u8>,
 }
 
 /// How a replay went.
@@ -66,7 +69,15 @@ pub(super) fn ends(path: &Path) -> Result<Ends> {
     })?;
     let open =
         open.ok_or_else(|| Failure::new(Code::JournalBroken, format!("{}: it has no first line", path.display())))?;
-    Ok(Ends { open, end })
+    Ok(Ends { open, end, first: reader::first_line(&bytes).to_vec() })
+}
+
+/// Returns the flow of a run of this workspace. Where a foreign journal says that it is, does not count.
+pub(super) fn located(host: &Host, id: &str, ends: &Ends) -> Result<Located> {
+    match host.runs().origin(id, &ends.first) {
+        Origin::Own => host.located(&ends.open.source),
+        Origin::Foreign(_) => flow_of(&host.workspace, &ends.open),
+    }
 }
 
 /// Returns the flow that a journal below `root` is of, whatever machine it was recorded on.

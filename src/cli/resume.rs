@@ -3,14 +3,16 @@
 use clap::Args;
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::grants::{GrantArgs, ReadArgs};
 use crate::cli::host::Host;
-use crate::cli::session::{FrontArgs, GrantArgs, ReadArgs, Session};
+use crate::cli::session::{Begin, FrontArgs, Session, With};
 use crate::error::{Code, Exit, Failure, Result};
 
 /// Go on with a run: nothing that is finished is done, asked or paid for again
 #[derive(Args)]
 pub(super) struct ResumeArgs {
-    /// The run's id, or a part of it that only one has; without it, the latest that is not done
+    /// The run's id, or a part of it that only one has; without it, your latest that is not done
     run: Option<String>,
     /// Go on from the whole part of a broken journal; the broken file is kept beside it
     #[arg(long)]
@@ -23,6 +25,9 @@ pub(super) struct ResumeArgs {
     read: ReadArgs,
     #[command(flatten)]
     budget: BudgetArgs,
+    /// For a run that you did not begin here: the flow, its params, permissions and models, as for `nietz run`
+    #[arg(last = true, value_name = "FLOW [ARGS]", requires = "run")]
+    words: Vec<String>,
 }
 
 pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
@@ -30,11 +35,24 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
     let (past, tail) = locked.past(args.whole)?;
-    let Some(mut open) = past.first.as_deref().cloned() else {
+    let Some(open) = past.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
     };
-    open.grants = args.read.added_to(args.grants.added_to(open.grants), host);
-    let session = Session::load(host, host.located(&open.source)?)?;
-    session.go_on(host, locked, (past, tail), (open, args.budget.budget()?), &args.front)
+    let budget = args.budget.budget()?;
+    let granted = |before| args.read.added_to(args.grants.added_to(before), host);
+    // The line that was just read is the one that counts, whatever stands in the file by now.
+    let origin = runs.origin(&id, past.first_line());
+    let (session, with, front) = match foreign::terms(host, "resume", (&id, &open, origin), args.words)? {
+        Terms::Own => {
+            let session = Session::load(host, host.located(&open.source)?)?;
+            (session, With::Own { grants: granted(open.grants.clone()), budget }, args.front)
+        }
+        Terms::Given(given) => {
+            let Given { session, begin, front } = *given;
+            let (grants, budget) = (granted(begin.grants.clone()), begin.budget.replaced(budget));
+            (session, With::Given(Box::new(Begin { grants, budget, ..begin })), args.front.or(front))
+        }
+    };
+    session.go_on(host, locked, (past, tail), (open, with), &front)
 }

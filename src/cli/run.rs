@@ -6,8 +6,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::grants::{GrantArgs, ReadArgs};
 use crate::cli::host::Host;
-use crate::cli::session::{Begin, FrontArgs, GrantArgs, ReadArgs, Session};
+use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::cli::{params, plan};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
@@ -67,24 +68,31 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     for arg in args.rest {
         rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
     }
-    let Some(at) = flow_at(&rest) else {
+    let asks_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
+    let Some((session, line)) = asked(host, rest)? else {
         let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
-        let asked = rest.iter().any(|arg| arg == "--help" || arg == "-h");
-        if asked {
+        if asks_help {
             crate::cli::output::line(help.render_help())?;
             return Ok(Exit::Done);
         }
         let names = resolve::names(&host.workspace, &host.packs())?.join(", ");
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
-    let wanted = rest.remove(at);
-    let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
-    let session = Session::load(host, located)?;
-    match line(host, &wanted, &session, rest)? {
+    match line {
         Line::Over(exit) => Ok(exit),
         Line::Plan(begin, front) => plan::show(&session, host, &begin, front.json),
         Line::Run(begin, front) => session.begin(host, *begin, &front),
     }
+}
+
+/// Loads the flow that the first plain word names, and reads its arguments; nothing where no flow is named.
+pub(super) fn asked(host: &Host, mut rest: Vec<String>) -> Result<Option<(Session, Line)>> {
+    let Some(at) = flow_at(&rest) else { return Ok(None) };
+    let wanted = rest.remove(at);
+    let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
+    let session = Session::load(host, located)?;
+    let line = line(host, &wanted, &session, rest)?;
+    Ok(Some((session, line)))
 }
 
 /// What a command line asks for.
@@ -140,7 +148,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         command: name,
         params,
         model: of_host.model,
-        lang: of_host.lang.unwrap_or_else(|| host.lang()),
+        lang: of_host.lang,
         seed: of_host.seed,
         budget: of_host.budget.budget()?,
         id: host.variable("NIETZ_RUN").map(str::to_owned),
@@ -148,6 +156,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         workspace: None,
         fork: None,
         donor: None,
+        kept: true,
     };
     let line = if of_host.plan { Line::Plan } else { Line::Run };
     Ok(line(Box::new(begin), of_host.front))

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::host::Host;
 use crate::cli::output;
+use crate::engine::own::Origin;
 use crate::error::{Exit, Result};
 use crate::model::event::EndStatus;
 use crate::model::text::clean;
@@ -40,10 +41,14 @@ pub(super) fn run(host: &Host, args: RunsArgs) -> Result<Exit> {
             output::line(json!({
                 "run": id, "flow": flow, "status": status, "started": started,
                 "calls": summary.end.as_ref().map(|end| end.calls), "usage": summary.end.as_ref().map(|end| end.usage),
-                "failure": summary.failure,
+                "foreign": summary.origin != Origin::Own, "failure": summary.failure,
             }))?;
         } else {
-            rows.push(vec![id, clean(flow), status.to_owned(), calls, started.to_owned()]);
+            let status = match summary.origin {
+                Origin::Own => status.to_owned(),
+                Origin::Foreign(_) => format!("{status}, foreign"),
+            };
+            rows.push(vec![id, clean(flow), status, calls, started.to_owned()]);
         }
     }
     if !args.json {

@@ -15,7 +15,7 @@ use crate::engine::budget::Meter;
 use crate::engine::donor::{Donor, Takes};
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
-use crate::engine::run::Locked;
+use crate::engine::run::{Locked, check_name};
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
@@ -27,7 +27,7 @@ use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
-use crate::journal::v1::{End, Fork, Open, Resume};
+use crate::journal::v1::{End, Fork, Open, Record, Resume};
 use crate::journal::writer::{Tail, Writer};
 use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
@@ -57,43 +57,14 @@ pub(super) struct FrontArgs {
     pub verbose: bool,
 }
 
-/// What the user grants to commands that a flow runs.
-#[derive(Args, Clone, Debug, Default)]
-pub(super) struct GrantArgs {
-    /// Let commands of the flow use the network
-    #[arg(long, global = true)]
-    allow_net: bool,
-    /// Run commands of the flow without a sandbox: they can touch all that you can
-    #[arg(long, global = true)]
-    no_sandbox: bool,
-}
-
-/// What the user grants to a flow that reads files.
-#[derive(Args, Clone, Debug, Default)]
-pub(super) struct ReadArgs {
-    /// Let the flow read this file or folder outside of the workspace; can be given several times
-    #[arg(long, value_name = "PATH", global = true)]
-    allow_read: Vec<String>,
-}
-
-impl GrantArgs {
-    pub(super) fn added_to(self, before: Grants) -> Grants {
-        Grants {
-            net: self.allow_net || before.net,
-            no_sandbox: self.no_sandbox || before.no_sandbox,
-            read: before.read,
+impl FrontArgs {
+    /// Adds what was said in another place of the command line.
+    pub(super) fn or(self, other: FrontArgs) -> FrontArgs {
+        FrontArgs {
+            json: self.json || other.json,
+            answers: self.answers.or(other.answers),
+            verbose: self.verbose || other.verbose,
         }
-    }
-}
-
-impl ReadArgs {
-    /// Paths are meant from the workspace.
-    pub(super) fn added_to(self, mut before: Grants, host: &Host) -> Grants {
-        before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
-            true => path,
-            false => host.workspace.join(path).display().to_string(),
-        }));
-        before
     }
 }
 
@@ -165,13 +136,32 @@ impl Session {
     }
 
     /// Begins a new run and takes it to its end.
-    pub(super) fn begin(self, host: &Host, begin: Begin, front: &FrontArgs) -> Result<Exit> {
+    pub(super) fn begin(self, host: &Host, mut begin: Begin, front: &FrontArgs) -> Result<Exit> {
         trust::require(host, &self.flow)?;
-        let settings = self.settings(host)?;
-        let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
+        let (kept, donor) = (begin.kept, begin.donor.take());
+        let open = self.opened(host, &client, &runtime, begin)?;
+        let runs = host.runs();
+        let locked = runs.create(&open.run)?;
+        let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
+        let first = Record::Open(Box::new(open.clone()));
+        // A run that cannot be noted as the user's own is a run all the same: resuming it takes more words.
+        let noted = kept.then(|| writer.line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
+        let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
+        let mut writer = writer.with(noted);
+        // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
+        writer.append(&first)?;
+        let recorded =
+            Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor, not_noted };
+        self.drive(host, client, &runtime, recorded, front)
+    }
+
+    /// Returns what a run begins with, and pins its models.
+    fn opened(&self, host: &Host, client: &Client, runtime: &tokio::runtime::Runtime, begin: Begin) -> Result<Open> {
+        let settings = self.settings(host)?;
+        let clock = host.clock()?;
         let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         let default =
             self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(begin.model.as_deref())));
@@ -180,40 +170,27 @@ impl Session {
         }
         let model = default.as_ref().and_then(|model| model.as_ref().ok().cloned());
         *self.pinned.borrow_mut() = Pinned { default, aliases: client.aliases().clone() };
-        let id = begin.id.unwrap_or_else(|| new_id(clock()));
-        let locked = host.runs().create(&id)?;
         let mut params = begin.params;
         host.redactor().value(&mut params);
-        let budget = self.budget(host, begin.budget);
-        let open = Open {
-            run: id,
+        Ok(Open {
+            run: begin.id.unwrap_or_else(|| new_id(clock())),
             flow: self.flow.manifest.name.clone(),
             source: self.flow.located.source(),
             command: begin.command,
             params,
             model,
             aliases: client.aliases().clone(),
-            lang: begin.lang,
+            lang: begin.lang.unwrap_or_else(|| host.lang()),
             seed,
             grants: begin.grants,
-            budget,
+            budget: self.budget(host, begin.budget),
             settings,
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
             workspace: Some(begin.workspace.unwrap_or_else(|| host.workspace_name())),
             fork: begin.fork,
-        };
-        let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
-        // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
-        writer.append(&crate::journal::v1::Record::Open(Box::new(open.clone())))?;
-        self.drive(
-            host,
-            client,
-            &runtime,
-            Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor: begin.donor },
-            front,
-        )
+        })
     }
 
     /// Goes on with a run from its journal.
@@ -222,7 +199,7 @@ impl Session {
         host: &Host,
         locked: Locked,
         (past, tail): (Past, Tail),
-        (mut open, more): (Open, Budget),
+        (first, with): (Open, With),
         front: &FrontArgs,
     ) -> Result<Exit> {
         trust::require(host, &self.flow)?;
@@ -230,26 +207,30 @@ impl Session {
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
-        // A run that began without a model may have one by now: the user set a key.
-        let default = match open.model.clone() {
-            Some(model) => Some(Ok(model)),
-            None => self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(None))),
+        let open = match with {
+            With::Own { grants, budget } => {
+                // A run that began without a model may have one by now: the user set a key.
+                let default = match first.model.clone() {
+                    Some(model) => Some(Ok(model)),
+                    None => self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(None))),
+                };
+                *self.pinned.borrow_mut() = Pinned { default, aliases: first.aliases.clone() };
+                Open { grants, budget: first.budget.replaced(budget), ..first }
+            }
+            With::Given(begin) => {
+                first.fork.iter().try_for_each(|fork| check_name(&fork.run))?;
+                let begin = Begin { id: Some(first.run), fork: first.fork, ..*begin };
+                Open { files: first.files, ..self.opened(host, &client, &runtime, begin)? }
+            }
         };
-        *self.pinned.borrow_mut() = Pinned { default, aliases: open.aliases.clone() };
         let now = self.flow.sources();
-        open.budget = open.budget.replaced(more);
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
         let writer = Writer::open(&locked.journal, tail, host.fault())?;
         let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
         let donor = there.map(|fork| donor(host, fork)).transpose()?;
-        self.drive(
-            host,
-            client,
-            &runtime,
-            Recorded { locked, open, writer, past, resume: Some(resume), listener, donor },
-            front,
-        )
+        let recorded = Recorded { locked, open, writer, past, resume: Some(resume), listener, donor, not_noted: None };
+        self.drive(host, client, &runtime, recorded, front)
     }
 
     fn drive(
@@ -260,7 +241,7 @@ impl Session {
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
-        let Recorded { locked, open, writer, past, resume, listener, donor } = recorded;
+        let Recorded { locked, open, writer, past, resume, listener, donor, not_noted } = recorded;
         let resumed = resume.is_some();
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
@@ -276,6 +257,13 @@ impl Session {
         let _ = listener.set(Rc::clone(&shown));
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
+        }
+        if let Some(failure) = not_noted {
+            let text = format!(
+                "this run cannot be noted as your own, so that `nietz resume` will take it for foreign: {failure}; \
+                 XDG_STATE_HOME or NIETZ_HOME can name a folder that you can write"
+            );
+            shown.show(&Event::Notice { text });
         }
         if let Some(fork) = open.fork.as_ref().filter(|_| donor.is_none()) {
             let text = format!(
@@ -432,7 +420,8 @@ pub(super) struct Begin {
     pub command: Option<String>,
     pub params: Value,
     pub model: Option<String>,
-    pub lang: String,
+    /// Without it, the user's.
+    pub lang: Option<String>,
     pub seed: Option<u64>,
     /// What the command line says; the flow and the configuration say the rest.
     pub budget: Budget,
@@ -443,6 +432,16 @@ pub(super) struct Begin {
     pub fork: Option<Fork>,
     /// What the run takes from.
     pub donor: Option<Donor>,
+    /// Whether its folder stays, so that it can be resumed.
+    pub kept: bool,
+}
+
+/// What a run goes on with.
+pub(super) enum With {
+    /// What its first line says, with what the command line adds.
+    Own { grants: Grants, budget: Budget },
+    /// What the command line says, and nothing that the first line grants or names.
+    Given(Box<Begin>),
 }
 
 /// A run's journal, read and open for writing.
@@ -454,6 +453,8 @@ struct Recorded {
     resume: Option<Resume>,
     listener: Listener,
     donor: Option<Donor>,
+    /// Why the run is not known as the user's own.
+    not_noted: Option<Failure>,
 }
 
 /// Shares one front end between the gate and this verb.

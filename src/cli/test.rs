@@ -151,7 +151,7 @@ impl Case {
             command: open.command.clone(),
             params: open.params.clone(),
             model: args.model.clone().or_else(|| open.model.clone()),
-            lang: open.lang.clone(),
+            lang: Some(open.lang.clone()),
             seed: Some(open.seed),
             budget: Budget::default(),
             id: Some(open.run.clone()),
@@ -159,6 +159,7 @@ impl Case {
             workspace: open.workspace.clone(),
             fork: None,
             donor: Some(Donor::new(&self.path, Takes::WhatWasSaid)?),
+            kept: false,
         };
         let session = Session::load_with(host, located.clone(), layers.clone())?;
         live(host, session, begin, &args.front, |journal| make(host, (located, layers), journal, &self.path))
@@ -195,6 +196,7 @@ fn record_new(host: &Host, args: TestArgs) -> Result<Exit> {
         Line::Over(exit) => return Ok(exit),
     };
     begin.workspace = Some(host.workspace_name());
+    begin.kept = false;
     let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
     let path = place(host, &located, &session.flow.manifest.name, &name)?;
     let effects = live(host, session, begin, &front, |journal| make(host, (located, layers), journal, &path))?;
@@ -203,9 +205,10 @@ fn record_new(host: &Host, args: TestArgs) -> Result<Exit> {
 
 fn from_run(host: &Host, wanted: &str, name: Option<&str>) -> Result<Exit> {
     let runs = host.runs();
-    let journal = runs.journal(&runs.find(Some(wanted))?);
+    let id = runs.find(Some(wanted))?;
+    let journal = runs.journal(&id);
     let ends = replay::ends(&journal)?;
-    let located = host.located(&ends.open.source)?;
+    let located = replay::located(host, &id, &ends)?;
     let layers = host.layers(&located.tree)?;
     let path = match name {
         Some(name) => place(host, &located, &ends.open.flow, name)?,
@@ -263,10 +266,13 @@ fn ended(path: &Path, ends: &Ends) -> Result<crate::journal::v1::End> {
 /// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
 fn place(host: &Host, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
     let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
-    if !plain(name) {
-        let failure =
-            Failure::new(Code::Usage, format!("`{}` is no name of a cassette", crate::model::text::excerpt(name)));
-        return Err(failure.hint("use letters, digits, hyphens"));
+    // A journal says which flow it is of, and both become parts of a path.
+    for part in [flow, name] {
+        if !plain(part) {
+            let shown = crate::model::text::excerpt(part);
+            return Err(Failure::new(Code::Usage, format!("`{shown}` is no name of a cassette or a flow"))
+                .hint("use letters, digits, hyphens"));
+        }
     }
     let root = match &located.tree.root {
         Root::Disk(root) if !root.starts_with(host.packs()) => root.clone(),

@@ -133,6 +133,11 @@ impl Past {
         }
     }
 
+    /// Returns the first line as it was read.
+    pub fn first_line(&self) -> &[u8] {
+        reader::first_line(&self.bytes)
+    }
+
     /// Tells whether there is an outcome of the effect with this key.
     pub fn has(&self, key: Key) -> bool {
         self.outcomes.contains_key(&key)

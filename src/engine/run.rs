@@ -3,19 +3,26 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use crate::engine::own::{Origin, OwnRuns, Place};
 use crate::engine::past::Past;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::journal::reader;
 use crate::journal::v1::{End, Open, Read};
 use crate::journal::writer::Tail;
+use crate::model::event::EndStatus;
+use crate::model::text::excerpt;
 
 /// The folder of runs below a workspace.
 const RUNS: &str = ".nietz/runs";
 const JOURNAL: &str = "journal.jsonl";
+/// The longest name of a run.
+const LONGEST_NAME: usize = 100;
 
 /// The runs of one workspace.
 pub struct Runs {
+    workspace: PathBuf,
     folder: PathBuf,
+    own: OwnRuns,
 }
 
 /// One run's folder, held by this process while the lock lives.
@@ -32,16 +39,19 @@ pub struct Summary {
     pub end: Option<Box<End>>,
     /// Whether a process is at it now.
     pub busy: bool,
+    pub origin: Origin,
     pub failure: Option<Failure>,
 }
 
 impl Runs {
-    pub fn new(workspace: &Path) -> Runs {
-        Runs { folder: workspace.join(RUNS) }
+    /// `workspace` is a whole path without links; `own` is which runs the user began.
+    pub fn new(workspace: &Path, own: OwnRuns) -> Runs {
+        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), own }
     }
 
     /// Makes the folder of a new run and takes its lock. A run that is there keeps its place and its journal.
     pub fn create(&self, id: &str) -> Result<Locked> {
+        check_name(id)?;
         let folder = self.folder.join(id);
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
         // Journals hold what people said: they are not committed by accident.
@@ -77,21 +87,33 @@ impl Runs {
         }
     }
 
-    /// Returns the id of the run that `wanted` names: whole, by a beginning that only one has, or the latest
-    /// that is not done.
+    /// Records that the user begins this run here, with this first line. Its folder is there.
+    pub fn note_own(&self, id: &str, first_line: &[u8]) -> Result<File> {
+        let folder = self.resolved(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
+        self.own.add(&self.place(id, &folder), first_line)
+    }
+
+    /// Tells whose the run is whose journal has this first line.
+    pub fn origin(&self, id: &str, first_line: &[u8]) -> Origin {
+        match self.resolved(id) {
+            Ok(folder) => self.own.origin(&self.place(id, &folder), first_line),
+            Err(error) => Origin::Foreign(format!("its folder cannot be found: {error}")),
+        }
+    }
+
+    fn resolved(&self, id: &str) -> std::io::Result<PathBuf> {
+        self.folder.join(id).canonicalize()
+    }
+
+    fn place<'a>(&'a self, run: &'a str, folder: &'a Path) -> Place<'a> {
+        Place { workspace: &self.workspace, folder, run }
+    }
+
+    /// Returns the id of the run that `wanted` names: whole, by a part that only one has, or the latest of the
+    /// user's own that is not done.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         let ids = self.ids();
-        let Some(wanted) = wanted else {
-            return ids
-                .iter()
-                .rev()
-                .find(|id| self.summary(id).end.is_none_or(|end| end.status != crate::model::event::EndStatus::Done))
-                .cloned()
-                .ok_or_else(|| {
-                    Failure::new(Code::RunNotFound, "there is no run here that is not done")
-                        .hint("`nietz runs` lists all; name one to replay it")
-                });
-        };
+        let Some(wanted) = wanted else { return self.latest(&ids) };
         if ids.iter().any(|id| id == wanted) {
             return Ok(wanted.to_owned());
         }
@@ -99,10 +121,7 @@ impl Runs {
         match fits.as_slice() {
             [one] => Ok((*one).clone()),
             [] => {
-                let failure = Failure::new(
-                    Code::RunNotFound,
-                    format!("there is no run `{}` here", crate::model::text::excerpt(wanted)),
-                );
+                let failure = Failure::new(Code::RunNotFound, format!("there is no run `{}` here", excerpt(wanted)));
                 Err(match nearest(wanted, ids.iter().map(String::as_str)) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
                     None => failure.hint("`nietz runs` lists them"),
@@ -113,6 +132,26 @@ impl Runs {
                 Err(Failure::new(Code::RunNotFound, format!("`{wanted}` could be {}", names.join(", "))))
             }
         }
+    }
+
+    /// Returns the latest run of the user's own that is not done. Whatever else a checkout brings is only named.
+    fn latest(&self, ids: &[String]) -> Result<String> {
+        let mut foreign = Vec::new();
+        for id in ids.iter().rev() {
+            let summary = self.summary(id);
+            let done = summary.end.is_some_and(|end| end.status == EndStatus::Done);
+            match summary.origin {
+                Origin::Own if !done => return Ok(id.clone()),
+                Origin::Foreign(_) if !done => foreign.push(excerpt(id)),
+                _ => {}
+            }
+        }
+        let failure = Failure::new(Code::RunNotFound, "there is no run of yours here that is not done");
+        if foreign.is_empty() {
+            return Err(failure.hint("`nietz runs` lists all; name one to replay it"));
+        }
+        let failure = failure.because(format!("not begun by you in this folder: {}", foreign.join(", ")));
+        Err(failure.hint("nothing that a foreign run grants or names holds: `nietz explain run-foreign`"))
     }
 
     /// Returns the ids of all runs, oldest first.
@@ -135,9 +174,11 @@ impl Runs {
 
     /// Returns how a run began and ended.
     pub fn summary(&self, id: &str) -> Summary {
-        let mut summary = Summary { id: id.to_owned(), open: None, end: None, busy: false, failure: None };
+        let origin = Origin::Foreign("its journal cannot be read".to_owned());
+        let mut summary = Summary { id: id.to_owned(), open: None, end: None, busy: false, origin, failure: None };
         let path = self.journal(id);
         let read = reader::text(&path).and_then(|bytes| {
+            summary.origin = self.origin(id, reader::first_line(&bytes));
             reader::read(&path, &bytes, |_, record| {
                 match record {
                     Read::Open(open) => summary.open = Some(open),
@@ -152,6 +193,17 @@ impl Runs {
         summary.busy = matches!(self.lock(id), Err(Failure { code: Code::RunBusy, .. }));
         summary
     }
+}
+
+/// Refuses what is no name of a run: it becomes part of paths and of branches.
+pub fn check_name(id: &str) -> Result<()> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let whole = !id.is_empty() && id.len() <= LONGEST_NAME && id.chars().all(fine);
+    if whole && !id.starts_with(['.', '-']) && !id.ends_with('.') && !id.contains("..") {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Usage, format!("`{}` is no name of a run", excerpt(id)))
+        .hint(format!("a name is letters, digits, `-`, `_` and `.`, up to {LONGEST_NAME}; never a path")))
 }
 
 impl Locked {

@@ -174,11 +174,12 @@ impl World {
             .boxed_local(),
             Effect::Git(git) => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                aside(move || repository.perform(&git, again, now)).boxed_local()
+                async move { world.told(aside(move || repository.perform(&git, again, now)).await) }.boxed_local()
             }
             Effect::Tree { tree, op } => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                aside(move || repository.perform_in(&tree, &op, again, now)).boxed_local()
+                async move { world.told(aside(move || repository.perform_in(&tree, &op, again, now)).await) }
+                    .boxed_local()
             }
             Effect::File(op) => {
                 let files = self.files.clone();
@@ -187,6 +188,14 @@ impl World {
             Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
             other => async move { world.document(other, again) }.boxed_local(),
         }
+    }
+
+    /// Shows what the user is to know of what git did, or did not do.
+    fn told(&self, done: Result<Value>) -> Result<Value> {
+        for text in self.repository.remarks() {
+            self.front.show(&Event::Notice { text });
+        }
+        done
     }
 
     async fn command(&self, command: &Command, key: Key, pulse: &Pulse) -> Result<Value> {

@@ -7,6 +7,7 @@ pub mod git;
 pub mod llm;
 pub mod telemetry;
 pub mod ui;
+pub mod user;
 
 use futures_util::future::LocalBoxFuture;
 

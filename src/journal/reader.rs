@@ -45,6 +45,11 @@ pub fn text(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|error| Failure::io(path, "read the journal", &error))
 }
 
+/// Returns the first line with its end; nothing where none is whole.
+pub fn first_line(bytes: &[u8]) -> &[u8] {
+    memchr::memchr(b'\n', bytes).map_or(&[], |end| &bytes[..=end])
+}
+
 /// Gives each line to `each` with its offset, and returns where the whole part ends.
 ///
 /// A last line without its line end is torn: it was being written when the process died, so nobody has seen
@@ -90,6 +95,10 @@ fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
     if parsed.prev != prev {
         return Err(Why::Changed("it does not follow the line before it"));
     }
+    // What a run is, is said once: a later line could take the place of what the first one grants.
+    if seq > 1 && matches!(parsed.is, Read::Open(_)) {
+        return Err(Why::Changed("it begins a run, and is not the first"));
+    }
     Ok(parsed)
 }
 
@@ -129,7 +138,7 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::v1::{Record, Text};
+    use crate::journal::v1::{Open, Record, Text};
     use crate::journal::writer::{Tail, Writer};
 
     fn journal() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
@@ -153,6 +162,30 @@ mod tests {
             assert_eq!((whole.lines, whole.torn), (2, (cut - last) as u64));
         }
         assert_eq!(read(&path, &bytes, |_, _| Ok(())).unwrap().lines, 3);
+    }
+
+    #[test]
+    fn only_the_first_line_says_what_a_run_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let open: Open = serde_json::from_value(serde_json::json!({
+            "run": "r1", "flow": "f", "source": "f.lua", "params": {}, "lang": "en", "seed": 1, "files": {},
+            "host": "nietz", "at": "2026-01-09T10:30:00Z",
+        }))
+        .unwrap();
+        let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
+        writer.append(&Record::Open(Box::new(open.clone()))).unwrap();
+        let first = std::fs::read(&path).unwrap();
+        assert_eq!((read(&path, &first, |_, _| Ok(())).unwrap().lines, first_line(&first)), (1, first.as_slice()));
+        writer.append(&Record::Open(Box::new(open))).unwrap();
+        let both = std::fs::read(&path).unwrap();
+        let failure = read(&path, &both, |_, _| Ok(())).unwrap_err();
+        assert!(
+            failure.message.contains("journal.jsonl:2: ") && failure.message.contains("is not the first"),
+            "{failure}"
+        );
+        assert_eq!(first_line(&both), first);
+        assert_eq!(first_line(b"torn"), b"");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Writer {
     texts: Texts,
     unsynced: bool,
     syncs: bool,
+    /// What has to survive a power cut as the first lines do.
+    beside: Option<File>,
     fault: Option<Fault>,
     buffer: Vec<u8>,
 }
@@ -54,6 +56,7 @@ impl Writer {
             texts: tail.texts,
             unsynced: false,
             syncs: true,
+            beside: None,
             fault,
             buffer: Vec::new(),
         })
@@ -62,6 +65,12 @@ impl Writer {
     /// Waits for no disk: for a journal that can be made again at once.
     pub fn without_sync(mut self) -> Writer {
         self.syncs = false;
+        self
+    }
+
+    /// Has another file synced with the first lines.
+    pub fn with(mut self, beside: Option<File>) -> Writer {
+        self.beside = beside;
         self
     }
 
@@ -94,6 +103,26 @@ impl Writer {
     /// Writes one line and returns its number. It is in the hands of the operating system then, which
     /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
+        let (seq, sum) = self.render(record)?;
+        self.write(seq)?;
+        self.seq = seq;
+        self.prev = sum;
+        self.length += self.buffer.len() as u64;
+        self.unsynced = true;
+        if self.fault == Some(Fault::KillAfter(seq)) {
+            kill_this_process();
+        }
+        Ok(seq)
+    }
+
+    /// Returns the line that [`Writer::append`] would write now.
+    pub fn line(&mut self, record: &Record<'_>) -> Result<&[u8]> {
+        self.render(record)?;
+        Ok(&self.buffer)
+    }
+
+    /// Puts a line into the buffer, and returns its number and its digest.
+    fn render(&mut self, record: &Record<'_>) -> Result<(u64, String)> {
         let seq = self.seq + 1;
         self.buffer.clear();
         let line = Line { v: VERSION, seq, prev: self.prev.clone(), is: record };
@@ -105,15 +134,7 @@ impl Writer {
         self.buffer.extend_from_slice(b",\"sum\":\"");
         self.buffer.extend_from_slice(sum.as_bytes());
         self.buffer.extend_from_slice(b"\"}\n");
-        self.write(seq)?;
-        self.seq = seq;
-        self.prev = sum;
-        self.length += self.buffer.len() as u64;
-        self.unsynced = true;
-        if self.fault == Some(Fault::KillAfter(seq)) {
-            kill_this_process();
-        }
-        Ok(seq)
+        Ok((seq, sum))
     }
 
     fn write(&mut self, seq: u64) -> Result<()> {
@@ -135,6 +156,10 @@ impl Writer {
     /// Waits until everything that was appended is on the disk.
     pub fn sync(&mut self) -> Result<()> {
         if self.unsynced && self.syncs {
+            if let Some(beside) = self.beside.take() {
+                // Without it a power cut leaves a run that is not known as the user's own, and loses nothing of it.
+                let _ = beside.sync_all();
+            }
             self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
             self.unsynced = false;
         }

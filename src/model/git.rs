@@ -5,6 +5,22 @@ use serde::{Deserialize, Serialize};
 /// Branches that flows may make and move begin with this: no other is ever touched.
 pub const PREFIX: &str = "nietz/";
 
+/// What runs leave in a workspace.
+const RUNS: &str = ".nietz";
+/// What a project tells nietz.
+const PROJECT: &[&str] = &["nietz.yaml", "nietz.lock"];
+
+/// Tells whether a path belongs to nietz itself, wherever it is in a repository: any folder can be a workspace. Upper and
+/// lower case are one, as they are on some disks.
+pub fn is_reserved(path: &str) -> bool {
+    is_of_runs(path) || path.split('/').any(|part| PROJECT.iter().any(|name| part.eq_ignore_ascii_case(name)))
+}
+
+/// Tells whether a path belongs to what runs have left.
+pub fn is_of_runs(path: &str) -> bool {
+    path.split('/').any(|part| part.eq_ignore_ascii_case(RUNS))
+}
+
 /// A request to the repository itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]

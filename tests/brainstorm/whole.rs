@@ -134,6 +134,7 @@ fn the_cassette_of_a_whole_session_replays() {
     let env = Env::new();
     std::fs::create_dir_all(env.journal_path().parent().expect("a journal is in a folder")).expect("it can be made");
     std::fs::copy(cassette(), env.journal_path()).expect("it can be copied");
+    env.own(RUN);
     let ended = env.resume().go();
     assert_eq!(ended.code, Some(0), "record it anew with NIETZ_RECORD=1 cargo test survives_a_kill: {ended:?}");
     let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::env::Env;
 use crate::support::git::{git, init};
+use crate::support::process::Ended;
 
 const FLOW: &str = include_str!("../support/flows/repository.lua");
 
@@ -114,6 +115,11 @@ fn a_run_killed_after_any_line_comes_to_the_same_commits() {
 /// Runs a flow's body with a worktree `tree` in it, and returns what it returns.
 #[track_caller]
 fn in_tree(env: Env, body: &str) -> Value {
+    run_in_tree(&env, body).result()
+}
+
+/// Runs a flow's body with a worktree `tree` in it.
+pub(super) fn run_in_tree(env: &Env, body: &str) -> Ended {
     let source = format!(
         "local git = require('@nietz/git')\n\
          local function code(run, ...) local ok, err = pcall(run, ...) return if ok then 'ok' else err.code end\n\
@@ -123,7 +129,8 @@ fn in_tree(env: Env, body: &str) -> Value {
          local tree = git.worktree {{ name = 't', branch = 'nietz/t' }}\n\
          local function sh(text) return tree:exec {{ program = {{ 'sh', '-c', text }} }} end\n{body}\nend }}\n"
     );
-    env.flow("tree", &source).run(["tree"]).go().result()
+    env.write("flows/tree.lua", source);
+    env.run(["tree"]).go()
 }
 
 #[test]

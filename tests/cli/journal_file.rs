@@ -36,6 +36,7 @@ fn resume_cut_at(lengths: Vec<usize>, line: usize, bytes: &[u8], documents: &BTr
                     let server = ModelServer::start(|_| Response::text("a reply"));
                     let env = Env::with(&server).flow("short", FLOW);
                     env.write(&format!(".nietz/runs/{RUN}/journal.jsonl"), &bytes[..length]);
+                    env.own(RUN);
                     let ended = env.nietz(["resume", RUN]).stdin(ANSWER).go().exits(0);
                     let notice = format!("torn by the end of the process; {} bytes were cut off", length - line);
                     assert_eq!(ended.stderr.contains(&notice), length > line, "cut at {length}: {}", ended.stderr);

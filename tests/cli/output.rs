@@ -76,8 +76,8 @@ fn runs_and_logs_tell_what_happened() {
     assert_snapshot!(call(&env, &["runs", "--json"]), @r#"
     exit 0
     -- stdout
-    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"failure":null}
-    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"failure":null}
+    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null}
+    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null}
     "#);
     assert_snapshot!(call(&env, &["log", "r1"]), @r#"
     exit 0

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::model::{Brain, restless};
 use super::table::{REQUEST, Table, each, list, turns};
-use crate::support::env::Env;
+use crate::support::env::{Env, RUN};
 use crate::support::journal::Journal;
 
 const NAMES: [&str; 4] = ["whole", "local", "cancelled", "limit"];
@@ -80,6 +80,7 @@ fn the_cassettes_replay_and_hold_what_they_are_kept_for() {
         std::fs::create_dir_all(env.journal_path().parent().expect("a journal is in a folder"))
             .expect("it can be made");
         std::fs::copy(cassette(name), env.journal_path()).expect("it can be copied");
+        env.own(RUN);
         let ended = env.resume().go();
         assert_eq!(
             ended.code,

@@ -112,6 +112,7 @@ fn every_cassette_replays_without_a_model() {
         let place = env.path(&format!(".nietz/runs/{run}/journal.jsonl"));
         std::fs::create_dir_all(place.parent().expect("it is in a folder")).expect("it can be made");
         std::fs::copy(&path, &place).expect("it can be copied");
+        env.own(&run);
         let ended = env.nietz(["resume", &run, "--json"]).go();
         assert_eq!(ended.code, Some(0), "{name} (this file says how it is recorded anew): {ended:?}");
         let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");

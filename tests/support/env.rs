@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use nietz::engine::own::OwnRuns;
+use nietz::engine::run::Runs;
+
 use crate::support::journal::Journal;
 use crate::support::model_server::ModelServer;
 use crate::support::process::Call;
@@ -51,6 +54,12 @@ impl Env {
         self
     }
 
+    /// Takes a variable out of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Env {
+        self.variables.remove(name);
+        self
+    }
+
     /// Writes a file of the workspace.
     pub(crate) fn file(self, path: &str, text: impl AsRef<[u8]>) -> Env {
         self.write(path, text);
@@ -92,6 +101,15 @@ impl Env {
 
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.path(&format!(".nietz/runs/{RUN}/journal.jsonl"))
+    }
+
+    /// Records a run whose journal was put there as one that the test's user began there.
+    pub(crate) fn own(&self, run: &str) {
+        let workspace = self.workspace().canonicalize().expect("the workspace is there");
+        let runs = Runs::new(&workspace, OwnRuns::new(&self.home()));
+        let journal = std::fs::read(runs.journal(run)).expect("there is a journal");
+        let end = journal.iter().position(|byte| *byte == b'\n').expect("its first line is whole");
+        runs.note_own(run, &journal[..=end]).expect("the home can be written");
     }
 
     /// Reads the journal of the test's run.

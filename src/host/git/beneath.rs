@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Failure, Result};
+use crate::model::git::is_reserved;
 use crate::model::text::excerpt;
 
 /// What a file is called while it is written. Writes to one worktree come one after the other.
@@ -62,7 +63,7 @@ impl Beneath {
 
     /// Makes the folders above a file.
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
-        check(path)?;
+        check_written(path)?;
         for (end, _) in path.match_indices('/') {
             let folder = &path[..end];
             let parent = folder.rfind('/').map_or(".", |at| &folder[..at]);
@@ -78,7 +79,7 @@ impl Beneath {
 
     /// Puts a file in the place of what is there, whole or not at all: a crash leaves the old one or the new one.
     pub(super) fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        check(path)?;
+        check_written(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
         let above = self.file(parent, For::Writing)?;
         let mode = match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -135,6 +136,16 @@ fn check(path: &str) -> Result<()> {
     }
     if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
         return Err(refused(path, "belongs to git"));
+    }
+    Ok(())
+}
+
+/// What is written is merged in the end, and nobody but the user says what nietz goes by.
+fn check_written(path: &str) -> Result<()> {
+    check(path)?;
+    if is_reserved(path) {
+        let message = format!("`{}` belongs to nietz itself, and is not written by a flow", excerpt(path));
+        return Err(Failure::new(Code::PathRefused, message).hint("choose another path"));
     }
     Ok(())
 }

@@ -6,7 +6,8 @@ use super::Repository;
 use super::call::{Call, failure, names};
 use super::search::{found, globs};
 use crate::error::{Code, Failure, Result};
-use crate::model::git::{Git, PREFIX};
+use crate::model::git::{Git, PREFIX, is_reserved};
+use crate::model::text::excerpt;
 
 /// The longest patch that a flow gets; the commits hold the whole one.
 const MOST_PATCH: usize = 256 << 10;
@@ -33,14 +34,13 @@ impl Repository {
     pub(super) fn commit_of(&self, branch: &str) -> Result<Option<String>> {
         check_name(branch)?;
         let full = format!("refs/heads/{branch}^{{commit}}");
-        let output = self.call()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
+        let output = self.reading()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned()))
     }
 
     pub(super) fn need_commit_of(&self, branch: &str) -> Result<String> {
-        self.commit_of(branch)?.ok_or_else(|| {
-            Failure::new(Code::GitFailed, format!("there is no branch `{}`", crate::model::text::excerpt(branch)))
-        })
+        self.commit_of(branch)?
+            .ok_or_else(|| Failure::new(Code::GitFailed, format!("there is no branch `{}`", excerpt(branch))))
     }
 
     pub(super) fn branch(&self, name: &str, commit: &str) -> Result<Value> {
@@ -71,7 +71,7 @@ impl Repository {
         check_commit(from)?;
         check_commit(to)?;
         let patch = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "-M", from, to];
-        let bytes = self.call()?.args(patch).bytes()?;
+        let bytes = self.reading()?.args(patch).bytes()?;
         let cut = bytes.len() > MOST_PATCH;
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
         Ok(json!({ "patch": text, "cut": cut }))
@@ -80,13 +80,13 @@ impl Repository {
     pub(super) fn changed(&self, from: &str, to: &str) -> Result<Value> {
         check_commit(from)?;
         check_commit(to)?;
-        Ok(json!(self.call()?.changed_paths(from, to)?))
+        Ok(json!(self.reading()?.changed_paths(from, to)?))
     }
 
     pub(super) fn files(&self, commit: &str, glob: &str) -> Result<Value> {
         check_commit(commit)?;
         let matcher = globs(&[glob.to_owned()])?;
-        let bytes = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
+        let bytes = self.reading()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
         Ok(found(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
     }
 
@@ -100,7 +100,11 @@ impl Repository {
             return Ok(done(&ours));
         }
         self.check_not_checked_out(into)?;
-        let merged = self.call()?.args(["merge-tree", "--write-tree", "-z", "--name-only", &ours, &theirs]).output()?;
+        // Git makes files for a driver where it is.
+        let scratch =
+            tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
+        let merge = ["merge-tree", "--write-tree", "-z", "--name-only", &ours, &theirs];
+        let merged = self.call()?.scratch(scratch.path()).args(merge).output()?;
         let mut said = merged.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         match merged.status.code() {
             Some(0) => {}
@@ -118,6 +122,7 @@ impl Repository {
             _ => return Err(failure("merge-tree", &merged)),
         }
         let tree = said.next().unwrap_or_default().into_owned();
+        self.check_not_ours(from, &ours, &tree)?;
         let commit =
             self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
         self.call()?.args(["update-ref", &format!("refs/heads/{into}"), &commit, &ours]).bytes()?;
@@ -133,10 +138,21 @@ impl Repository {
     pub(super) fn look_merge(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
         let Git::Merge { into, .. } = git else { return None };
         let now = self.commit_of(into).ok()??;
-        let line = self.call().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
+        let line = self.reading().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
         let parents: Vec<&str> = line.split(' ').skip(1).collect();
         let (ours, theirs) = (before["into"].as_str()?, before["from"].as_str()?);
         (parents == [ours, theirs]).then(|| Ok(json!({ "commit": now, "from": theirs, "into": ours })))
+    }
+
+    /// A run's branch brings nothing that belongs to nietz itself: the user merges it in the end.
+    fn check_not_ours(&self, from: &str, ours: &str, tree: &str) -> Result<()> {
+        if !from.starts_with(PREFIX) {
+            return Ok(());
+        }
+        let changed = self.call()?.changed_paths(ours, tree)?;
+        let Some(path) = changed.into_iter().find(|path| is_reserved(path)) else { return Ok(()) };
+        let message = format!("the branch `{from}` changes `{}`, which belongs to nietz", excerpt(&path));
+        Err(Failure::new(Code::PathRefused, message).hint("take that out of the branch, or merge it yourself"))
     }
 
     /// A branch that is checked out somewhere would no longer fit to its worktree.
@@ -186,7 +202,7 @@ fn check_name(branch: &str) -> Result<()> {
     if branch.len() <= 200 && branch.split('/').all(fine) {
         return Ok(());
     }
-    let shown = crate::model::text::excerpt(branch);
+    let shown = excerpt(branch);
     Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no name of a branch")))
 }
 
@@ -195,7 +211,7 @@ pub(super) fn check_commit(commit: &str) -> Result<()> {
     if fine {
         return Ok(());
     }
-    let shown = crate::model::text::excerpt(commit);
+    let shown = excerpt(commit);
     Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no commit: give all of its hexadecimal digits"))
         .hint("git.commit_of(BRANCH) returns them"))
 }

@@ -1,7 +1,9 @@
 //! One call of git, in an environment of its own: no hook, no signing, no pager, no configuration of the user's,
-//! no question, and never another repository than the one that is named.
+//! no question, and never another repository than the one that is named. What that repository's own configuration
+//! would have git run is kept out by `programs`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +23,6 @@ const SETTINGS: &[&str] = &[
     "diff.ignoreSubmodules=all",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
-    "protocol.allow=never",
     "gc.auto=0",
     "maintenance.auto=false",
 ];
@@ -38,6 +39,10 @@ const USERS: &[&str] = &[
     "no_proxy",
 ];
 
+/// Where the user's own configuration is, and who the user was before `sudo`.
+const CONFIGURATION: &[&str] =
+    &["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID"];
+
 /// Who makes the commits of runs.
 const NAME: &str = "nietz";
 const EMAIL: &str = "nietz@localhost";
@@ -48,6 +53,8 @@ pub(super) struct Call {
     input: Option<Vec<u8>>,
     /// A locked file that git holds while it runs.
     held: Option<File>,
+    /// What helps when git says that a filter failed.
+    filters: Option<String>,
 }
 
 impl Call {
@@ -61,6 +68,8 @@ impl Call {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_NO_LAZY_FETCH", "1"),
+            // Whatever a repository says, it is reached by no protocol.
+            ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_LITERAL_PATHSPECS", "1"),
             ("GIT_CEILING_DIRECTORIES", "/"),
             ("GIT_AUTHOR_NAME", NAME),
@@ -74,7 +83,7 @@ impl Call {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        Call { command, what: String::new(), input: None, held: None }
+        Call { command, what: String::new(), input: None, held: None, filters: None }
     }
 
     /// A call that reaches other machines, as the user would: with their keys and proxies, by the usual protocols.
@@ -86,20 +95,34 @@ impl Call {
                 call.command.env(name, value);
             }
         }
-        for protocol in ["file", "git", "http", "https", "ssh"] {
-            call.command.arg("-c").arg(format!("protocol.{protocol}.allow=always"));
-        }
+        call.command.env("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh");
         call
     }
 
-    /// Finds the repository from a folder, and from nowhere above it.
+    /// Reads the user's own configuration, too: for calls that look, and run nothing.
+    pub(super) fn configured(mut self, environment: &BTreeMap<String, String>) -> Call {
+        self.command.env_remove("GIT_CONFIG_GLOBAL").env_remove("GIT_CONFIG_NOSYSTEM");
+        self.command.envs(configuration(environment));
+        self
+    }
+
+    /// Goes by these settings, whatever the repository's own are.
+    pub(super) fn with(mut self, settings: &[(OsString, OsString)], filters: Option<String>) -> Call {
+        for (number, (key, value)) in settings.iter().enumerate() {
+            self.command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        self.command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        self.filters = filters;
+        self
+    }
+
+    /// Finds the repository from a folder, and from nowhere above it. Whose repositories git trusts, the user has said
+    /// to git.
     pub(super) fn discover(mut self, folder: &Path) -> Call {
         self.command.current_dir(folder);
         if let Some(above) = folder.parent() {
             self.command.env("GIT_CEILING_DIRECTORIES", above);
         }
-        // Whose folder it is, is the user's matter: they have named it.
-        self.command.arg("-c").arg(format!("safe.directory={}", folder.display()));
         self
     }
 
@@ -111,6 +134,18 @@ impl Call {
 
     pub(super) fn work_tree(mut self, folder: &Path) -> Call {
         self.command.env("GIT_WORK_TREE", folder).current_dir(folder);
+        self
+    }
+
+    /// Has a folder for files that git makes for a moment.
+    pub(super) fn scratch(mut self, folder: &Path) -> Call {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Takes paths for patterns, where they are no flow's.
+    pub(super) fn patterns(mut self) -> Call {
+        self.command.env_remove("GIT_LITERAL_PATHSPECS");
         self
     }
 
@@ -181,9 +216,17 @@ impl Call {
 
     /// Runs it and returns what it wrote; failing is an error.
     pub(super) fn bytes(self) -> Result<Vec<u8>> {
-        let what = self.what.clone();
+        let (what, filters) = (self.what.clone(), self.filters.clone());
         let output = self.output()?;
-        if output.status.success() { Ok(output.stdout) } else { Err(failure(&what, &output)) }
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let failure = failure(&what, &output);
+        let filtered = filters.filter(|_| String::from_utf8_lossy(&output.stderr).contains(" filter "));
+        Err(match filtered {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        })
     }
 
     pub(super) fn text(self) -> Result<String> {
@@ -194,6 +237,16 @@ impl Call {
     pub(super) fn line(self) -> Result<String> {
         self.text().map(|text| text.trim_end().to_owned())
     }
+}
+
+/// Returns what of the environment says where the user's configuration is.
+pub(super) fn configuration(environment: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let whole = |name: &str, value: &str| {
+        !name.starts_with("GIT_CONFIG_GLOBAL") && !name.starts_with("GIT_CONFIG_SYSTEM")
+            || Path::new(value).is_absolute()
+    };
+    let all = CONFIGURATION.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(*name)?.clone())));
+    all.filter(|(name, value)| whole(name, value)).collect()
 }
 
 /// Says what git said.

@@ -1,6 +1,7 @@
 //! The workspace's repository, by git's own command line, and worktrees outside of it.
 //!
-//! - `call` runs one git command, with the user's hooks, signing and configuration kept out;
+//! - `call` runs one git command, with the user's hooks, signing and configuration kept out, and `programs` keeps out
+//!   what the repository's own configuration would run;
 //! - `branches` makes, compares and merges branches, all in memory;
 //! - `worktrees` makes and removes worktrees, commits and restores them; `files` and `search` read and write in them,
 //!   through `beneath`, which cannot leave them;
@@ -15,10 +16,11 @@ mod branches;
 mod call;
 pub mod fetch;
 mod files;
+mod programs;
 pub(super) mod search;
 mod worktrees;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -27,6 +29,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result};
 use crate::model::git::{Git, TreeOp};
 use call::Call;
+use programs::Programs;
 
 /// The oldest git that merges in memory.
 const OLDEST: (u32, u32) = (2, 38);
@@ -39,9 +42,21 @@ pub struct Repository {
     worktrees: PathBuf,
     run: String,
     path: String,
+    /// What of the environment says where the user's configuration is.
+    user: BTreeMap<String, String>,
     found: Arc<OnceLock<Found>>,
+    /// What was found in each git folder's configuration, within one request.
+    programs: Arc<Mutex<HashMap<PathBuf, Arc<Programs>>>>,
+    remarks: Arc<Mutex<Remarks>>,
     /// One thing at a time happens in a worktree.
     busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
+}
+
+/// What the user is to know, each once.
+#[derive(Debug, Default)]
+struct Remarks {
+    all: BTreeSet<String>,
+    new: Vec<String>,
 }
 
 /// A repository that was looked at.
@@ -61,24 +76,45 @@ impl Repository {
             worktrees: worktrees.join(&digest[..8]),
             run: run.to_owned(),
             path: environment.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            user: call::configuration(environment),
             found: Arc::default(),
+            programs: Arc::default(),
+            remarks: Arc::default(),
             busy: Arc::default(),
         }
     }
 
+    /// Returns what the user is to know of what was done since the last time.
+    pub fn remarks(&self) -> Vec<String> {
+        std::mem::take(&mut self.remarks.lock().unwrap_or_else(PoisonError::into_inner).new)
+    }
+
+    fn remark(&self, text: String) {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        if remarks.all.insert(text.clone()) {
+            remarks.new.push(text);
+        }
+    }
+
+    /// Returns the repository as it is for a new request: its configuration is looked at again.
+    fn anew(&self) -> Repository {
+        Repository { programs: Arc::default(), ..self.clone() }
+    }
+
     /// Performs a request; `again` if it may have been begun before. `now` is the time for commits, in seconds.
     pub fn perform(&self, git: &Git, again: bool, now: u64) -> Result<Value> {
+        let this = self.anew();
         match git {
-            Git::Head => self.head(),
-            Git::Commit { branch } => Ok(self.commit_of(branch)?.map_or(Value::Null, Value::from)),
-            Git::Branch { name, commit } => self.branch(name, commit),
-            Git::Delete { name } => self.delete_branch(name),
-            Git::Snapshot => self.snapshot(now),
-            Git::Diff { from, to } => self.diff(from, to),
-            Git::Changed { from, to } => self.changed(from, to),
-            Git::Files { commit, glob } => self.files(commit, glob),
-            Git::Merge { from, into, message } => self.merge(from, into, message, now),
-            Git::Worktree { name, branch } => self.worktree(name, branch, again),
+            Git::Head => this.head(),
+            Git::Commit { branch } => Ok(this.commit_of(branch)?.map_or(Value::Null, Value::from)),
+            Git::Branch { name, commit } => this.branch(name, commit),
+            Git::Delete { name } => this.delete_branch(name),
+            Git::Snapshot => this.snapshot(now),
+            Git::Diff { from, to } => this.diff(from, to),
+            Git::Changed { from, to } => this.changed(from, to),
+            Git::Files { commit, glob } => this.files(commit, glob),
+            Git::Merge { from, into, message } => this.merge(from, into, message, now),
+            Git::Worktree { name, branch } => this.worktree(name, branch, again),
         }
     }
 
@@ -92,7 +128,8 @@ impl Repository {
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
             return Ok(Value::Null);
         }
-        let tree = self.tree(tree)?;
+        let this = self.anew();
+        let tree = this.tree(tree)?;
         match op {
             TreeOp::Read { path } => files::read(&tree, path),
             TreeOp::Write { path, text } => files::write(&tree, path, text),
@@ -114,7 +151,7 @@ impl Repository {
     /// Returns what has to be known to find out after a crash whether a request happened.
     pub fn prepare(&self, git: &Git) -> Result<Value> {
         match git {
-            Git::Merge { from, into, .. } => self.prepare_merge(from, into),
+            Git::Merge { from, into, .. } => self.anew().prepare_merge(from, into),
             _ => Ok(serde_json::json!({})),
         }
     }
@@ -122,9 +159,9 @@ impl Repository {
     /// Returns the outcome of a request whose intent was written, if it happened.
     pub fn look(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
         match git {
-            Git::Merge { .. } => self.look_merge(git, before),
+            Git::Merge { .. } => self.anew().look_merge(git, before),
             Git::Branch { name, commit } => {
-                let there = self.commit_of(name).ok()??;
+                let there = self.anew().commit_of(name).ok()??;
                 (there == *commit).then(|| Ok(serde_json::json!({ "name": name, "commit": commit })))
             }
             _ => None,
@@ -132,15 +169,17 @@ impl Repository {
     }
 
     pub fn prepare_in(&self, tree: &str, op: &TreeOp) -> Result<Value> {
+        let this = self.anew();
         match op {
-            TreeOp::Commit { .. } => self.tree(tree)?.prepare_commit(),
-            TreeOp::Replace { path, old, new } => files::prepare_replace(&self.tree(tree)?, path, old, new),
+            TreeOp::Commit { .. } => this.tree(tree)?.prepare_commit(),
+            TreeOp::Replace { path, old, new } => files::prepare_replace(&this.tree(tree)?, path, old, new),
             _ => Ok(serde_json::json!({})),
         }
     }
 
     pub fn look_in(&self, tree: &str, op: &TreeOp, before: &Value) -> Option<Result<Value>> {
-        let tree = self.tree(tree).ok()?;
+        let this = self.anew();
+        let tree = this.tree(tree).ok()?;
         match op {
             TreeOp::Commit { .. } => tree.look_commit(before),
             TreeOp::Replace { path, .. } => files::look_replace(&tree, path, before),
@@ -173,11 +212,17 @@ impl Repository {
             Failure::new(Code::GitMissing, format!("{place} is not the top folder of a git repository"))
                 .hint("name the top folder: nietz -C FOLDER run …")
         };
-        let out = Call::new(&self.path)
-            .discover(&self.workspace)
-            .args(["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
-            .text()
-            .map_err(|failure| no_repository().because(failure.message))?;
+        let asked =
+            ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+        let out = Call::new(&self.path).discover(&self.workspace).configured(&self.user).args(asked).output()?;
+        if !out.status.success() {
+            let said = String::from_utf8_lossy(&out.stderr);
+            return Err(match said.contains("dubious ownership") {
+                true => self.of_another_user(),
+                false => no_repository().because(call::failure("rev-parse", &out).message),
+            });
+        }
+        let out = String::from_utf8_lossy(&out.stdout).into_owned();
         let mut lines = out.lines().map(PathBuf::from);
         let (Some(top), Some(own), Some(common)) = (lines.next(), lines.next(), lines.next()) else {
             return Err(no_repository());
@@ -192,9 +237,49 @@ impl Repository {
         Ok(Found { own, common })
     }
 
+    fn of_another_user(&self) -> Failure {
+        let place = self.workspace.display();
+        let message = format!("the repository in {place} belongs to another user, who decides what git runs in it");
+        let quoted = place.to_string().replace('\'', r"'\''");
+        Failure::new(Code::PermissionRefused, message)
+            .hint(format!("if you trust it: git config --global --add safe.directory '{quoted}'"))
+    }
+
     /// A git command for the repository that all worktrees share.
     fn call(&self) -> Result<Call> {
+        self.call_at(&self.found()?.common)
+    }
+
+    /// A git command that reads objects, references and names alone: git runs nothing for those, so that it does not
+    /// matter what the configuration names.
+    fn reading(&self) -> Result<Call> {
         Ok(Call::new(&self.path).repository(&self.found()?.common))
+    }
+
+    /// A git command for one git folder of the repository, which runs nothing that its configuration names.
+    fn call_at(&self, git_dir: &Path) -> Result<Call> {
+        let programs = self.programs_at(git_dir)?;
+        let call = Call::new(&self.path).repository(git_dir);
+        Ok(call.with(&programs.settings, programs.hint()))
+    }
+
+    /// Returns what the configuration would run. It depends on the git folder, and on who may have changed it since.
+    fn programs_at(&self, git_dir: &Path) -> Result<Arc<Programs>> {
+        let mut known = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(programs) = known.get(git_dir) {
+            return Ok(Arc::clone(programs));
+        }
+        let call = Call::new(&self.path).repository(git_dir).configured(&self.user);
+        let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
+        // 1 says that there is nothing of the kind.
+        if !matches!(listed.status.code(), Some(0 | 1)) {
+            return Err(
+                call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+            );
+        }
+        let programs = Arc::new(Programs::of(&listed.stdout));
+        known.insert(git_dir.to_owned(), Arc::clone(&programs));
+        Ok(programs)
     }
 }
 

@@ -20,8 +20,8 @@ const MOST_LINES: usize = 200;
 const LINE: usize = 300;
 
 fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
-    let list = tree.call().args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
-    let deleted = tree.call().args(["ls-files", "-z", "-d"]).bytes()?;
+    let list = tree.reading().args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
+    let deleted = tree.reading().args(["ls-files", "-z", "-d"]).bytes()?;
     let mut all: BTreeSet<String> = names(&list).filter(|path| !path.ends_with('/')).map(str::to_owned).collect();
     for path in names(&deleted) {
         all.remove(path);

@@ -12,8 +12,11 @@ use super::branches::{check_commit, check_own};
 use super::call::{Call, names};
 use super::search::globs;
 use crate::error::{Code, Failure, Result};
-use crate::model::git::Protect;
+use crate::model::git::{Protect, is_of_runs, is_reserved};
+use crate::model::text::excerpt;
 
+/// How many files that are left out of a commit are named.
+const NAMED: usize = 5;
 /// How long a git that nobody waits for may take to its end.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
@@ -40,8 +43,12 @@ impl Repository {
             let message = format!("there is a worktree `{name}` of this run already");
             return Err(Failure::new(Code::GitFailed, message).hint("give each worktree a name of its own"));
         }
-        let add = self.call()?.args(["worktree", "add", "--quiet", "--"]).path(&folder).args([branch]);
+        // What the configuration says can depend on the new git folder, so that it is looked at before any file is made.
+        let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
         add.holding(&alone)?.bytes()?;
+        let tree = self.tree(name)?;
+        tree.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).holding(&alone)?.bytes()?;
+        self.tell_filters(&git_dir, || tree.call())?;
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
 
@@ -55,22 +62,24 @@ impl Repository {
             tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
         let index = folder.path().join("index");
         let own = self.found()?.own.clone();
-        let call = || Call::new(&self.path).repository(&own).work_tree(&self.workspace).index(&index);
-        call().args(["read-tree", head]).bytes()?;
-        let list = call().args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
+        let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
+        call()?.args(["read-tree", head]).bytes()?;
+        self.tell_filters(&own, call)?;
+        let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
         let mut changed = Vec::new();
-        for path in names(&list).filter(|path| !path.ends_with('/')) {
+        // What runs have left is no part of what the next one works on.
+        for path in names(&list).filter(|path| !path.ends_with('/') && !is_of_runs(path)) {
             changed.extend_from_slice(path.as_bytes());
             changed.push(0);
         }
-        call().args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).input(changed).bytes()?;
-        let tree = call().args(["write-tree"]).line()?;
-        let before = call().args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
+        call()?.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).input(changed).bytes()?;
+        let tree = call()?.args(["write-tree"]).line()?;
+        let before = call()?.args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
         if tree == before {
             return Ok(json!({ "commit": head, "changed": false }));
         }
         let message = "The workspace as it was";
-        let commit = call().at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        let commit = call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
         Ok(json!({ "commit": commit, "changed": true }))
     }
 
@@ -101,7 +110,7 @@ impl Repository {
     fn place(&self, name: &str) -> Result<(PathBuf, PathBuf)> {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 60 || !name.chars().all(fine) || name.starts_with('-') {
-            let shown = crate::model::text::excerpt(name);
+            let shown = excerpt(name);
             let message = format!("`{shown}` is no name of a worktree: letters, digits, `-` and `_`, up to 60");
             return Err(Failure::new(Code::RequestInvalid, message));
         }
@@ -129,19 +138,36 @@ impl Tree<'_> {
         &self.folder
     }
 
-    pub(super) fn call(&self) -> Call {
+    pub(super) fn call(&self) -> Result<Call> {
+        Ok(self.repository.call_at(&self.git_dir)?.work_tree(&self.folder))
+    }
+
+    /// One that reads objects, references and names alone.
+    pub(super) fn reading(&self) -> Call {
         Call::new(&self.repository.path).repository(&self.git_dir).work_tree(&self.folder)
     }
 
     fn head(&self) -> Result<String> {
-        self.call().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
+        self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
     }
 
     /// Returns the paths that are not as in the last commit and not ignored. A repository within the worktree is left
-    /// out: nothing good comes of git looking into what a command has made.
+    /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
+    /// merged with the rest.
     fn unclean(&self) -> Result<BTreeSet<String>> {
-        let list = self.call().args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
-        Ok(names(&list).filter(|path| !path.ends_with('/')).map(str::to_owned).collect())
+        let list = self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
+        let all = names(&list).filter(|path| !path.ends_with('/'));
+        let (left_out, changed): (BTreeSet<&str>, BTreeSet<&str>) = all.partition(|path| is_reserved(path));
+        if !left_out.is_empty() {
+            let mut named: Vec<String> =
+                left_out.iter().take(NAMED).map(|path| format!("`{}`", excerpt(path))).collect();
+            let more = left_out.len() - named.len();
+            named.extend((more > 0).then(|| format!("{more} more")));
+            let (named, name) = (named.join(", "), &self.name);
+            self.repository
+                .remark(format!("not committed from the worktree `{name}`, as it belongs to nietz itself: {named}"));
+        }
+        Ok(changed.into_iter().map(str::to_owned).collect())
     }
 
     pub(super) fn prepare_commit(&self) -> Result<Value> {
@@ -151,8 +177,8 @@ impl Tree<'_> {
     /// It happened if there is one more commit than there was.
     pub(super) fn look_commit(&self, before: &Value) -> Option<Result<Value>> {
         let head = self.head().ok()?;
-        let parent = self.call().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
-        let tree = self.call().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
+        let parent = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
+        let tree = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
         let happened = Some(parent.as_str()) == before["head"].as_str();
         happened.then(|| Ok(json!({ "commit": head, "changed": true, "tree": tree })))
     }
@@ -160,7 +186,7 @@ impl Tree<'_> {
     /// Commits everything that is not ignored, step by step, so that nothing in the worktree is run or asked.
     pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Value> {
         check_own(branch)?;
-        let on = self.call().args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
+        let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
         if on != branch {
             let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
             return Err(Failure::new(Code::GitFailed, message));
@@ -171,36 +197,36 @@ impl Tree<'_> {
             list
         });
         if !list.is_empty() {
-            self.call()
+            self.call()?
                 .args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"])
                 .input(list)
                 .bytes()?;
         }
-        let tree = self.call().args(["write-tree"]).line()?;
-        let before = self.call().args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
+        let tree = self.call()?.args(["write-tree"]).line()?;
+        let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
         let (head, old) = before.trim_end().split_once('\n').unwrap_or_default();
         if tree == old {
             return Ok(json!({ "commit": head, "changed": false, "tree": tree }));
         }
-        let commit = self.call().at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
-        self.call().args(["update-ref", "-m", "commit", "HEAD", &commit, head]).bytes()?;
+        let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        self.call()?.args(["update-ref", "-m", "commit", "HEAD", &commit, head]).bytes()?;
         Ok(json!({ "commit": commit, "changed": true, "tree": tree }))
     }
 
     /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
     /// are protected. Returns the protected files that the commit has changed.
     pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Value> {
-        self.call().args(["read-tree", "--reset", "-u", "HEAD"]).bytes()?;
-        self.call().args(["clean", "-ffdxq"]).bytes()?;
+        self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes()?;
+        self.call()?.args(["clean", "-ffdxq"]).bytes()?;
         let Some(Protect { from, globs: patterns }) = protect else { return Ok(json!({ "touched": [] })) };
         check_commit(from)?;
         let globs = globs(patterns)?;
-        let changed = self.call().changed_paths(from, &self.head()?)?;
+        let changed = self.call()?.changed_paths(from, &self.head()?)?;
         let touched: Vec<String> = changed.into_iter().filter(|path| globs.is_match(path)).collect();
         if touched.is_empty() {
             return Ok(json!({ "touched": [] }));
         }
-        let there = self.call().args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
+        let there = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
         let there: BTreeSet<&str> = names(&there).collect();
         // What is not in that commit goes first: a file may stand where a folder has to be.
         for path in touched.iter().filter(|path| !there.contains(path.as_str())) {
@@ -214,7 +240,7 @@ impl Tree<'_> {
         if !list.is_empty() {
             let source = format!("--source={from}");
             let restore = ["restore", &source, "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
-            self.call().args(restore).input(list).bytes()?;
+            self.call()?.args(restore).input(list).bytes()?;
         }
         Ok(json!({ "touched": touched }))
     }
@@ -222,7 +248,7 @@ impl Tree<'_> {
     /// Removes the worktree, if its commit is on a branch and, without `discard`, if everything is committed.
     pub(super) fn remove(&self, discard: bool) -> Result<Value> {
         let head = self.head()?;
-        let on = self.call().args(["for-each-ref", "--count=1", "--contains", &head, "refs/heads"]).text()?;
+        let on = self.call()?.args(["for-each-ref", "--count=1", "--contains", &head, "refs/heads"]).text()?;
         if on.is_empty() {
             let message = format!("the commit {head} of the worktree `{}` is on no branch", self.name);
             return Err(Failure::new(Code::GitFailed, message).hint("it would be lost: give it a branch"));

@@ -1,0 +1,99 @@
+//! Runs that this user did not begin here. What their journals grant and name (permissions, models, settings, limits,
+//! the flow and its params) does not hold: the command line gives all of it anew, as for `nietz run`. What they
+//! recorded is taken as from a cassette.
+
+use crate::cli::host::Host;
+use crate::cli::run::{self, Line};
+use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::engine::own::Origin;
+use crate::error::{Code, Failure, Result};
+use crate::journal::v1::Open;
+use crate::model::command::Grants;
+use crate::model::text::{clean, excerpt};
+
+/// How much of what a journal says of itself is shown.
+const SHOWN: usize = 400;
+
+/// What a run goes on with.
+pub(super) enum Terms {
+    /// What its journal says: it is the user's own.
+    Own,
+    /// What stands on the command line.
+    Given(Box<Given>),
+}
+
+/// A flow and its arguments, as the command line gives them.
+pub(super) struct Given {
+    pub session: Session,
+    pub begin: Begin,
+    pub front: FrontArgs,
+}
+
+/// Returns what a run goes on with, or says what is missing. `verb` is what is done with it; `words` stand behind `--`.
+pub(super) fn terms(
+    host: &Host,
+    verb: &str,
+    (id, open, origin): (&str, &Open, Origin),
+    words: Vec<String>,
+) -> Result<Terms> {
+    match origin {
+        Origin::Own if words.is_empty() => Ok(Terms::Own),
+        Origin::Own => {
+            Err(Failure::new(Code::Usage, format!("run {} is your own: its journal says the rest", excerpt(id)))
+                .hint("leave out what stands behind `--`; `nietz fork --set PARAM=VALUE` changes something"))
+        }
+        Origin::Foreign(why) if words.is_empty() => Err(refused(verb, id, open, &why)),
+        Origin::Foreign(_) => given(host, verb, (id, open), words).map(|given| Terms::Given(Box::new(given))),
+    }
+}
+
+fn given(host: &Host, verb: &str, (id, open): (&str, &Open), words: Vec<String>) -> Result<Given> {
+    let usage = |message: String| Failure::new(Code::Usage, message);
+    // The name becomes part of branches and worktrees: it is the folder's, which is what the user said.
+    if open.run != id {
+        return Err(usage(format!("the journal of {} is that of a run {}", excerpt(id), excerpt(&open.run)))
+            .hint("the folder of a run has its name: rename the folder"));
+    }
+    let Some((session, line)) = run::asked(host, words)? else {
+        return Err(usage("which flow does it go on with?".to_owned())
+            .hint(format!("nietz {verb} {} -- FLOW [ARGS]", excerpt(id))));
+    };
+    let Line::Run(mut begin, front) = line else {
+        return Err(usage("behind `--` stands what the run goes on with: no --help and no --plan".to_owned()));
+    };
+    let name = &session.flow.manifest.name;
+    if *name != open.flow {
+        let message = format!("{} is a run of {}, not of {}", excerpt(id), excerpt(&open.flow), excerpt(name));
+        return Err(usage(message).hint("name the flow that it is of: nothing that it recorded fits another one"));
+    }
+    // What decides nothing but what is asked again: with another seed or language, all of it would be.
+    begin.seed = begin.seed.or(Some(open.seed));
+    let plain = open.lang.len() == 2 && open.lang.bytes().all(|byte| byte.is_ascii_lowercase());
+    begin.lang = begin.lang.or_else(|| plain.then(|| open.lang.clone()));
+    begin.workspace.clone_from(&open.workspace);
+    Ok(Given { session, begin: *begin, front })
+}
+
+fn refused(verb: &str, id: &str, open: &Open, why: &str) -> Failure {
+    let id = excerpt(id);
+    let message =
+        format!("run {id} was not begun by you in this folder: nothing that its journal grants or names holds");
+    let cut: String = said(open).chars().take(SHOWN).collect();
+    Failure::new(Code::RunForeign, message)
+        .because(clean(why))
+        .because(format!("its journal says: {}", clean(&cut)))
+        .hint(format!("look at it: nietz log {id}; go on with it by what you give: nietz {verb} {id} -- FLOW [ARGS]"))
+}
+
+/// Says what a journal asks for, so that the user can decide what of it to give.
+fn said(open: &Open) -> String {
+    let Grants { net, no_sandbox, read } = &open.grants;
+    let mut parts = vec![format!("flow {}", open.flow)];
+    parts.extend(open.command.iter().map(|command| format!("command {command}")));
+    parts.extend(open.model.iter().map(|model| format!("model {model}")));
+    parts.extend(no_sandbox.then(|| "without a sandbox".to_owned()));
+    parts.extend(net.then(|| "with the network".to_owned()));
+    parts.extend((!read.is_empty()).then(|| format!("reading {}", read.join(", "))));
+    parts.push(format!("params {}", open.params));
+    parts.join(", ")
+}

@@ -1,0 +1,46 @@
+//! The options by which the user grants a run what no flow can grant itself.
+
+use clap::Args;
+
+use crate::cli::host::Host;
+use crate::model::command::Grants;
+
+/// What the user grants to commands that a flow runs.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct GrantArgs {
+    /// Let commands of the flow use the network
+    #[arg(long, global = true)]
+    allow_net: bool,
+    /// Run commands of the flow without a sandbox: they can touch all that you can
+    #[arg(long, global = true)]
+    no_sandbox: bool,
+}
+
+/// What the user grants to a flow that reads files.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ReadArgs {
+    /// Let the flow read this file or folder outside of the workspace; can be given several times
+    #[arg(long, value_name = "PATH", global = true)]
+    allow_read: Vec<String>,
+}
+
+impl GrantArgs {
+    pub(super) fn added_to(self, before: Grants) -> Grants {
+        Grants {
+            net: self.allow_net || before.net,
+            no_sandbox: self.no_sandbox || before.no_sandbox,
+            read: before.read,
+        }
+    }
+}
+
+impl ReadArgs {
+    /// Paths are meant from the workspace.
+    pub(super) fn added_to(self, mut before: Grants, host: &Host) -> Grants {
+        before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
+            true => path,
+            false => host.workspace.join(path).display().to_string(),
+        }));
+        before
+    }
+}

@@ -1,0 +1,228 @@
+//! Which runs this user began here: a record of each, outside of its workspace, where nothing that a checkout brings
+//! and nothing that a model writes can reach.
+//!
+//! What a journal's first line grants and names (permissions, models, the flow) holds only where the same user wrote
+//! that line in that place. A record says so: it is found by the run and its place, and holds a MAC of the line, with
+//! a key that only the user can read. A journal that was brought along, copied, moved or exchanged has none, and its
+//! run is foreign.
+
+use std::fs::{DirBuilder, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::error::{Code, Failure, Result};
+use crate::model::digest::Digest;
+
+/// The folder of records below the user's state, and the key in it.
+const FOLDER: &str = "runs";
+const KEY: &str = "key";
+/// What the key and the MACs are for, so that they are good for nothing else.
+const KEY_CONTEXT: &str = "nietz 2026-11 key of records of runs";
+const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
+
+type Key = [u8; 32];
+
+/// Whose a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This user began it in this place.
+    Own,
+    /// Anybody may have written its journal; why nothing says otherwise.
+    Foreign(String),
+}
+
+/// Where a run is: links resolved, so that no other way to it is another place.
+pub struct Place<'a> {
+    pub workspace: &'a Path,
+    pub folder: &'a Path,
+    pub run: &'a str,
+}
+
+/// The records of one user.
+#[derive(Clone, Debug)]
+pub struct OwnRuns {
+    folder: PathBuf,
+}
+
+impl OwnRuns {
+    /// `state` is the user's folder for state.
+    pub fn new(state: &Path) -> OwnRuns {
+        OwnRuns { folder: state.join(FOLDER) }
+    }
+
+    /// Records a run before its first line is written: one that is killed in between is the user's own, too. The file
+    /// is for syncing it together with that line.
+    pub fn add(&self, place: &Place<'_>, first_line: &[u8]) -> Result<File> {
+        let failed = |error: std::io::Error| Failure::io(&self.folder, "write a record of the run below", &error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        let key = match self.key()? {
+            Some(key) => key,
+            None => self.make_key()?,
+        };
+        let mac = mac(&key, place, first_line).to_hex();
+        let record = json!({ "run": place.run, "folder": place.folder.display().to_string(), "mac": mac.as_str() });
+        // It is made for nobody else to read, and takes its name when it is whole.
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        file.write_all(format!("{record}\n").as_bytes()).map_err(failed)?;
+        file.persist(self.record(place)).map_err(|error| failed(error.error))
+    }
+
+    /// Tells whose the run is whose journal begins with this line.
+    pub fn origin(&self, place: &Place<'_>, first_line: &[u8]) -> Origin {
+        match self.has(place, first_line) {
+            Ok(true) => Origin::Own,
+            Ok(false) => Origin::Foreign(format!("{} has no record of it", self.folder.display())),
+            Err(failure) => Origin::Foreign(failure.message),
+        }
+    }
+
+    fn has(&self, place: &Place<'_>, first_line: &[u8]) -> Result<bool> {
+        let path = self.record(place);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Failure::io(&path, "read", &error)),
+        };
+        let Some(key) = self.key()? else { return Ok(false) };
+        // A record that was torn by a power cut is none.
+        let record: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let noted = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
+        // Hashes are compared in constant time.
+        Ok(noted == Some(mac(&key, place, first_line)))
+    }
+
+    fn record(&self, place: &Place<'_>) -> PathBuf {
+        self.folder.join(Digest::of(&fields(place)).to_string())
+    }
+
+    /// Returns the user's key, where there is one.
+    fn key(&self) -> Result<Option<Key>> {
+        let path = self.folder.join(KEY);
+        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
+        let mut file = match File::options().read(true).custom_flags(flags.cast_signed()).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::io(&path, "read", &error)),
+        };
+        let wrong = |what: &str| {
+            Failure::new(Code::ConfigInvalid, format!("{} {what}", path.display()))
+                .hint("remove it: a new one is made, and runs that were begun before are foreign then")
+        };
+        let found = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
+        if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+            return Err(wrong("is not a file that only you can read and write"));
+        }
+        let mut key = Key::default();
+        match file.read_exact(&mut key) {
+            Ok(()) if found.len() == key.len() as u64 => Ok(Some(key)),
+            _ => Err(wrong("is no key")),
+        }
+    }
+
+    /// Makes the key. Of several processes that do so at once, one wins, and all use its.
+    fn make_key(&self) -> Result<Key> {
+        let path = self.folder.join(KEY);
+        let failed = |error: std::io::Error| Failure::io(&path, "make", &error);
+        let mut chance = blake3::Hasher::new_derive_key(KEY_CONTEXT);
+        // Each holds 122 bits of the system's.
+        for _ in 0..4 {
+            chance.update(uuid::Uuid::new_v4().as_bytes());
+        }
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        file.write_all(chance.finalize().as_bytes()).map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(error.error)),
+        }
+        self.key()?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
+    }
+}
+
+fn mac(key: &Key, place: &Place<'_>, first_line: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(RECORD_CONTEXT.as_bytes()).update(&fields(place)).update(first_line);
+    hasher.finalize()
+}
+
+/// Returns what a place is, each part with its length: no two places have the same bytes.
+fn fields(place: &Place<'_>) -> Vec<u8> {
+    let parts = [place.run.as_bytes(), path(place.workspace), path(place.folder)];
+    parts
+        .into_iter()
+        .flat_map(|part| (part.len() as u64).to_le_bytes().into_iter().chain(part.iter().copied()))
+        .collect()
+}
+
+fn path(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn place<'a>(workspace: &'a str, run: &'a str) -> Place<'a> {
+        Place { workspace: Path::new(workspace), folder: Path::new("/w/.nietz/runs/r1"), run }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_record_is_of_one_line_in_one_place_and_of_one_user() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let own = OwnRuns::new(&one.path().join("state"));
+        own.add(&place("/w", "r1"), b"line\n").unwrap();
+        assert_eq!(own.origin(&place("/w", "r1"), b"line\n"), Origin::Own);
+        let foreign = |own: &OwnRuns, place: &Place<'_>, line: &[u8]| own.origin(place, line) != Origin::Own;
+        assert!(foreign(&own, &place("/w", "r1"), b"Line\n"));
+        assert!(foreign(&own, &place("/w", "r2"), b"line\n"));
+        assert!(foreign(&own, &place("/x", "r1"), b"line\n"));
+        // The same record with another user's key, as if it had been put there.
+        let theirs = OwnRuns::new(other.path());
+        theirs.add(&place("/w", "r0"), b"line\n").unwrap();
+        std::fs::copy(own.record(&place("/w", "r1")), theirs.record(&place("/w", "r1"))).unwrap();
+        assert!(foreign(&theirs, &place("/w", "r1"), b"line\n"));
+        assert_eq!(mode(&own.folder), 0o700);
+    }
+
+    #[test]
+    fn the_key_and_the_records_are_for_the_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = OwnRuns::new(folder.path());
+        own.add(&place("/w", "r1"), b"line\n").unwrap();
+        let key = own.folder.join(KEY);
+        assert_eq!((mode(&key), mode(&own.record(&place("/w", "r1")))), (0o600, 0o600));
+        // A key that others could have read proves nothing, and is not used for new records either.
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o644)).unwrap();
+        let Origin::Foreign(why) = own.origin(&place("/w", "r1"), b"line\n") else { panic!("it is taken") };
+        assert!(why.contains("only you can read"), "{why}");
+        assert_eq!(own.add(&place("/w", "r2"), b"line\n").unwrap_err().code, Code::ConfigInvalid);
+        std::fs::remove_file(&key).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &key).unwrap();
+        assert!(own.add(&place("/w", "r2"), b"line\n").is_err());
+    }
+
+    #[test]
+    fn processes_that_begin_at_once_agree_on_one_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = OwnRuns::new(folder.path());
+        let names: Vec<String> = (0..16).map(|number| format!("r{number}")).collect();
+        std::thread::scope(|scope| {
+            for name in &names {
+                scope.spawn(|| own.add(&place("/w", name), b"line\n").unwrap());
+            }
+        });
+        for name in &names {
+            assert_eq!(own.origin(&place("/w", name), b"line\n"), Origin::Own, "{name}");
+        }
+    }
+}

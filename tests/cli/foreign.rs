@@ -1,0 +1,229 @@
+//! The promise: what a journal grants and names holds where the same user began that run, and nowhere else. Whoever
+//! brings a journal along gets nothing by it, and what it recorded is still of use.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::support::env::{Env, RUN};
+use crate::support::git;
+use crate::support::model_server::{ModelServer, Response};
+
+const SHORT: &str = include_str!("../support/flows/short.lua");
+const WORKTREE: &str = include_str!("../support/flows/worktree.lua");
+const READS: &str = r#"return require("@nietz").flow {
+  name = "reads", summary = "Reads a file", params = { path = { type = "string", positional = true, required = true } },
+  permissions = { files = true },
+  run = function(ctx) return require("@nietz/files").read(ctx.params.path).text end,
+}"#;
+
+/// Puts a run's folder into another workspace, as a checkout would bring it.
+fn bring(from: &Env, to: &Env, run: &str) {
+    copy(&from.path(".nietz/runs/r1"), &to.path(&format!(".nietz/runs/{run}")));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder can be made");
+    for entry in std::fs::read_dir(from).expect("it can be listed") {
+        let entry = entry.expect("it can be read");
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("it can be copied")),
+        }
+    }
+}
+
+/// A run that was begun and not ended: killed when its first line was written.
+fn begun<'a>(env: &Env, arguments: impl IntoIterator<Item = &'a str>) {
+    let killed = env.run(arguments).var("NIETZ_FAULT", "kill@1").go();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+}
+
+#[test]
+fn a_journal_that_was_brought_along_grants_no_reading() {
+    let theirs = Env::new().flow("reads", READS);
+    let mine = Env::new().flow("reads", READS);
+    let secret = mine.home().join("secret");
+    std::fs::write(&secret, "private").expect("the home can be written");
+    let secret = secret.display().to_string();
+    begun(&theirs, ["reads", &secret, "--allow-read", "/"]);
+    bring(&theirs, &mine, RUN);
+
+    let refused = mine.nietz(["resume"]).go().exits(2);
+    assert_snapshot!(mine.normal(&refused.stderr), @r"
+    error[run-not-found]: there is no run of yours here that is not done
+      - not begun by you in this folder: r1
+    hint: nothing that a foreign run grants or names holds: `nietz explain run-foreign`
+    ");
+    let refused = mine.resume().go().exits(5);
+    assert_snapshot!(mine.normal(&refused.stderr), @r#"
+    error[run-foreign]: run r1 was not begun by you in this folder: nothing that its journal grants or names holds
+      - /tmp/test/home/runs has no record of it
+      - its journal says: flow reads, reading /, params {"path":"/tmp/test/home/secret"}
+    hint: look at it: nietz log r1; go on with it by what you give: nietz resume r1 -- FLOW [ARGS]
+    "#);
+    // The same words, without the permission that the journal grants.
+    let ended = mine.resume().args(["--", "reads", &secret]).go().exits(5);
+    assert_eq!(ended.failure(), "permission-refused");
+    let listed = mine.nietz(["runs"]).go().exits(0);
+    assert_snapshot!(listed.stdout, @r"
+    RUN  FLOW   STATUS           CALLS  STARTED
+    r1   reads  failed, foreign  0      2026-01-09T10:30:00Z
+    ");
+    // It is the user's to grant.
+    assert_eq!(mine.resume().args(["--", "reads", &secret, "--allow-read", &secret]).go().result(), "private");
+    // Where it was begun, it is its user's own.
+    assert_eq!(theirs.nietz(["resume", "--json"]).go().result(), "private");
+}
+
+#[test]
+fn a_journal_that_was_brought_along_starts_no_command() {
+    let env = |name: &str| {
+        let env = Env::new().flow("worktree", WORKTREE).file("name", name);
+        git::init(&env.workspace());
+        env
+    };
+    let (theirs, mine) = (env("theirs"), env("mine"));
+    let owned = mine.home().join("owned");
+    let script = format!("touch '{}'", owned.display());
+    begun(&theirs, ["worktree", "--no-sandbox", "--", &script]);
+    bring(&theirs, &mine, "99991231-235959-ffff");
+    bring(&theirs, &mine, RUN);
+    for arguments in
+        [&["resume"][..], &["resume", RUN], &["resume", "9999"], &["fork", RUN], &["resume", RUN, "--no-sandbox"]]
+    {
+        let ended = mine.nietz(arguments.iter().copied()).var("NIETZ_RUN", "f1").go();
+        assert!(matches!(ended.code, Some(2 | 5)), "{arguments:?}: {ended:?}");
+    }
+    assert!(!owned.exists());
+    // The folder's name is the run's: a copy of it under another name is not taken for the run.
+    let renamed = mine.nietz(["resume", "9999", "--", "worktree", "--", "true"]).go().exits(2);
+    assert!(renamed.stderr.contains("the journal of 99991231-235959-ffff is that of a run r1"), "{}", renamed.stderr);
+    // What the user gives is what holds: this text, in the sandbox.
+    let ended = mine.nietz(["fork", RUN, "--json", "--", "worktree", "--", &script]).var("NIETZ_RUN", "f1").go();
+    assert_ne!(ended.result()["ran"]["exit"], 0, "{ended:?}");
+    let ended = mine.resume().args(["--", "worktree", "--", "echo mine"]).go();
+    assert_eq!(ended.result()["ran"]["output"], "mine\n");
+    assert!(!owned.exists());
+    // The fork is the user's own.
+    mine.nietz(["resume", "f1", "--json"]).go().exits(0);
+}
+
+#[test]
+fn what_a_foreign_run_recorded_is_given_back_and_not_paid_for_again() {
+    let server = ModelServer::start(|_| Response::text("a reply"));
+    let theirs = Env::with(&server).flow("short", SHORT);
+    theirs.run(["short", "cocoa"]).go().exits(7);
+    assert_eq!(server.calls(), 1);
+    let mine = Env::with(&server).flow("short", SHORT);
+    bring(&theirs, &mine, RUN);
+    mine.nietz(["log", RUN]).go().exits(0);
+    let given = ["--", "short", "cocoa", "--model", "openai/test"];
+    mine.resume().args(given).stdin("more\n").go().exits(0);
+    assert_eq!(server.calls(), 1, "the reply is in the journal");
+    assert!(mine.read("notes/first.yaml").contains("a reply"));
+    // It is foreign as before, and can be made a test of.
+    mine.resume().go().exits(5);
+    mine.nietz(["test", "--from-run", RUN]).go().exits(0);
+    mine.nietz(["why", RUN, "2"]).go().exits(0);
+    mine.nietz(["test"]).go().exits(0);
+    // The command line has to name the flow that it is of, and says it for foreign runs alone.
+    let other = mine.resume().args(["--", "brainstorm", "x"]).go().exits(2);
+    assert!(other.stderr.contains("r1 is a run of short, not of brainstorm"), "{}", other.stderr);
+    let own = theirs.resume().args(given).go().exits(2);
+    assert!(own.stderr.contains("run r1 is your own"), "{}", own.stderr);
+    // Models are those of this command line as well.
+    let elsewhere = Env::with(&server).flow("short", SHORT);
+    bring(&theirs, &elsewhere, RUN);
+    elsewhere.resume().args(["--", "short", "cocoa", "--model", "openai/other"]).stdin("more\n").go().exits(0);
+    assert_eq!(server.requests()[1].body["model"], "other");
+}
+
+#[test]
+fn resume_without_a_name_takes_the_users_own_run_whatever_else_is_there() {
+    let theirs = Env::new().flow("short", SHORT);
+    begun(&theirs, ["short"]);
+    let server = ModelServer::start(|_| Response::text("a reply"));
+    let mine = Env::with(&server).flow("short", SHORT);
+    mine.run(["short"]).go().exits(7);
+    bring(&theirs, &mine, "zz-brought");
+    let brought = mine.path(".nietz/runs/zz-brought/journal.jsonl");
+    let before = std::fs::read(&brought).expect("it was brought");
+    mine.nietz(["resume", "--json"]).stdin("more\n").go().exits(0);
+    assert!(mine.path("notes/first.yaml").exists(), "the user's own went on");
+    assert_eq!(std::fs::read(&brought).expect("it is there"), before, "the other one is left alone");
+    let listed = mine.nietz(["runs"]).go().exits(0);
+    assert_snapshot!(listed.stdout, @r"
+    RUN         FLOW   STATUS            CALLS  STARTED
+    r1          short  done              1      2026-01-09T10:30:00Z
+    zz-brought  short  stopped, foreign  -      2026-01-09T10:30:00Z
+    ");
+    let line = mine.nietz(["runs", "--json"]).go().exits(0).stdout;
+    assert!(line.lines().last().expect("two runs").contains("\"foreign\":true"), "{line}");
+}
+
+#[test]
+fn a_run_that_was_copied_or_whose_first_line_was_exchanged_is_foreign() {
+    let env = Env::new().flow("reads", READS).file("a.txt", "a").file("b.txt", "b");
+    begun(&env, ["reads", "a.txt"]);
+    let journal = std::fs::read(env.journal_path()).expect("there is a journal");
+    // The same folder under another name, the same workspace in another place, and a link to the runs of this one.
+    bring(&env, &env, "r2");
+    env.nietz(["resume", "r2"]).go().exits(5);
+    for below in ["flows", ".nietz"] {
+        copy(&env.path(below), &env.path("copied").join(below));
+    }
+    env.nietz(["-C", "copied", "resume", RUN]).go().exits(5);
+    std::fs::create_dir(env.path("linked")).expect("a folder can be made");
+    std::os::unix::fs::symlink(env.path(".nietz"), env.path("linked/.nietz")).expect("links can be made");
+    env.nietz(["-C", "linked", "resume", RUN]).go().exits(5);
+    // Another journal of a run of that name, which this user began as well.
+    let other = Env::new().flow("reads", READS);
+    begun(&other, ["reads", "b.txt"]);
+    bring(&other, &env, RUN);
+    env.resume().go().exits(5);
+    std::fs::write(env.journal_path(), journal).expect("it can be written");
+    assert_eq!(env.resume().go().result(), "a");
+}
+
+#[test]
+fn a_run_that_cannot_be_recorded_goes_on_and_says_what_that_means() {
+    let env = Env::new().flow("reads", READS).file("a.txt", "a");
+    std::fs::write(env.home().join("runs"), "in the way").expect("the home can be written");
+    let ended = env.run(["reads", "a.txt"]).go();
+    assert_eq!(ended.result(), "a");
+    let notices = json!(ended.of_type("notice")).to_string();
+    assert!(notices.contains("cannot be noted as your own") && notices.contains("home/runs"), "{notices}");
+    env.resume().go().exits(5);
+    // Who cannot read the key has none: it is said, and nothing is overwritten.
+    std::fs::remove_file(env.home().join("runs")).expect("it is there");
+    env.run(["reads", "a.txt"]).var("NIETZ_RUN", "r2").go().exits(0);
+    let key = env.home().join("runs/key");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("it is the user's");
+    let refused = env.nietz(["resume", "r2"]).go().exits(5);
+    assert!(refused.stderr.contains("is not a file that only you can read"), "{}", refused.stderr);
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is the user's");
+    env.nietz(["resume", "r2"]).go().exits(0);
+}
+
+#[test]
+fn the_name_of_a_run_is_never_a_path() {
+    let env = Env::new().flow("short", SHORT);
+    let outside = env.home().join("outside").display().to_string();
+    for name in ["../../../escape", &outside, "..", ".", ".hidden", "a/b", "-x", "a\u{1b}[2J"] {
+        let refused = env.run(["short"]).var("NIETZ_RUN", name).go().exits(2);
+        assert!(refused.stderr.contains("is no name of a run"), "{name}: {}", refused.stderr);
+    }
+    assert!(!Path::new(&outside).exists() && !env.path("../escape").exists() && !env.path(".nietz").exists());
+    env.run(["short"]).var("NIETZ_RUN", "CI-4_2.b").go();
+    assert!(env.path(".nietz/runs/CI-4_2.b/journal.jsonl").is_file());
+}
+
+#[test]
+fn a_test_that_is_recorded_leaves_no_record_of_a_run() {
+    let server = ModelServer::start(|_| Response::text("a reply"));
+    let env = Env::with(&server).flow("short", SHORT);
+    env.nietz(["test", "--record", "short", "--", "--model", "openai/test"]).stdin("more\n").go().exits(0);
+    assert!(!env.home().join("runs").exists());
+}

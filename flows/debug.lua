@@ -61,14 +61,8 @@ local function run(ctx: nietz.Context): any
 	if params.memory then
 		remember(description, code, t)
 	end
-	local ok, outcome = pcall(converse.run, self, ctx.run)
-	if ok then
-		return ending.finish(self, outcome :: any, false)
-	elseif app.is(outcome, "interrupted") then
-		return ending.finish(self, "abandoned", true)
-	end
-	-- What was said is saved already. Nothing may follow the failure here: what ended a run is tried again on resume.
-	return error(outcome, 0)
+	-- What is said is saved as it goes. Nothing may follow a failure here: what ended a run is tried again on resume.
+	return ending.finish(self, converse.run(self, ctx.run))
 end
 
 local OUTCOMES = { "solved", "abandoned" }

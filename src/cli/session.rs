@@ -210,7 +210,7 @@ impl Session {
         self.drive(
             host,
             client,
-            &runtime,
+            runtime,
             Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor: begin.donor },
             front,
         )
@@ -246,7 +246,7 @@ impl Session {
         self.drive(
             host,
             client,
-            &runtime,
+            runtime,
             Recorded { locked, open, writer, past, resume: Some(resume), listener, donor },
             front,
         )
@@ -256,7 +256,7 @@ impl Session {
         self,
         host: &Host,
         client: Client,
-        runtime: &tokio::runtime::Runtime,
+        runtime: tokio::runtime::Runtime,
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
@@ -350,6 +350,10 @@ impl Session {
             let text = "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own";
             shown.show(&Event::Notice { text: text.to_owned() });
         }
+        if matches!(done, Ok(Done::Interrupted(_))) {
+            // What still goes on was given up by a second interruption: it is not waited for.
+            runtime.shutdown_background();
+        }
         let exit = end(&gate, &*shown, done, host.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.
         std::mem::forget(self.flow);
@@ -376,12 +380,9 @@ pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
 pub(super) fn told(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Failure>) {
     match done {
         Ok(Done::Returned(result)) => (EndStatus::Done, Some(result), None),
-        Ok(Done::Failed(failure)) if failure.code == Code::Interrupted => (EndStatus::Interrupted, None, Some(failure)),
+        Ok(Done::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
         Ok(Done::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
         Ok(Done::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
-        Ok(Done::Stopped) => {
-            (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
-        }
     }
 }
 

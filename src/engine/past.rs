@@ -93,6 +93,11 @@ impl Past {
                 }
                 Read::Outcome(outcome) => {
                     let key = parse_key(path, seq, outcome.key)?;
+                    let interrupted = outcome.failure.as_ref().is_some_and(|it| it.code == Code::Interrupted);
+                    if interrupted {
+                        // Older journals have these. Nobody knows how far such an effect came.
+                        return Ok(());
+                    }
                     past.open.remove(&key);
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => Recorded::Ok(place(raw)),

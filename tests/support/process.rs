@@ -136,6 +136,21 @@ impl Running {
         signal(self.child.id(), "INT");
     }
 
+    /// Waits until this is so; a program that has ended cannot make it so any more.
+    #[track_caller]
+    pub(crate) fn until(&mut self, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            let ended = self.child.try_wait().expect("it can be asked");
+            assert!(ended.is_none() || is_so(), "the program ended too early: {ended:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        signal(self.child.id(), "TERM");
+    }
+
     /// Waits until it is over.
     pub(crate) fn end(mut self) -> Ended {
         self.stdout.read_to_string(&mut self.seen).expect("it writes UTF-8");

@@ -36,6 +36,7 @@ end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
 local function remember(description: string, code: string, t: any)
+	recall.speak(code)
 	local questions = recall.questions(recall.like(description), code)
 	if #questions > 0 then
 		ui.say(`{t("memory")}\n\n- {table.concat(questions, "\n- ")}`)

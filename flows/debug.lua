@@ -14,6 +14,7 @@ local migrations = require("./debug/migrations")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local profile = require("./debug/profile")
+local question = require("./debug/question")
 local random = require("@nietz/random")
 local recall = require("./debug-memory/recall")
 local rules = require("./debug/rules")
@@ -51,6 +52,10 @@ local function run(ctx: nietz.Context): any
 	if params.verify ~= nil then
 		-- Where there is no repository, the command could not be run: better told before than after an hour.
 		git.head()
+	end
+	for _, slug in intensity.LADDER do
+		-- A voice of the user's own may take any of these places. What is wrong with it is told before anything is paid.
+		question.of(personas.get(slug), code)
 	end
 	local doc = session.new(random.uuid(), clock.now(), description, params.intensity)
 	local self = app.new(doc, code, params)

@@ -155,7 +155,7 @@ fn lines(file: &std::path::Path) -> usize {
 #[test]
 fn git_is_waited_for_and_what_it_has_done_is_not_done_again() {
     let (env, begun, gate) = slow_git();
-    let mut running = env.run(["worktree", "true"]).as_a_job().spawn();
+    let mut running = env.run(["worktree", "true"]).in_a_group().spawn();
     running.until(|| lines(&begun) == 1);
     running.interrupt();
     std::fs::write(&gate, "go\n").expect("git reads it");

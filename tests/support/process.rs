@@ -65,7 +65,7 @@ impl Call {
     }
 
     /// Starts it as a shell does at a terminal, where Ctrl-C reaches all that stays in its process group.
-    pub(crate) fn as_a_job(mut self) -> Call {
+    pub(crate) fn in_a_group(mut self) -> Call {
         self.command.process_group(0);
         self.group = true;
         self

@@ -1,5 +1,6 @@
 //! The promise: each exit status means one thing, for scripts and for whatever watches them.
 
+use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
 
@@ -148,6 +149,13 @@ fn slow_git() -> (Env, std::path::PathBuf, std::path::PathBuf) {
     (env.var("PATH", &path), begun, gate)
 }
 
+/// Lets git go on, for as long as the returned file is open; blocks nobody where git does not read.
+fn let_go(gate: &std::path::Path) -> std::fs::File {
+    let mut pipe = std::fs::File::options().read(true).write(true).open(gate).expect("the pipe is there");
+    pipe.write_all(b"go\n").expect("there is room in it");
+    pipe
+}
+
 fn lines(file: &std::path::Path) -> usize {
     std::fs::read_to_string(file).unwrap_or_default().lines().count()
 }
@@ -158,8 +166,9 @@ fn git_is_waited_for_and_what_it_has_done_is_not_done_again() {
     let mut running = env.run(["worktree", "true"]).in_a_group().spawn();
     running.until(|| lines(&begun) == 1);
     running.interrupt();
-    std::fs::write(&gate, "go\n").expect("git reads it");
+    let open = let_go(&gate);
     running.end().exits(130);
+    drop(open);
     assert!(env.resume().go().result()["ok"] == true);
     assert_eq!(lines(&begun), 1);
 }
@@ -173,9 +182,8 @@ fn a_second_interrupt_waits_for_nothing_and_what_git_was_doing_is_looked_at() {
     running.interrupt();
     running.terminate();
     running.end().exits(130);
-    let left_behind = std::thread::spawn(move || std::fs::write(gate, "go\n").expect("git reads it"));
+    let _open = let_go(&gate);
     assert!(env.resume().go().result()["ok"] == true);
-    left_behind.join().expect("it is over");
     assert_eq!(lines(&begun), 2, "made anew, when the first one was over");
 }
 

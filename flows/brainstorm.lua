@@ -35,7 +35,7 @@ local function leave(self: app.App, how: string): any
 		return { status = s.status, ems = s.ems, session = path }
 	end
 	local path = app.save(self)
-	ui.say(self.t(if how == "interrupted" then "end.interrupted" else "end.paused", { path = `\`{path}\`` }))
+	ui.say(self.t("end.paused", { path = `\`{path}\`` }))
 	ui.say(self.t("save.resume", { command = `\`{app.resume_command(self)}\`` }))
 	return { status = s.status, ems = s.ems, session = path }
 end
@@ -106,13 +106,7 @@ local function run(ctx: nietz.Context): any
 		local how = t(if allowed.turbo then "ask.turbo" else "ask.skip")
 		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
 	end
-	local ok, result = pcall(converse, self, fresh)
-	if ok then
-		return result
-	elseif type(result) == "table" and (result :: any).code == "interrupted" then
-		return leave(self, "interrupted")
-	end
-	return error(result, 0)
+	return converse(self, fresh)
 end
 
 local text_document = { type = "string", minLength = 1 }

@@ -109,7 +109,7 @@ local function run(ctx: nietz.Context): any
 	local self = begin(ctx, request)
 	local ok, err: any = pcall(converse, self, named)
 	local code = if type(err) == "table" then err.code else nil
-	if not ok and code ~= app.CANCELLED and code ~= "interrupted" then
+	if not ok and code ~= app.CANCELLED then
 		error(err, 0)
 	elseif not ok and self.doc.status == "completed" then
 		ui.say("The answer stands; whether the council was worth it was not found out.")

@@ -14,6 +14,7 @@ local migrations = require("./debug/migrations")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local profile = require("./debug/profile")
+local question = require("./debug/question")
 local random = require("@nietz/random")
 local recall = require("./debug-memory/recall")
 local rules = require("./debug/rules")
@@ -36,6 +37,7 @@ end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
 local function remember(description: string, code: string, t: any)
+	recall.speak(code)
 	local questions = recall.questions(recall.like(description), code)
 	if #questions > 0 then
 		ui.say(`{t("memory")}\n\n- {table.concat(questions, "\n- ")}`)
@@ -51,6 +53,10 @@ local function run(ctx: nietz.Context): any
 		-- Where there is no repository, the command could not be run: better told before than after an hour.
 		git.head()
 	end
+	for _, slug in intensity.LADDER do
+		-- A voice of the user's own may take any of these places. What is wrong with it is told before anything is paid.
+		question.of(personas.get(slug), code)
+	end
 	local doc = session.new(random.uuid(), clock.now(), description, params.intensity)
 	local self = app.new(doc, code, params)
 	app.save(self)
@@ -61,14 +67,8 @@ local function run(ctx: nietz.Context): any
 	if params.memory then
 		remember(description, code, t)
 	end
-	local ok, outcome = pcall(converse.run, self, ctx.run)
-	if ok then
-		return ending.finish(self, outcome :: any, false)
-	elseif app.is(outcome, "interrupted") then
-		return ending.finish(self, "abandoned", true)
-	end
-	-- What was said is saved already. Nothing may follow the failure here: what ended a run is tried again on resume.
-	return error(outcome, 0)
+	-- What is said is saved as it goes. Nothing may follow a failure here: what ended a run is tried again on resume.
+	return ending.finish(self, converse.run(self, ctx.run))
 end
 
 local OUTCOMES = { "solved", "abandoned" }

@@ -127,12 +127,9 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 	end
 end
 
---- Says that a voice failed; the round goes on without it, unless nobody is there any more.
+--- Says that a voice failed; the round goes on without it.
 function voices.failed(self: app.App): round.Failed
 	return function(voice: any, err: any)
-		if type(err) == "table" and err.code == "interrupted" then
-			error(err, 0)
-		end
 		ui.say(self.t("voices.failed", { name = voice.name, message = if type(err) == "table" then err.message else tostring(err) }))
 	end
 end

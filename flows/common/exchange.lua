@@ -9,7 +9,6 @@ local exchange = {}
 
 --- What goes wrong around an attempt, and says nothing about it.
 local NOT_THE_ATTEMPT_S = {
-	"interrupted",
 	"key-missing",
 	"key-refused",
 	"model-overloaded",

@@ -53,15 +53,13 @@ local function measured(self: app.App, number: number): measure.Measure
 	return measure.of(number, positions(self, number), before, texts, earlier)
 end
 
---- Says that a persona could not speak; an interruption is kept until what the others said is recorded.
-local function failing(self: app.App, stopped: { any }): round.Failed
+--- Says that a persona could not speak, and keeps why.
+local function failing(self: app.App, failures: { any }): round.Failed
 	return function(voice: any, err: any)
 		local code = if type(err) == "table" then err.code or "flow-error" else "flow-error"
-		table.insert(stopped, err)
-		if code ~= "interrupted" then
-			ui.say(`{voice.name} could not speak: {if type(err) == "table" then err.message else tostring(err)}`)
-			app.happen(self, "failure", { code = code, who = voice.name })
-		end
+		table.insert(failures, err)
+		ui.say(`{voice.name} could not speak: {if type(err) == "table" then err.message else tostring(err)}`)
+		app.happen(self, "failure", { code = code, who = voice.name })
 	end
 end
 
@@ -80,12 +78,9 @@ local function cycle(self: app.App, number: number)
 		speech.speak(self, contribution.name, heard[contribution.slug], contribution.texts, number, nil)
 	end
 	self.remarks = {}
-	for _, err in failures do
-		if #found == 0 or (type(err) == "table" and err.code == "interrupted") then
-			error(err, 0)
-		end
-	end
-	if #found == 0 then
+	if #found == 0 and #failures > 0 then
+		error(failures[1], 0)
+	elseif #found == 0 then
 		error({ code = "reply-invalid", message = "no persona of the council gave a reply that can be used" }, 0)
 	end
 end

@@ -1,6 +1,8 @@
 --!strict
---- The memory files: written while a session goes on, archived when their days are over.
+--- The memory files: written while a session goes on, archived when their days are over. A session goes on where they
+--- cannot be: what it could not keep is said.
 
+local advice = require("../common/advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
@@ -26,9 +28,14 @@ function memory.new(id: string, file: string?, run: string, model: string): { [s
 	}
 end
 
+--- Keeps the session as it is now. Each save is the whole of it, so the next one makes up for one that failed.
 function memory.save(self: state.Session)
 	self.doc.updated_at = clock.now()
-	documents.collection("debug_memory"):save(self.doc)
+	advice.take("", function(why: string): string
+		return `This session goes on, and is not in the debug memory: {why}`
+	end, function(): string
+		return documents.collection("debug_memory"):save(self.doc)
+	end)
 end
 
 --- Returns a session, from the archive if need be; nil where there is none.
@@ -51,9 +58,8 @@ function memory.archive(ids: { string }): number
 	return moved
 end
 
---- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated
---- longest. Returns how many.
-function memory.retain(): number
+--- Returns the sessions whose days are over.
+local function over(): { string }
 	local now = clock.unix()
 	local function ago(days: number): string
 		return clock.format(now - days * DAY)
@@ -69,7 +75,22 @@ function memory.retain(): number
 	for _, row in rows do
 		table.insert(ids, row.session_id)
 	end
-	return memory.archive(ids)
+	return ids
+end
+
+--- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated
+--- longest. Returns how many. What cannot be moved stays, and is said.
+function memory.retain(): number
+	local function stays(why: string): string
+		return `Old sessions stay where they are in the debug memory: {why}`
+	end
+	local moved = 0
+	for _, id in advice.take({}, stays, over) do
+		moved += advice.take(0, stays, function(): number
+			return memory.archive({ id })
+		end)
+	end
+	return moved
 end
 
 return memory

@@ -1,17 +1,21 @@
 --!strict
 --- What earlier sessions know that may help now. Any flow beside this folder can use it: take `recall.collections` into
 --- the manifest, ask `recall.of_run` (a command's output), `recall.like` (a person's words) or `recall.find`, and show
---- what they return with `recall.context` (to a model) or `recall.questions` (to a person).
+--- what they return with `recall.context` (to a model) or `recall.questions` (to a person). None of these ever fails: what
+--- cannot be remembered is said once, and left out. `recall.ask` and `recall.patterns` are for who asks the memory itself.
 
+local advice = require("../common/advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
+local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local report = require("./parsers/report")
 local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
+local texts = require("../common/texts")
 
 local recall = {}
 
@@ -121,18 +125,55 @@ recall.collections = {
 	debug_memory_archive = collection("archive", "archived", "never"),
 } :: { [string]: any }
 
---- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column.
+local TEXTS = texts.new({
+	en = {
+		without = "The debug memory cannot help here, and is left out: {why}",
+		broken = "The debug memory leaves out what it cannot read: {why}",
+		more = "{why} (and {count} more: `nietz check .nietz/debug-memory`)",
+	},
+	fr = {
+		without = "La mémoire de débogage ne peut pas aider ici, on fait sans elle : {why}",
+		broken = "La mémoire de débogage laisse de côté ce qu'elle ne peut pas lire : {why}",
+		more = "{why} (et {count} de plus : `nietz check .nietz/debug-memory`)",
+	},
+})
+local say = TEXTS.of("en")
+
+--- Says in this language, `en` or `fr`, what the memory cannot do.
+function recall.speak(language: string)
+	say = TEXTS.of(TEXTS.code(language))
+end
+
+--- Returns what `give` returns, and `without` where the memory fails.
+local function remembering<T>(without: T, give: () -> T): T
+	return advice.take(without, function(why: string): string
+		return say("without", { why = why })
+	end, give)
+end
+
+--- Says which memory files cannot be read: nobody would miss them.
+local function left_out(broken: { { path: string, message: string } })
+	if #broken > 0 then
+		local first = broken[1].message
+		local why = if #broken > 1 then say("more", { why = first, count = #broken - 1 }) else first
+		advice.say(say("broken", { why = why }))
+	end
+end
+
+--- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column. What a file does not
+--- say is nil.
 function recall.ask(sql: string, bind: { any }, archive: boolean?): { { [string]: any } }
 	local named = { "debug_memory" }
 	if archive then
 		table.insert(named, "debug_memory_archive")
 	end
 	local answer = documents.query(sql, { bind = bind, tables = named })
+	left_out(answer.broken or {})
 	local rows = {}
 	for _, cells in answer.rows do
 		local row = {}
 		for column, name in answer.columns do
-			row[name] = cells[column]
+			row[name] = if cells[column] == json.null then nil else cells[column]
 		end
 		table.insert(rows, row)
 	end
@@ -184,9 +225,16 @@ local function named(described: string?, path: string?): boolean
 	return described ~= nil and name ~= nil and string.find(described, name, 1, true) ~= nil
 end
 
+--- Returns a session that a query named; nil where its file is not called by its id.
+local function open(id: string): any
+	return remembering(nil :: any, function(): any
+		return documents.collection("debug_memory"):load(id)
+	end)
+end
+
 --- Returns past failures like these that were analysed, the most alike first; the session `but` is left out. Failures
 --- that somebody `described` have no place of their own: the files that the words name are theirs.
-function recall.find(failures: { report.Failure }, but: string?, described: string?): { Past }
+local function search(failures: { report.Failure }, but: string?, described: string?): { Past }
 	local since = clock.format(clock.unix() - BACK * DAY)
 	local found: { [string]: { score: number, row: any } } = {}
 	for index, failure in failures do
@@ -229,7 +277,7 @@ function recall.find(failures: { report.Failure }, but: string?, described: stri
 		if #past == PASTS then
 			break
 		end
-		local doc = documents.collection("debug_memory"):load(hit.row.session_id)
+		local doc = open(hit.row.session_id)
 		local execution = if doc then resolution(doc, hit.row.test_name) else nil
 		if execution ~= nil then
 			local fix = execution.fix_applied
@@ -253,10 +301,19 @@ function recall.find(failures: { report.Failure }, but: string?, described: stri
 	return past
 end
 
+--- Returns past failures like these that were analysed, the most alike first; the session `but` is left out.
+function recall.find(failures: { report.Failure }, but: string?): { Past }
+	return remembering({}, function(): { Past }
+		return search(failures, but)
+	end)
+end
+
 --- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
 function recall.of_run(ran: results.Ran, top: string): { Past }
-	local read = results.read(ran, top)
-	return if read.framework == "unknown" then {} else recall.find(read.failures)
+	return remembering({}, function(): { Past }
+		local read = results.read(ran, top)
+		return if read.framework == "unknown" then {} else search(read.failures)
+	end)
 end
 
 --- Returns past failures like one that somebody describes in words.
@@ -266,7 +323,9 @@ function recall.like(described: string): { Past }
 	for _, name in if kind == "Other" then spec.error_types else { kind } do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
-	return recall.find(failures :: any, nil, described)
+	return remembering({}, function(): { Past }
+		return search(failures :: any, nil, described)
+	end)
 end
 
 --- Returns the patterns of all sessions, archived ones too, the best first.
@@ -297,11 +356,11 @@ function recall.patterns(): { Pattern }
 		elseif row.last ~= "" and row.last < old then
 			pruned = `not seen for {BACK} days`
 		end
-		local latest = if type(row.latest) == "string" then string.match(row.latest, "\1(.*)$") else nil
+		local latest = if row.latest then string.match(row.latest, "\1(.*)$") else nil
 		table.insert(patterns, {
 			pattern = row.pattern,
-			category = if type(row.category) == "string" then row.category else "other",
-			template = latest or (if type(row.template) == "string" then row.template else ""),
+			category = row.category or "other",
+			template = latest or row.template or "",
 			uses = row.uses,
 			successes = math.round(row.successes),
 			rate = rate,
@@ -323,7 +382,7 @@ end
 --- Returns those that are offered: they help often enough, and something can be done by them.
 function recall.offered(): { Pattern }
 	local offered = {}
-	for _, pattern in recall.patterns() do
+	for _, pattern in remembering({}, recall.patterns) do
 		if #offered < PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED and pattern.template ~= "" then
 			table.insert(offered, pattern)
 		end
@@ -335,9 +394,8 @@ local function percent(rate: number): string
 	return `{math.round(rate * 100)} %`
 end
 
---- Returns it for a model: as past observations with their dates and success rates, in at most 2,000 tokens. Empty
---- where there is nothing.
-function recall.context(past: { Past }, patterns: { Pattern }): string
+--- Returns it as it is rendered for a model, in at most 2,000 tokens.
+local function rendered(past: { Past }, patterns: { Pattern }): string
 	local kept_past, kept_patterns = table.clone(past), table.clone(patterns)
 	while #kept_past + #kept_patterns > 0 do
 		local shown = {}
@@ -356,14 +414,24 @@ function recall.context(past: { Past }, patterns: { Pattern }): string
 	return ""
 end
 
+--- Returns it for a model: as past observations with their dates and success rates, in at most 2,000 tokens. Empty
+--- where there is nothing.
+function recall.context(past: { Past }, patterns: { Pattern }): string
+	return remembering("", function(): string
+		return rendered(past, patterns)
+	end)
+end
+
 --- Returns it for a person who debugs: one question for each, which claims nothing; in English, or in French (`fr`).
 function recall.questions(past: { Past }, language: string?): { string }
 	local path = if language == "fr" then "./prompts/question.fr.md" else "./prompts/question.en.md"
-	local questions = {}
-	for _, item in past do
-		table.insert(questions, text.trim(template.render(path, { past = item })))
-	end
-	return questions
+	return remembering({}, function(): { string }
+		local questions = {}
+		for _, item in past do
+			table.insert(questions, text.trim(template.render(path, { past = item })))
+		end
+		return questions
+	end)
 end
 
 return recall

@@ -155,9 +155,6 @@ local function look(self: app.App, path: string): (Found?, { string }, boolean)
 	if ok and found ~= nil then
 		return found :: any, {}, false
 	elseif not ok then
-		if app.is(found, "interrupted") then
-			error(found, 0)
-		end
 		ui.say(self.t("code.refused", { path = path, message = (found :: any).message or tostring(found), hint = (found :: any).hint or "" }))
 		return nil, {}, true
 	end

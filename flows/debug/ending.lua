@@ -60,8 +60,6 @@ local function score(self: app.App)
 	})
 	if ok and value ~= nil then
 		doc.skillScores, doc.scoredBy = value, "model"
-	elseif not ok and app.is(value, "interrupted") then
-		error(value, 0)
 	end
 end
 
@@ -81,36 +79,21 @@ local function last_word(self: app.App)
 	end
 end
 
---- Ends the session: scores it, saves it and shows what came of it. After an interrupt nothing is asked any more, of
---- anybody. Returns the run's result.
-function ending.finish(self: app.App, outcome: "solved" | "abandoned", interrupted: boolean): any
+--- Ends the session: scores it, saves it and shows what came of it. Returns the run's result.
+function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
 	doc.outcome = outcome
 	doc.endTimestamp = clock.now()
-	local path = app.save(self)
-	if not interrupted then
-		local ok, err = pcall(function()
-			score(self)
-			path = app.save(self)
-		end)
-		if not ok and app.is(err, "interrupted") then
-			interrupted = true
-		elseif not ok then
-			error(err, 0)
-		end
-	end
+	app.save(self)
+	score(self)
+	app.save(self)
 	last_word(self)
 	ui.say(show.card(self))
 	if outcome == "solved" and #doc.transcript <= FEW then
 		ui.say(self.t("nudge"))
 	end
-	if not interrupted then
-		local ok, err = pcall(reflect, self)
-		if not ok and not app.is(err, "interrupted") then
-			error(err, 0)
-		end
-		path = app.save(self)
-	end
+	reflect(self)
+	local path = app.save(self)
 	local whole = profile.compute({})
 	ui.say(show.profile(self.lang, self.t, whole, true))
 	ui.say(self.t("saved", { path = path }))
@@ -123,6 +106,5 @@ function ending.finish(self: app.App, outcome: "solved" | "abandoned", interrupt
 		scoredBy = doc.scoredBy,
 	}
 end
-
 
 return ending

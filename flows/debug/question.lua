@@ -5,8 +5,11 @@
 local app = require("./app")
 local code = require("./code")
 local history = require("./history")
+local json = require("@nietz/json")
 local leaks = require("./leaks")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
 local random = require("@nietz/random")
@@ -15,8 +18,12 @@ local text = require("@nietz/text")
 local trace = require("./trace")
 local verifier = require("./verifier")
 local words = require("./words")
+local yaml = require("@nietz/yaml")
 
 local question = {}
+
+--- What any voice can ask, by language.
+local ANYBODY_S = yaml.load("./questions.yaml")
 
 --- How often a reply that gives the answer away is asked for again.
 local AGAIN = 2
@@ -83,10 +90,27 @@ local function fault(self: app.App, reply: string, quote: quotes.Quote?): string
 	return nil
 end
 
---- Returns a question from the voice's own file, one that was not asked yet as long as there is one.
+--- Returns the questions that a voice asks by itself: its own, and where it has none in this language or in English,
+--- anybody's. What is no list of questions is refused.
+function question.of(voice: personas.Persona, lang: string): { string }
+	local own = voice.meta.fallback
+	if own == nil or own == json.null then
+		own = ANYBODY_S
+	end
+	local list = if type(own) ~= "table" or #own > 0 then false else own[lang] or own.en or ANYBODY_S[lang] or ANYBODY_S.en
+	local right = type(list) == "table" and #list > 0
+	for _, one in if right then list else {} do
+		right = right and type(one) == "string" and text.trim(one) ~= ""
+	end
+	if not right then
+		nietz.fail(`{voice.source}: \`fallback\` is no list of questions by language`, 'fallback: { en: ["What did you see?"] }, or take it out')
+	end
+	return list
+end
+
+--- Returns a question of the voice's own, one that was not asked yet as long as there is one.
 local function fallback(self: app.App): string
-	local own = app.voice(self).meta.fallback
-	local all: { string } = own[self.lang] or own.en
+	local all = question.of(app.voice(self), self.lang)
 	local fresh: { string } = {}
 	for _, one in all do
 		if table.find(self.given, one) == nil then

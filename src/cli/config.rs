@@ -111,3 +111,62 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option
         Failure { hint: None, ..failure }.hint("mend it, or take it out")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
+
+    use super::*;
+    use crate::host::llm::{MaxTokensField, ProviderConfig, RetryConfig, Wire};
+    use crate::model::budget::{Long, Price};
+
+    /// The names in the message of an error that lists what is known.
+    fn listed<T: DeserializeOwned>(wrong: Value) -> BTreeSet<String> {
+        let error = serde_json::from_value::<T>(wrong).err().expect("it is refused").to_string();
+        let (_, known) = error.split_once("expected ").unwrap_or_else(|| panic!("no names: {error}"));
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    fn keys<T: DeserializeOwned>() -> BTreeSet<String> {
+        listed::<T>(json!({ " ": null }))
+    }
+
+    fn texts<'a>(values: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        values.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_schemas_have_every_key_that_is_read_and_no_other() {
+        let models = "/properties/models";
+        let provider = "/properties/models/properties/providers/additionalProperties";
+        let price = "/properties/models/properties/prices/additionalProperties";
+        for (own, place, read) in [
+            (&own::CONFIG, String::new(), keys::<Config>()),
+            (&own::CONFIG, models.to_owned(), keys::<ModelsConfig>()),
+            (&own::CONFIG, provider.to_owned(), keys::<ProviderConfig>()),
+            (&own::CONFIG, format!("{models}/properties/retry"), keys::<RetryConfig>()),
+            (&own::CONFIG, price.to_owned(), keys::<Price>()),
+            (&own::CONFIG, format!("{price}/properties/long"), keys::<Long>()),
+            (&own::CONFIG, "/properties/budget".to_owned(), keys::<Budget>()),
+            (&own::PROJECT, String::new(), keys::<Project>()),
+            (&own::PROJECT, models.to_owned(), keys::<ProjectModels>()),
+            (&own::PROJECT, "/properties/budget".to_owned(), keys::<Budget>()),
+        ] {
+            let schema = own.schema().expect("it is a schema");
+            let here = schema.pointer(&place).unwrap_or_else(|| panic!("{} has no {place}", own.name));
+            let known = here["properties"].as_object().unwrap_or_else(|| panic!("{place} names no properties"));
+            assert_eq!(texts(known.keys().map(String::as_str)), read, "{} {place}", own.name);
+            assert_eq!(here["additionalProperties"], false, "{} {place}", own.name);
+        }
+        for (field, read) in
+            [("wire", listed::<Wire>(json!(" "))), ("max_tokens_field", listed::<MaxTokensField>(json!(" ")))]
+        {
+            let schema = own::CONFIG.schema().expect("it is a schema");
+            let known = &schema.pointer(provider).expect("providers")["properties"][field]["enum"];
+            assert_eq!(texts(known.as_array().into_iter().flatten().filter_map(Value::as_str)), read, "{field}");
+        }
+    }
+}

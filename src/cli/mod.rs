@@ -87,7 +87,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
         _ => {}
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let mut cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -98,7 +98,9 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     if let Verb::Engine = cli.verb {
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
-    let host = match Host::new(cli.workspace, environment) {
+    // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
+    let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
+    let host = match Host::new(behind.or(cli.workspace), environment) {
         Ok(host) => host,
         Err(failure) => return failed(&failure),
     };

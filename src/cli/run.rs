@@ -1,6 +1,8 @@
 //! `nietz run FLOW [ARGS]`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
@@ -25,6 +27,32 @@ pub(super) struct RunArgs {
     /// The flow and its arguments: `nietz run FLOW --help` tells them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLOW [ARGS]")]
     rest: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// Takes `-C FOLDER` out of the flow's arguments, wherever it stands before a `--`; the last one counts.
+    pub(super) fn take_workspace(&mut self) -> Option<PathBuf> {
+        let mut found = None;
+        let mut at = 0;
+        while let Some(arg) = self.rest.get(at).filter(|arg| *arg != "--") {
+            let is_alone = arg == "-C" || arg == "--workspace";
+            let behind =
+                ["--workspace=", "-C=", "-C"].iter().find_map(|start| arg.as_bytes().strip_prefix(start.as_bytes()));
+            let folder = match (is_alone, behind) {
+                // Without a folder it stays, and is refused with all that is wrong.
+                (true, _) => self.rest.get(at + 1).cloned(),
+                (false, behind) => behind.map(|folder| OsStr::from_bytes(folder).to_owned()),
+            };
+            match folder {
+                Some(folder) => {
+                    found = Some(PathBuf::from(folder));
+                    self.rest.drain(at..=at + usize::from(is_alone));
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
 }
 
 /// Options of every run, beside those of the flow.
@@ -54,8 +82,6 @@ const WITH_VALUE: &[&str] = &[
     "--model",
     "--lang",
     "--seed",
-    "--workspace",
-    "-C",
     "--max-calls",
     "--max-tokens",
     "--max-cost",
@@ -119,6 +145,13 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
             return Ok(Line::Over(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
         }
     };
+    if matches.contains_id("workspace") {
+        return Err(Failure::new(
+            Code::Usage,
+            "-C names the folder of the whole command, and not of the flow's arguments",
+        )
+        .hint("put it before the `--`"));
+    }
     let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
     let grants = match runs_commands {
         true => GrantArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?,

@@ -155,7 +155,7 @@ impl Session {
         writer.append(&first)?;
         let recorded =
             Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor, not_noted };
-        self.drive(host, client, &runtime, recorded, front)
+        self.drive(host, client, runtime, recorded, front)
     }
 
     /// Returns what a run begins with, and pins its models.
@@ -230,14 +230,14 @@ impl Session {
         let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
         let donor = there.map(|fork| donor(host, fork)).transpose()?;
         let recorded = Recorded { locked, open, writer, past, resume: Some(resume), listener, donor, not_noted: None };
-        self.drive(host, client, &runtime, recorded, front)
+        self.drive(host, client, runtime, recorded, front)
     }
 
     fn drive(
         self,
         host: &Host,
         client: Client,
-        runtime: &tokio::runtime::Runtime,
+        runtime: tokio::runtime::Runtime,
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
@@ -338,6 +338,10 @@ impl Session {
             let text = "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own";
             shown.show(&Event::Notice { text: text.to_owned() });
         }
+        if matches!(done, Ok(Done::Interrupted(_))) {
+            // What still goes on was given up by a second interruption: it is not waited for.
+            runtime.shutdown_background();
+        }
         let exit = end(&gate, &*shown, done, host.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.
         std::mem::forget(self.flow);
@@ -364,12 +368,9 @@ pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
 pub(super) fn told(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Failure>) {
     match done {
         Ok(Done::Returned(result)) => (EndStatus::Done, Some(result), None),
-        Ok(Done::Failed(failure)) if failure.code == Code::Interrupted => (EndStatus::Interrupted, None, Some(failure)),
+        Ok(Done::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
         Ok(Done::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
         Ok(Done::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
-        Ok(Done::Stopped) => {
-            (EndStatus::Interrupted, None, Some(Failure::new(Code::Interrupted, "stopped at once, as asked twice")))
-        }
     }
 }
 

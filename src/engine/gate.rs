@@ -39,11 +39,12 @@ pub enum Admitted {
     Live(Live),
 }
 
-/// An effect under way. Dropping the future cancels it.
+/// An effect under way. Dropping the future cancels it, unless it `lasts`: then it comes to its end all the same.
 pub struct Live {
     pub key: Key,
     pub future: LocalBoxFuture<'static, Result<Value>>,
     pub pulse: Pulse,
+    pub lasts: bool,
 }
 
 /// The gate of one run.
@@ -276,9 +277,9 @@ impl Gate {
                 state.writer.sync()?;
             }
         }
-        let pulse = Pulse::new();
+        let (pulse, lasts) = (Pulse::new(), effect.lasts());
         let future = self.perform(effect, key, state.seed, again, pulse.clone());
-        Ok(Admitted::Live(Live { key, future, pulse }))
+        Ok(Admitted::Live(Live { key, future, pulse, lasts }))
     }
 
     /// Performs an effect, a model call within the budget.

@@ -93,6 +93,11 @@ impl Past {
                 }
                 Read::Outcome(outcome) => {
                     let key = parse_key(path, seq, outcome.key)?;
+                    let interrupted = outcome.failure.as_ref().is_some_and(|it| it.code == Code::Interrupted);
+                    if interrupted {
+                        // Older journals have these. Nobody knows how far such an effect came.
+                        return Ok(());
+                    }
                     past.open.remove(&key);
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => Recorded::Ok(place(raw)),
@@ -200,7 +205,34 @@ fn damaged(path: &Path, seq: u64, why: &dyn std::fmt::Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::around;
+    use serde_json::json;
+
+    use super::{Before, Past, around};
+    use crate::error::{Code, Failure};
+    use crate::journal::key::Key;
+    use crate::journal::v1::{Intent, Outcome, Record};
+    use crate::journal::writer::{Tail, Writer};
+
+    /// Programs before this one told the flow of an interruption, which may have gone on after it.
+    #[test]
+    fn an_interruption_that_an_older_journal_calls_an_outcome_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
+        let (interrupted, failed) = ("1".repeat(32), "2".repeat(32));
+        for (key, code) in [(&interrupted, Code::Interrupted), (&failed, Code::FlowError)] {
+            let (request, prepared) = (json!({}), json!({ "from": "here" }));
+            let intent = Intent { key, kind: "git", scope: "/", request: &request, prepared: Some(&prepared), at: 1 };
+            writer.append(&Record::Intent(intent)).unwrap();
+            let failure = Failure::new(code, "it ended");
+            writer.append(&Record::Outcome(Outcome { key, ok: None, failure: Some(&failure), at: 2 })).unwrap();
+        }
+        writer.sync().unwrap();
+        for mut past in [Past::read(&path).unwrap().0, Past::read_as_it_was(&path).unwrap()] {
+            let before = past.of(Key::parse(&interrupted).unwrap()).unwrap();
+            assert_eq!(before, Before::Began(Some(json!({ "from": "here" }))));
+        }
+    }
 
     #[test]
     fn the_scopes_around_a_scope_end_at_the_root() {

@@ -120,7 +120,7 @@ impl Flow {
             },
             Ended::Raised(failure) => Ok(Done::Failed(snippet(&self.located, failure))),
             Ended::Parked(failure) => Ok(Done::Parked(failure)),
-            Ended::Stopped => Ok(Done::Stopped),
+            Ended::Interrupted(failure) => Ok(Done::Interrupted(failure)),
         }
     }
 
@@ -200,7 +200,7 @@ pub enum Done {
     Returned(Value),
     Failed(Failure),
     Parked(Failure),
-    Stopped,
+    Interrupted(Failure),
 }
 
 fn raised(vm: &Vm, value: &LuaValue) -> Failure {

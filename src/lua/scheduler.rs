@@ -51,11 +51,11 @@ pub enum Ended {
     Raised(Failure),
     /// Something that only the user or time can give is missing; nothing else is left to do.
     Parked(Failure),
-    /// The user asked twice: everything was dropped where it stood.
-    Stopped,
+    /// The user ended it where it stood. The flow was told nothing, and what was under way has no outcome.
+    Interrupted(Failure),
 }
 
-/// Asks of the user to end the run, from Ctrl-C.
+/// Asks of the user to end the run: Ctrl-C, and what else ends a process politely.
 pub trait Interrupts {
     /// Resolves with each ask.
     fn next(&mut self) -> LocalBoxFuture<'_, ()>;
@@ -89,6 +89,8 @@ struct Waiting {
     id: Id,
     cancel: Option<tokio::sync::oneshot::Sender<Failure>>,
     pulse: Pulse,
+    /// It goes on to its end, whoever waits for it.
+    lasts: bool,
 }
 
 /// A limit of a scope: live effects in it are over when it is.
@@ -126,7 +128,6 @@ pub struct Scheduler<'a> {
     deadline: Option<(tokio::time::Instant, Failure)>,
     gatherings: HashMap<Id, Gathering>,
     parked: Option<Failure>,
-    interrupted: bool,
 }
 
 impl<'a> Scheduler<'a> {
@@ -144,7 +145,6 @@ impl<'a> Scheduler<'a> {
             limits: Vec::new(),
             gatherings: HashMap::new(),
             parked: None,
-            interrupted: false,
         }
     }
 
@@ -177,8 +177,8 @@ impl<'a> Scheduler<'a> {
                 return Ok(Ended::Parked(self.parked.take().unwrap_or_else(nobody)));
             } else {
                 self.vm.watchdog.disarm();
-                if self.wait(interrupts).await? {
-                    return Ok(Ended::Stopped);
+                if let Some(failure) = self.wait(interrupts).await? {
+                    return Ok(Ended::Interrupted(failure));
                 }
                 self.vm.allow();
             }
@@ -265,9 +265,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn start(&mut self, id: Id, Live { key, future, pulse }: Live) {
+    fn start(&mut self, id: Id, Live { key, future, pulse, lasts }: Live) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse });
+        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse, lasts });
         self.live.push(
             async move {
                 tokio::select! {
@@ -281,8 +281,8 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Waits for live effects, writes the outcomes of all that are over, syncs once, and delivers them.
-    /// Returns whether the user asked a second time to stop.
-    async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<bool> {
+    /// Returns how the user ended the run, if they did.
+    async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<Option<Failure>> {
         // Effects that are over at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
         let mut limit = self.limits.iter().filter_map(|limit| self.ends(limit)).min();
@@ -295,11 +295,14 @@ impl<'a> Scheduler<'a> {
         }
         let first = tokio::select! {
             biased;
-            () = interrupts.next() => return Ok(self.interrupt()),
+            () = interrupts.next() => {
+                self.stop(interrupts).await?;
+                return Ok(Some(Failure::new(Code::Interrupted, "you ended it; nothing that was finished is lost")));
+            }
             Some(over) = self.live.next() => over,
             () = tokio::time::sleep_until(limit.unwrap_or_else(Instant::now)), if limit.is_some() => {
                 self.time_out();
-                return Ok(false);
+                return Ok(None);
             }
         };
         let mut over = vec![first];
@@ -311,31 +314,48 @@ impl<'a> Scheduler<'a> {
             over.push(more);
         }
         let mut outcomes = Vec::with_capacity(over.len());
+        let mut interrupted = None;
         for (key, outcome) in over {
             let Some(Waiting { id, .. }) = self.waiting.remove(&key) else { continue };
             match outcome {
                 // Nobody can answer now: no outcome is written, so that a resumed run asks again.
                 Err(failure) if parks(failure.code) => self.parked = Some(failure),
-                Err(failure) if failure.code == Code::Interrupted && !self.interrupted => {
-                    // Ctrl-C reached a question first. It counts for every branch.
-                    outcomes.push((id, self.gate.end(key, Err(failure))?));
-                    self.interrupt();
-                }
+                // Ctrl-C reached a question first. It counts for every branch.
+                Err(failure) if failure.code == Code::Interrupted => interrupted = Some(failure),
                 outcome => outcomes.push((id, self.gate.end(key, outcome)?)),
             }
+        }
+        if let Some(failure) = interrupted {
+            self.stop(interrupts).await?;
+            return Ok(Some(failure));
         }
         self.gate.sync()?;
         for (id, outcome) in outcomes {
             self.deliver(id, outcome)?;
         }
-        Ok(false)
+        Ok(None)
     }
 
-    /// Gives `interrupted` to all that waits. Returns whether it was asked for before.
-    fn interrupt(&mut self) -> bool {
-        let again = std::mem::replace(&mut self.interrupted, true);
-        self.cancel("/", &Failure::new(Code::Interrupted, "interrupted"));
-        again
+    /// Drops what is under way, as a kill does, but waits for what goes on by itself, unless it is interrupted again.
+    /// Nothing is delivered: what is recorded is given back when the run is resumed, and the rest is done then.
+    async fn stop(&mut self, interrupts: &mut dyn Interrupts) -> Result<()> {
+        for waiting in self.waiting.values_mut().filter(|waiting| !waiting.lasts) {
+            // A receiver that is gone has its outcome already.
+            let _ = waiting.cancel.take().map(|cancel| cancel.send(Failure::new(Code::Interrupted, "interrupted")));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = interrupts.next() => break,
+                over = self.live.next() => match over {
+                    // A failure now may come from the interruption itself: what has become of it is looked at on resume.
+                    Some((key, Ok(value))) if self.waiting.remove(&key).is_some() => _ = self.gate.end(key, Ok(value))?,
+                    Some(_) => {}
+                    None => break,
+                },
+            }
+        }
+        self.gate.sync()
     }
 
     /// Returns when a limit is over, as things stand. A scope in which nothing waits is not silent.

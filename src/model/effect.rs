@@ -196,6 +196,11 @@ impl Effect {
         self.settles() == Settles::Look || matches!(self, Effect::Save { .. } | Effect::Git(Git::Worktree { .. }))
     }
 
+    /// Tells whether the effect, once begun, goes on to its end whoever waits for it.
+    pub fn lasts(&self) -> bool {
+        matches!(self, Effect::Git(_) | Effect::Tree { .. } | Effect::File(_))
+    }
+
     /// Returns the stateful things whose last change this effect builds on, and those that it changes.
     ///
     /// A change of a document also changes the list of its collection. Documents of one collection are

@@ -137,27 +137,54 @@ fn a_session_ends_with_a_quote_that_fits_and_a_light_one_without() {
 }
 
 #[test]
-fn an_interrupt_saves_and_says_how_to_resume() {
+fn an_interrupt_at_a_prompt_or_in_a_call_leaves_a_run_that_goes_on() {
+    const LINES: [&str; 5] = [FULL, "", "", "premortem", "finish"];
+    let arguments = [TOPIC, "--no-clarify", "--no-hmw"];
+    let calm = Table::new();
+    let result = calm.talk(arguments, &LINES).result();
+    let typed = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+
+    // At the second prompt.
+    let table = Table::new();
+    let mut running = table.call(arguments).spawn();
+    running.wait_for("asked");
+    running.say(&typed(&LINES[..1]));
+    running.wait_for("asked");
+    running.interrupt();
+    let ended = running.end().exits(130);
+    assert_eq!(ended.ending()["status"], "interrupted");
+    assert!(!said(&ended).contains("saved"), "the flow is told nothing: {}", said(&ended));
+    assert_eq!(table.session()["status"], "in_progress");
+    let calls = table.server.calls();
+    let resumed = table.env.resume().stdin(typed(&LINES[1..])).go();
+    assert_eq!((resumed.result(), table.server.calls()), (result.clone(), calm.server.calls()));
+    assert!(calls > 0 && resumed.asked().len() < calm.env.journal().of_kind("ask").len());
+    assert_eq!(table.env.documents(), calm.env.documents());
+
+    // In the call after the first answers, twice in a row.
     let gate = Gate::default();
     let held = gate.clone();
     let brain = Brain::default();
     let server = ModelServer::start(move |request| {
         let reply = Response::text(brain.reply(request).to_string());
-        if request.number == 2 { reply.held_by(&held) } else { reply }
+        if request.number > 1 { reply.held_by(&held) } else { reply }
     });
     let table = Table { env: Env::with(&server), server };
-    let mut running = table.call([TOPIC, "--no-clarify", "--no-hmw"]).spawn();
-    running.say("the ledger keeps orders\n\n\n");
+    let running = table.call(arguments).stdin(typed(&LINES[..3])).spawn();
     assert!(table.server.wait_for_calls(2, Duration::from_secs(30)));
     running.interrupt();
-    running.close();
-    let ended = running.end().exits(0);
+    running.end().exits(130);
+    let running = table.env.resume().spawn();
+    assert!(table.server.wait_for_calls(3, Duration::from_secs(30)));
+    running.terminate();
+    running.end().exits(130);
     gate.open();
-    says(
-        &ended,
-        &["Stopped. Everything up to here is saved", &format!("To resume: `nietz run brainstorm --continue {SLUG}`")],
-    );
-    assert_eq!(table.session()["history"][0]["responses"][0], "the ledger keeps orders");
+    let resumed = table.env.resume().stdin(typed(&LINES[3..])).go();
+    assert_eq!((resumed.result(), table.server.calls()), (result, calm.server.calls() + 2));
+    // The questions of this model depend on how often it was asked.
+    let (found, expected) = (table.env.documents(), calm.env.documents());
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    assert_eq!(table.session()["history"][0], calm.session()["history"][0]);
 }
 
 #[test]

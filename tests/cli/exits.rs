@@ -1,12 +1,27 @@
 //! The promise: each exit status means one thing, for scripts and for whatever watches them.
 
+use std::io::Write;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::env::Env;
+use crate::support::git::init;
 use crate::support::model_server::{Gate, ModelServer, Response};
+use crate::support::process::Running;
 
+const BRANCHES: &str = r#"
+local nietz, llm, task = require("@nietz"), require("@nietz/llm"), require("@nietz/task")
+local function ask(prompt)
+  return function() return llm.chat({ prompt = prompt }).text end
+end
+return nietz.flow {
+  name = "branches", summary = "Asks side by side", permissions = { llm = true },
+  run = function() return task.all { a = ask("a"), b = ask("b"), c = ask("c") } end,
+}
+"#;
 const COMMANDS: &str = include_str!("../support/flows/commands.lua");
 const FLOW: &str = include_str!("../support/flows/ends.lua");
+const WORKTREE: &str = include_str!("../support/flows/worktree.lua");
 
 fn silent(gate: &Gate) -> (ModelServer, Env) {
     let gate = gate.clone();
@@ -74,44 +89,121 @@ fn a_waiting_run_goes_on_with_its_answer() {
     assert_eq!(env.resume().stdin("Xanthippe\n").go().result(), "Xanthippe");
 }
 
+/// One that catches every failure, too.
 #[test]
-fn the_first_interrupt_lets_the_flow_end_well() {
-    let gate = Gate::default();
-    let (server, env) = silent(&gate);
-    let running = env.run(["ends", "well"]).spawn();
-    assert!(server.wait_for_calls(1, Duration::from_secs(30)));
-    running.interrupt();
-    let ended = running.end();
-    assert_eq!(ended.result(), "abandoned");
-    assert_eq!(ended.of_type("said")[0]["markdown"], "Goodbye.");
+fn an_interrupted_flow_is_told_nothing_and_goes_on_as_if_nothing_had_been() {
+    for how in ["talk", "stubborn"] {
+        let gate = Gate::default();
+        let (server, env) = silent(&gate);
+        let running = env.run(["ends", how]).spawn();
+        assert!(server.wait_for_calls(1, Duration::from_secs(30)));
+        running.interrupt();
+        let ended = running.end().exits(130);
+        assert_eq!((ended.failure().as_str(), &ended.ending()["status"]), ("interrupted", &"interrupted".into()));
+        assert_eq!(env.journal().of_kind("chat")[0].outcome, serde_json::Value::Null, "{how}");
+        gate.open();
+        assert_eq!(env.resume().go().result(), "hello to you", "{how}");
+        assert_eq!(server.calls(), 2, "the call that was under way, and no other");
+    }
 }
 
 #[test]
-fn an_interrupt_that_nobody_handles_ends_with_130_and_the_run_goes_on_later() {
-    let gate = Gate::default();
-    let (server, env) = silent(&gate);
-    let running = env.run(["ends", "talk"]).spawn();
-    assert!(server.wait_for_calls(1, Duration::from_secs(30)));
-    running.interrupt();
-    let ended = running.end().exits(130);
-    assert_eq!((ended.failure().as_str(), &ended.ending()["status"]), ("interrupted", &"interrupted".into()));
-    gate.open();
-    assert_eq!(env.resume().go().result(), "hello to you");
+fn whatever_was_under_way_side_by_side_is_dropped_and_what_was_finished_is_kept() {
+    for signal in [Running::interrupt, Running::terminate] {
+        let gate = Gate::default();
+        let held = gate.clone();
+        let server = ModelServer::start(move |request| {
+            let reply = Response::text(request.prompt());
+            if request.prompt() == "c" { reply.held_by(&held) } else { reply }
+        });
+        let env = Env::with(&server).flow("branches", BRANCHES);
+        let mut running = env.run(["branches"]).spawn();
+        assert!(server.wait_for_calls(3, Duration::from_secs(30)));
+        running.until(|| env.journal().of_kind("chat").iter().filter(|call| call.finished()).count() == 2);
+        signal(&running);
+        let ended = running.end().exits(130);
+        assert_eq!(ended.ending()["calls"], 2);
+        gate.open();
+        assert_eq!(env.resume().go().result(), serde_json::json!({"a": "a", "b": "b", "c": "c"}));
+        assert_eq!(server.calls(), 4);
+    }
+}
+
+/// An environment in which git makes no worktree, the first time, before somebody has written to the returned pipe.
+fn slow_git() -> (Env, std::path::PathBuf, std::path::PathBuf) {
+    let env = Env::new().flow("worktree", WORKTREE).file("a.txt", "a\n");
+    init(&env.workspace());
+    let bin = env.home().join("bin");
+    let (begun, gate) = (bin.join("begun"), bin.join("gate"));
+    std::fs::create_dir(&bin).expect("a folder can be made");
+    assert!(Command::new("mkfifo").arg(&gate).status().expect("it is there").success());
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*)\n  echo >> '{0}'; [ $(wc -l < '{0}') -gt 1 ] || read go < '{1}';;\nesac\n\
+         exec /usr/bin/git \"$@\"\n",
+        begun.display(),
+        gate.display()
+    );
+    std::fs::write(bin.join("git"), script).expect("it can be written");
+    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    (env.var("PATH", &path), begun, gate)
+}
+
+/// Lets git go on, for as long as the returned file is open; blocks nobody where git does not read.
+fn let_go(gate: &std::path::Path) -> std::fs::File {
+    let mut pipe = std::fs::File::options().read(true).write(true).open(gate).expect("the pipe is there");
+    pipe.write_all(b"go\n").expect("there is room in it");
+    pipe
+}
+
+fn lines(file: &std::path::Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
 }
 
 #[test]
-fn the_second_interrupt_stops_at_once_and_the_run_goes_on_later() {
-    let gate = Gate::default();
-    let (server, env) = silent(&gate);
-    let running = env.run(["ends", "stubborn"]).spawn();
-    assert!(server.wait_for_calls(1, Duration::from_secs(30)));
+fn git_is_waited_for_and_what_it_has_done_is_not_done_again() {
+    let (env, begun, gate) = slow_git();
+    let mut running = env.run(["worktree", "true"]).in_a_group().spawn();
+    running.until(|| lines(&begun) == 1);
     running.interrupt();
-    assert!(server.wait_for_calls(2, Duration::from_secs(30)), "the flow goes on after the first");
-    running.interrupt();
+    let open = let_go(&gate);
     running.end().exits(130);
-    gate.open();
-    assert_eq!(env.resume().go().result(), "hello to you");
-    assert_eq!(server.calls(), 3, "what was interrupted and handled is not done again");
+    drop(open);
+    assert!(env.resume().go().result()["ok"] == true);
+    assert_eq!(lines(&begun), 1);
+}
+
+#[test]
+fn a_second_interrupt_waits_for_nothing_and_what_git_was_doing_is_looked_at() {
+    let (env, begun, gate) = slow_git();
+    let mut running = env.run(["worktree", "true"]).spawn();
+    running.until(|| lines(&begun) == 1);
+    // Two signals of one kind may come as one.
+    running.interrupt();
+    running.terminate();
+    running.end().exits(130);
+    let _open = let_go(&gate);
+    assert!(env.resume().go().result()["ok"] == true);
+    assert_eq!(lines(&begun), 2, "made anew, when the first one was over");
+}
+
+#[test]
+fn an_interrupted_command_is_over_and_is_run_again_only_if_it_may() {
+    for (repeatable, code) in [(true, None), (false, Some("command-in-doubt"))] {
+        let env = Env::new().flow("worktree", WORKTREE);
+        init(&env.workspace());
+        let script = "test -e mark || { touch mark; exec sleep 1000; }";
+        let more = if repeatable { &["--repeatable"][..] } else { &["--handled"] };
+        let mut running = env.run(["worktree", script]).args(more.iter().copied()).spawn();
+        let marked =
+            || walkdir::WalkDir::new(env.home()).into_iter().flatten().any(|entry| entry.file_name() == "mark");
+        running.until(marked);
+        running.interrupt();
+        running.end().exits(130);
+        assert_eq!(env.journal().of_kind("exec")[0].outcome, serde_json::Value::Null);
+        let result = env.resume().go().result();
+        assert_eq!(result["ran"]["code"].as_str(), code, "{result}");
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod model_faults;
 mod order;
 mod output;
 mod packs;
+mod places;
 mod redaction;
 mod sandbox;
 mod settings;

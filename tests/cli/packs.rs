@@ -200,6 +200,59 @@ fn a_team_shares_a_pack_by_git() {
     user.nietz(["run", "retro"]).var("NIETZ_RUN", "r7").go().exits(2);
 }
 
+/// What is named by `--allow` is all that is asked for, and all that is granted.
+#[test]
+fn a_part_of_what_a_pack_asks_for_is_granted_alone() {
+    let server = model();
+    let author = author(&server);
+    let wants = FLOW.replace("{ llm = true }", "{ llm = true, git = true, exec = { \"cargo\" } }");
+    author.write("flows/retro.lua", wants);
+    author.write("pack.yaml", ABOUT.replace("{ llm: true }", "{ llm: true, git: true, exec: [cargo] }"));
+    release(&author, "1.1.0");
+    let user = Env::with(&server);
+    let granted = || {
+        let listed = user.nietz(["pack", "list"]).go().exits(0).stdout;
+        ["(exec=cargo)", "(git)", "(llm)"].map(|item| listed.contains(&format!("{item}: granted")))
+    };
+    let ended = user.nietz(["pack", "add", &source(&author, "v1.1.0"), "--allow", "git"]).stdin("y\n").go().exits(0);
+    assert_snapshot!(shown(&ended, &author, &user), @r"
+    retro 1.1.0: Two voices look back (MIT)
+      from file://AUTHOR#v1.1.0, commit DIGEST
+      1 flow, 2 personas, 1 test; its tests pass, with no permission at all
+    flow retro
+      + runs `cargo` with any arguments, in a sandbox (exec=cargo)
+      + makes branches and worktrees of its own from your repository (git)
+      + calls models: what you say, and what it reads, is sent to them (llm)
+    not granted: 2 of what it asks for; `nietz pack trust retro` grants it
+    ? May retro do only this: retro:git? (y/N)
+    > y
+    added retro 1.1.0 to nietz.lock
+    ");
+    assert_eq!(granted(), [false, true, false]);
+    let trust = |line: &str, answer: &str| {
+        user.nietz(["pack", "trust", "retro"].into_iter().chain(line.split_whitespace()))
+            .stdin(format!("{answer}\n"))
+            .go()
+    };
+    trust("--allow llm", "n").exits(0);
+    assert_eq!(granted(), [false, true, false]);
+    assert_snapshot!(trust("--allow llm", "y").exits(0).stdout, @r"
+    flow retro
+      + runs `cargo` with any arguments, in a sandbox (exec=cargo)
+      + calls models: what you say, and what it reads, is sent to them (llm)
+    not granted: 1 of what it asks for; `nietz pack trust retro` grants it
+    ? May retro do only this: retro:llm? (y/N)
+    > y
+    ");
+    assert_eq!(granted(), [false, true, true]);
+    trust("--allow llm", "y").exits(2);
+    // Nobody is there to be asked.
+    user.nietz(["pack", "trust", "retro", "--allow", "exec=cargo"]).go().exits(7);
+    assert_eq!(granted(), [false, true, true]);
+    trust("", "y").exits(0);
+    assert_eq!(granted(), [true, true, true]);
+}
+
 #[test]
 fn another_checkout_gets_exactly_what_is_locked() {
     let server = model();

@@ -87,3 +87,23 @@ fn a_setting_is_declared_with_care() {
         assert!(ended.stderr.contains(message) && ended.code != Some(0), "{ended:?}");
     }
 }
+
+/// What a reader copies from the page is valid for whoever looks at it: a run, `check`, an editor.
+#[test]
+fn every_configuration_on_the_page_is_valid() {
+    let page = include_str!("../../README.md");
+    let blocks: Vec<&str> =
+        page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
+    assert!(blocks.len() >= 2, "{blocks:?}");
+    for block in blocks {
+        let env = Env::new().config(block);
+        let file = env.home().join("config.yaml").display().to_string();
+        env.nietz(["check", &file]).go().exits(0);
+        env.nietz(["models"]).go().exits(0);
+    }
+    // What is not known is still refused by both.
+    let env = Env::new().config("models:\n  window: { lab/qwen: 3 }\n");
+    let file = env.home().join("config.yaml").display().to_string();
+    assert_ne!(env.nietz(["check", &file]).go().code, Some(0));
+    env.nietz(["models"]).go().exits(1);
+}

@@ -527,3 +527,38 @@ fn a_worktree_s_place_is_outside_of_the_repository() {
         assert!(!path.starts_with(env.workspace()) && !path.exists(), "{}", path.display());
     }
 }
+
+/// However often, also in the middle of a command that a model runs.
+#[test]
+fn an_interrupted_session_goes_on_as_if_nothing_had_been() {
+    let script = |request: &Request| match step(request) {
+        0 => replace("todo", "done"),
+        1 => call("run", &json!({ "command": "sh slow.sh" })),
+        _ => Response::text("I did it.").usage(10, 5),
+    };
+    let server = ModelServer::start(script);
+    let env = Env::with(&server)
+        .file("work.txt", "one\ntodo\nthree\n")
+        .file("check.sh", "grep -q '^done$' work.txt && echo fine\n")
+        .file("slow.sh", "test -e mark.2 && rm mark.1 mark.2 && exit 0\ntest -e mark.1 && touch mark.2 || touch mark.1\nexec sleep 1000\n");
+    init(&env.workspace());
+    let marked = |name: &str| {
+        let mut all = walkdir::WalkDir::new(env.home()).into_iter().flatten();
+        all.any(|entry| entry.file_name() == name)
+    };
+    let models = ["--model-a", "openai/a", "--model-b", "openai/b"];
+    let arguments = ["shots-on-goal", "say done in work.txt", "--validate", CHECK, "--run", "sh slow.sh"];
+    let mut running = env.run(arguments.into_iter().chain(models)).spawn();
+    running.until(|| marked("mark.1"));
+    running.interrupt();
+    running.end().exits(130);
+    let mut running = env.resume().spawn();
+    running.until(|| marked("mark.2"));
+    running.terminate();
+    running.end().exits(130);
+    let result = env.resume().go().result();
+    assert_eq!((&result["status"], server.calls()), (&json!("success"), 3), "{result}");
+    assert_eq!(column(&env, "tool_call", "tool_name"), ["replace_in_file", "run"]);
+    assert_eq!(column(&env, "tool_call", "output")[1], "exit code 0\n");
+    assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "no worktree is left");
+}

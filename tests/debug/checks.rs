@@ -198,3 +198,28 @@ fn judge_writes_a_verdict_for_each_line() {
     assert!(ended.stdout.contains("replies.jsonl:2: it needs id and reply"), "{ended:?}");
     assert_eq!(ended.code, Some(1));
 }
+
+/// A persona of one's own takes the place of a bundled voice, whether or not it knows what such a voice may have.
+#[test]
+fn a_voice_of_one_s_own_needs_nothing_but_a_prompt() {
+    let voice = |front: &str| format!("---\nname: My Socrates\n{front}---\nYou ask.\n");
+    let anybody_s: serde_json::Value =
+        serde_yaml::from_str(include_str!("../../flows/debug/questions.yaml")).expect("it is YAML");
+    for (front, lang) in [("", "en"), ("", "fr"), ("fallback: {de: [Was?]}\n", "en"), ("fallback:\n", "en")] {
+        let desk = Desk::asking(&["What does the log say?"]).file("personas/socrates.md", &voice(front));
+        desk.talk([PROBLEM, "--intensity", "socrates", "--lang", lang], &["nothing", "exit", ""]).exits(0);
+        let asked = &desk.saved()["transcript"][1]["question"];
+        assert!(anybody_s[lang].as_array().expect("questions").contains(asked), "{front}: {asked}");
+    }
+    let desk =
+        Desk::asking(&["What does the log say?"]).file("personas/socrates.md", &voice("fallback: {en: [Who?]}\n"));
+    desk.talk([PROBLEM, "--intensity", "socrates"], &["nothing", "exit", ""]).exits(0);
+    assert_eq!(desk.saved()["transcript"][1]["question"], "Who?");
+    for front in ["fallback: Who?\n", "fallback: [Who?]\n", "fallback: {en: []}\n", "fallback: {en: [3]}\n"] {
+        let desk = Desk::new().file("personas/socrates.md", &voice(front));
+        let ended = desk.session(&[]);
+        let message = ended.ending()["failure"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.contains("personas/socrates.md: `fallback` is no list of questions"), "{front}: {ended:?}");
+        assert_eq!(desk.server.calls(), 0, "{front}");
+    }
+}

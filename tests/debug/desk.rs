@@ -36,7 +36,7 @@ pub(super) fn purpose(request: &Request) -> For {
 }
 
 /// What the model says where a test has nothing else in mind: it depends on the request alone.
-pub(super) fn usual(request: &Request) -> String {
+pub(crate) fn usual(request: &Request) -> String {
     match purpose(request) {
         For::Question => {
             let turn = request.body["messages"].as_array().map_or(0, |all| all.len() / 2);

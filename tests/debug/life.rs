@@ -234,7 +234,7 @@ fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
 }
 
 #[test]
-fn ctrl_c_in_the_middle_of_a_model_call_ends_in_a_saved_and_scored_session() {
+fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
     let gate = Gate::default();
     let held = gate.clone();
     let server = ModelServer::start(move |request| {
@@ -250,15 +250,24 @@ fn ctrl_c_in_the_middle_of_a_model_call_ends_in_a_saved_and_scored_session() {
         assert!(desk.server.wait_for_calls(desk.server.calls() + 1, Duration::from_secs(30)), "the call never comes");
     }
     running.interrupt();
-    let ended = running.end().exits(0);
+    let ended = running.end().exits(130);
     gate.open();
-    assert_eq!(ended.result()["outcome"], "abandoned");
-    says(&ended, &["(Abandoned)", "Scored from what was seen", "Growth profile"]);
+    assert!(!said(&ended).contains("(Abandoned)"), "it is not over: {}", said(&ended));
     let session = desk.saved();
     assert_eq!((&session["outcome"], &session["scoredBy"]), (&json!("abandoned"), &json!("tags")));
     assert_eq!(session["transcript"][0]["response"], "the key is old");
-    assert_eq!(desk.asked(For::Scores).len(), 0, "nothing is asked any more");
-    assert_eq!(ended.asked(), ["answer"], "of nobody");
+    let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
+    desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
+    let tags = desk.asked(For::Tags).len();
+    let resumed = desk.env.resume().stdin("solved: the key\nread the log first\n").go();
+    assert_eq!(resumed.result()["outcome"], "solved");
+    let session = desk.saved();
+    assert_eq!((&session["outcome"], &session["scoredBy"]), (&json!("solved"), &json!("model")));
+    assert_eq!(
+        (desk.asked(For::Question).len(), tags),
+        (3, 1),
+        "only the question that was under way is asked for again"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod checks;
 mod code;
-mod desk;
+pub(crate) mod desk;
 mod growth;
 mod life;
 mod long;

@@ -1,5 +1,6 @@
 //! The debug memory as its users meet it: real projects with seeded bugs, real test runners, and a scripted model.
 
+mod advice;
 pub(crate) mod asked;
 mod outputs;
 mod projects;

@@ -132,7 +132,7 @@ impl Bench {
         match done? {
             Done::Returned(value) => Ok(value),
             Done::Failed(failure) | Done::Parked(failure) => Err(failure),
-            Done::Stopped => unreachable!("nobody interrupts"),
+            Done::Interrupted(_) => unreachable!("nobody interrupts"),
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use nietz::lua::api::ALL;
 use nietz::lua::limits::Limits;
+use nietz::lua::vm::Vm;
+use nietz::model::effect::Permissions;
 use serde_json::{Value, json};
 
 use crate::lua::bench::Bench;
@@ -97,6 +99,38 @@ fn the_types_name_what_there_is() {
             );
         }
     }
+}
+
+/// One that does not parse gives an editor nothing.
+#[test]
+fn every_file_of_types_is_luau() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lua/api");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be listed").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if name.ends_with(".d.luau") {
+            let source = std::fs::read_to_string(&path).expect("it is text");
+            let compiled = Vm::new(Limits::default()).and_then(|vm| vm.compile(&name, &source).map(|_| ()));
+            compiled.unwrap_or_else(|failure| panic!("{name}: {failure:#?}"));
+            count += 1;
+        }
+    }
+    assert_eq!(count, ALL.len(), "each module has its file, and each file its module");
+}
+
+#[test]
+fn the_types_of_a_flow_name_every_permission() {
+    let types = ALL.iter().find(|(path, ..)| *path == "@nietz").expect("it is there").2;
+    let (_, rest) = types.split_once("\tpermissions: {\n").expect("they are there");
+    let (block, _) = rest.split_once("\n\t}").expect("they end");
+    let lines = block.lines().map(str::trim).filter(|line| !line.starts_with("---"));
+    let mut named: Vec<&str> = lines.filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    named.sort_unstable();
+    let known = serde_json::to_value(Permissions::default()).expect("plain data");
+    let mut known: Vec<&str> = known.as_object().expect("an object").keys().map(String::as_str).collect();
+    known.sort_unstable();
+    assert_eq!(named, known);
 }
 
 #[test]

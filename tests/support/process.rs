@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -18,6 +18,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Call {
     command: Command,
     stdin: String,
+    group: bool,
 }
 
 /// How a call ended.
@@ -37,6 +38,7 @@ pub(crate) struct Running {
     stdout: BufReader<ChildStdout>,
     seen: String,
     stderr: JoinHandle<String>,
+    group: bool,
     /// Dropping it calls the watchdog off.
     _watchdog: Sender<()>,
 }
@@ -49,7 +51,7 @@ impl Call {
     ) -> Call {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
         command.env_clear().envs(variables).current_dir(workspace).args(arguments);
-        Call { command, stdin: String::new() }
+        Call { command, stdin: String::new(), group: false }
     }
 
     pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
@@ -59,6 +61,13 @@ impl Call {
 
     pub(crate) fn var(mut self, name: &str, value: &str) -> Call {
         self.command.env(name, value);
+        self
+    }
+
+    /// Starts it as a shell does at a terminal, where Ctrl-C reaches all that stays in its process group.
+    pub(crate) fn in_a_group(mut self) -> Call {
+        self.command.process_group(0);
+        self.group = true;
         self
     }
 
@@ -96,7 +105,8 @@ impl Call {
                 signal(pid, "KILL");
             }
         });
-        Running { child, stdin: Some(stdin), stdout, seen: String::new(), stderr, _watchdog: watchdog }
+        let group = self.group;
+        Running { child, stdin: Some(stdin), stdout, seen: String::new(), stderr, group, _watchdog: watchdog }
     }
 }
 
@@ -133,7 +143,23 @@ impl Running {
 
     /// Asks it to end, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        signal(self.child.id(), "INT");
+        let minus = if self.group { "-" } else { "" };
+        Command::new("kill").args(["-INT", "--", &format!("{minus}{}", self.child.id())]).status().ok();
+    }
+
+    /// Waits until this is so; a program that has ended cannot make it so any more.
+    #[track_caller]
+    pub(crate) fn until(&mut self, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            let ended = self.child.try_wait().expect("it can be asked");
+            assert!(ended.is_none() || is_so(), "the program ended too early: {ended:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        signal(self.child.id(), "TERM");
     }
 
     /// Waits until it is over.

@@ -21,7 +21,7 @@ return nietz.flow {
 	params = {
 		question = { type = "string", positional = true, default = "Tabs or spaces?", help = "What to look at" },
 	},
-	-- What is not declared here is refused. There are `git` and `exec`, too.
+	-- What is not declared here is refused. There are `files`, `git` and `exec`, too.
 	permissions = { llm = true },
 	run = function(ctx)
 		local question = ctx.params.question

@@ -50,7 +50,7 @@ pub(super) struct GrantFlags {
     /// Ask nothing; only what `--allow` lists is granted
     #[arg(long)]
     yes: bool,
-    /// Grant this: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`; or for one flow, `FLOW:llm`
+    /// Ask for this alone, and grant nothing else: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`; or for one flow, `FLOW:llm`
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<String>,
 }

@@ -92,7 +92,8 @@ pub(super) fn tell(asks: &Asks, sign: char) -> Result<()> {
     Ok(())
 }
 
-/// Asks the user for what is wanted. Returns what is granted; nothing if the answer is no.
+/// Asks the user for what is wanted, or for the part of it that `--allow` names; with `--yes` that part is granted
+/// unasked. Returns what is granted; nothing if the answer is no.
 pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
     if let Some(odd) = flags.allow.iter().find(|allowed| !is_known(allowed, wanted)) {
         let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
@@ -101,27 +102,30 @@ pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) ->
         return Err(Failure::new(Code::Usage, message)
             .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));
     }
-    let allowed: Asks = wanted
+    let part = flags.yes || !flags.allow.is_empty();
+    let fine = |flow: &str, item: &str| !part || flags.allow.iter().any(|allowed| allows(allowed, flow, item));
+    let named: Asks = wanted
         .iter()
-        .map(|(flow, items)| {
-            let fine = |item: &&String| flags.allow.iter().any(|allowed| allows(allowed, flow, item));
-            (flow.clone(), items.iter().filter(fine).cloned().collect())
-        })
+        .map(|(flow, items)| (flow.clone(), items.iter().filter(|item| fine(flow, item)).cloned().collect()))
         .collect();
-    let rest = without(wanted, &allowed);
-    if rest.is_empty() {
-        return Ok(Some(allowed));
-    }
-    if flags.yes {
-        let left = rest.values().map(Items::len).sum::<usize>();
+    let left = without(wanted, &named).values().map(Items::len).sum::<usize>();
+    let asked: Vec<String> =
+        named.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}"))).collect();
+    if left > 0 {
         output::line(format!("not granted: {left} of what it asks for; `nietz pack trust {pack}` grants it"))?;
-        return Ok(Some(allowed));
     }
+    if flags.yes || asked.is_empty() {
+        return Ok(Some(named));
+    }
+    let prompt = match left {
+        0 => format!("May {pack} do all of this?"),
+        _ => format!("May {pack} do only this: {}?", crate::model::text::clean(&asked.join(", "))),
+    };
     let front = ui::open(Mode::Auto, "pack", &host.environment, &host.redactor());
     let question = Question {
         id: "trust".to_owned(),
         kind: QuestionKind::Confirm,
-        prompt: format!("May {pack} do all of this?"),
+        prompt,
         default: Some(false.into()),
         options: Vec::new(),
         optional: false,
@@ -131,7 +135,7 @@ pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) ->
         Code::AnswerMissing => failure.hint("where nobody is: --yes, with --allow for what is granted"),
         _ => failure,
     })?;
-    Ok((answer == true).then(|| wanted.clone()))
+    Ok((answer == true).then_some(named))
 }
 
 /// Returns what is in either.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -126,9 +127,10 @@ impl Call {
         self
     }
 
-    /// Works for this repository, wherever anything else would lead.
+    /// Works for this repository, wherever anything else would lead. Ctrl-C at the terminal is for nietz, which waits
+    /// for what git has begun.
     pub(super) fn repository(mut self, git_dir: &Path) -> Call {
-        self.command.env("GIT_DIR", git_dir);
+        self.command.env("GIT_DIR", git_dir).process_group(0);
         self
     }
 

@@ -118,7 +118,7 @@ pub fn missing(question: &Question, run: &str) -> Failure {
         .because(format!("it may be answered with {}", allowed(question)))
 }
 
-/// Returns the failure for a question that was left with Ctrl-C or Ctrl-D.
+/// Returns the failure for a question that was left with Ctrl-C, or whose terminal is gone.
 pub fn interrupted(question: &Question, run: &str) -> Failure {
     Failure::new(Code::Interrupted, format!("interrupted at the question `{}`", excerpt(&question.id)))
         .hint(format!("`nietz resume {run}` asks it again; everything before it is kept"))

@@ -34,16 +34,9 @@ return nietz.flow {
 			notes:save { slug = "../../outside" }
 		elseif how == "ask" then
 			return ui.ask { id = "name", prompt = "Your name?" }
-		elseif how == "well" then
-			local ok, problem = pcall(talk)
-			if not ok and problem.code == "interrupted" then
-				ui.say("Goodbye.")
-				return "abandoned"
-			end
-			return ok
 		elseif how == "stubborn" then
-			pcall(talk)
-			return llm.chat { prompt = "and again" }.text
+			local ok, said = pcall(talk)
+			return if ok then said else "stubborn"
 		elseif how == "talk" then
 			return talk()
 		end

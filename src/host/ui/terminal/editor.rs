@@ -28,6 +28,12 @@ impl Editor {
         &self.text
     }
 
+    /// Throws away what was typed.
+    pub(super) fn clear(&mut self) {
+        self.shown = None;
+        self.remove(0, self.text.len());
+    }
+
     pub(super) fn insert(&mut self, text: &str) {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();

@@ -46,7 +46,7 @@ use self::wrap::wrap_text;
 use super::answer;
 use super::ending::{self, Ending};
 use super::verbose;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
@@ -134,6 +134,7 @@ impl Terminal {
             .typing()
             .map_err(|error| answer::missing(question, &self.run).because(format!("the terminal: {error}")))?;
         let opened = self.put(question);
+        let mut left = answer::interrupted as fn(&Question, &str) -> Failure;
         let answer = loop {
             let Some(key) = typing.next().await else { break None };
             let mut state = self.shared.lock();
@@ -145,6 +146,10 @@ impl Terminal {
                 }
                 Step::Answered(value) => break Some(value),
                 Step::Interrupted => break None,
+                Step::Over => {
+                    left = answer::missing;
+                    break None;
+                }
             }
         };
         // Closed before it is taken away, so that no frame is without it.
@@ -156,7 +161,7 @@ impl Terminal {
         {
             self.history.borrow_mut().push(text.clone());
         }
-        answer.ok_or_else(|| answer::interrupted(question, &self.run))
+        answer.ok_or_else(|| left(question, &self.run))
     }
 
     /// Puts a question on the screen until the returned value is dropped.

@@ -20,6 +20,8 @@ pub(super) enum Step {
     Clear,
     Answered(Value),
     Interrupted,
+    /// Nobody will answer: the input is over.
+    Over,
 }
 
 /// Lines to show, and where in them the cursor stands.
@@ -54,8 +56,12 @@ impl Prompt {
     pub(super) fn press(&mut self, key: &Key) -> Step {
         self.note = None;
         match key {
-            Key::Ctrl('c') => return Step::Interrupted,
-            Key::Ctrl('d') if self.editor.text().is_empty() => return Step::Interrupted,
+            Key::Ctrl('c') if self.editor.text().is_empty() => return Step::Interrupted,
+            Key::Ctrl('c') => {
+                self.editor.clear();
+                return Step::Open;
+            }
+            Key::Ctrl('d') if self.editor.text().is_empty() => return Step::Over,
             Key::Ctrl('l') => return Step::Clear,
             Key::Enter => return self.enter(),
             _ => {}
@@ -374,11 +380,18 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_left_with_ctrl_c_or_with_ctrl_d_on_nothing() {
+    fn a_question_is_left_with_ctrl_c_or_with_ctrl_d_on_nothing_and_ctrl_c_clears_a_line_first() {
         for question in [topic(), shape(), save()] {
             assert_eq!(Prompt::new(&question, Vec::new()).press(&Key::Ctrl('c')), Step::Interrupted);
-            assert_eq!(Prompt::new(&question, Vec::new()).press(&Key::Ctrl('d')), Step::Interrupted);
+            assert_eq!(Prompt::new(&question, Vec::new()).press(&Key::Ctrl('d')), Step::Over);
         }
         assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "a\u{4}"), Step::Open);
+        let mut prompt = Prompt::new(&topic(), vec!["before".to_owned()]);
+        for typed in ["half a sentence", "\u{1b}[A"] {
+            assert_eq!(press(&mut prompt, &format!("{typed}\u{3}")), Step::Open);
+            assert_eq!(prompt.editor.text(), "");
+        }
+        assert_eq!(press(&mut prompt, "whole\r"), Step::Answered(json!("whole")));
+        assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "half\u{3}\u{3}"), Step::Interrupted);
     }
 }

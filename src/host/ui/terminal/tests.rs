@@ -111,11 +111,17 @@ async fn ctrl_c_interrupts_and_leaves_the_device_as_it_was() {
     let topic = topic();
     let (answer, ()) = tokio::join!(terminal.ask(&topic), async {
         person.sees("\u{1b}[?25h").await;
-        person.types("half\u{3}");
+        // The first one takes the line away.
+        person.types("half\u{3}\u{3}");
     });
     let failure = answer.expect_err("it was interrupted");
     assert_eq!(failure.code, Code::Interrupted);
     assert!(!person.raw());
+    let (answer, ()) = tokio::join!(terminal.ask(&topic), async {
+        person.sees("\u{1b}[?25h").await;
+        person.types("\u{4}");
+    });
+    assert_eq!(answer.expect_err("the input is over").code, Code::AnswerMissing);
 }
 
 #[tokio::test]

@@ -1,0 +1,30 @@
+--!strict
+--- What may help a session and can never end it. What fails in it is said, each thing once in a run, and the session goes
+--- on without.
+
+local ui = require("@nietz/ui")
+
+local advice = {}
+
+--- What was said in this run.
+local told: { [string]: boolean } = {}
+
+--- Says a line, unless it was said in this run.
+function advice.say(line: string)
+	if not told[line] then
+		told[line] = true
+		ui.say(line)
+	end
+end
+
+--- Returns what `give` returns. Where it fails, says what `says` makes of the failure's message, and returns `without`.
+function advice.take<T>(without: T, says: (why: string) -> string, give: () -> T): T
+	local ok, value: any = pcall(give)
+	if ok then
+		return value
+	end
+	advice.say(says(if type(value) == "table" then tostring(value.message) else tostring(value)))
+	return without
+end
+
+return advice

@@ -214,6 +214,7 @@ impl World {
                     pulse.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
+                CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
                 }

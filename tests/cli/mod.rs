@@ -24,4 +24,6 @@ mod settings;
 mod shots;
 mod shots_models;
 mod shots_record;
+mod shots_strict;
 mod telemetry;
+mod thoughts;

@@ -21,6 +21,7 @@ impl Models for Echo {
             Ok(ChatReply {
                 text: request.model.clone(),
                 tool_calls: Vec::new(),
+                state: None,
                 usage: Usage::default(),
                 model: "echo".into(),
                 finish: Finish::Stop,

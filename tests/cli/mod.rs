@@ -19,6 +19,7 @@ mod order;
 mod output;
 mod packs;
 mod redaction;
+mod required_tools;
 mod sandbox;
 mod settings;
 mod shots;

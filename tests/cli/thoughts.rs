@@ -63,7 +63,9 @@ fn a_thought_goes_back_to_its_model_alone_and_survives_a_kill() {
         assert!(seat.server.wait_for_calls(2, Duration::from_secs(30)), "{round:?}");
         running.kill();
         gate.open();
-        let ended = env.resume().go();
+        let ended = env.resume().args(["--verbose"]).go();
+        let shown: Vec<String> = ended.of_type("call_received").iter().map(ToString::to_string).collect();
+        assert!(shown.len() == 4 && !shown.concat().contains("sealed-"), "{shown:?}");
         assert_eq!(ended.result(), "There is a ledger.", "{round:?}: {ended:?}");
         let sent: Vec<usize> = seat.server.requests().iter().map(|request| thoughts(&request.body)).collect();
         assert!(

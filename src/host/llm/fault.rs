@@ -221,8 +221,19 @@ impl Said {
         let param = error.get("param").and_then(Value::as_str).unwrap_or_default().to_owned();
         // Whoever stands between hands on what the provider said.
         let raw = error.pointer("/metadata/raw").and_then(Value::as_str).unwrap_or_default();
-        Said { message: message.to_owned(), kind, refusal: Refusal { message: format!("{message} {raw}"), param } }
+        let refusal = Refusal { message: format!("{message} {raw} {}", faults(error)), param };
+        Said { message: message.to_owned(), kind, refusal }
     }
+}
+
+/// Returns what servers of Python's list, `loc` and `msg` of each, in one text.
+fn faults(error: &Value) -> String {
+    let list = error.get("detail").or(error.pointer("/message/detail")).and_then(Value::as_array);
+    let place = |fault: &Value| -> Vec<String> {
+        let parts = fault["loc"].as_array().map(Vec::as_slice).unwrap_or_default();
+        parts.iter().filter_map(Value::as_str).chain(fault["msg"].as_str()).map(str::to_owned).collect()
+    };
+    list.into_iter().flatten().flat_map(place).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

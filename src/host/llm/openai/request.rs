@@ -10,6 +10,10 @@ use crate::host::llm::refusal::Part;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
+/// What is said to a model that cannot be made to call a tool. The other wire says nothing of the kind: models there bind
+/// what they thought to the system prompt, which must not change from one call to the next.
+const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -98,7 +102,9 @@ pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) ->
         _ => None,
     };
     let system = instructed.as_deref().or(request.system.as_deref());
-    let system = system.map(|text| Turn {
+    let begin = request.wants_tool() && manner.refuses(Part::ToolChoice);
+    let begin = begin.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
+    let system = begin.as_deref().or(system).map(|text| Turn {
         role: "system",
         content: Some(text),
         reasoning_content: String::new(),

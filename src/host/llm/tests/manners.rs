@@ -106,6 +106,9 @@ async fn nothing_is_refused_of_what_is_known() {
         let settings = crate::host::llm::Settings::from_environment(&variables.collect(), &super::quick()).unwrap();
         let (reply, notices) = told(&Client::new(settings), &demanding(model)).await;
         assert!(reply.is_ok() && notices.is_empty() && server.calls() == 1, "{model}: {reply:?} {notices:?}");
+        // What cannot be forced is said, where a system prompt may differ from call to call.
+        let said = server.requests()[0].system().contains("Begin with a tool");
+        assert_eq!(said, provider == Provider::DeepSeek, "{model}");
     }
 }
 

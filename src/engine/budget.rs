@@ -257,7 +257,7 @@ fn most_input(request: &ChatRequest, conversation: &[Rc<Said>]) -> u64 {
     let messages = conversation.iter().map(|said| {
         let calls =
             said.message.tool_calls.iter().map(|call| call.arguments.len() + call.name.len() + call.id.len() + 16);
-        said.message.content.len() + calls.sum::<usize>() + 16
+        said.message.size() + calls.sum::<usize>() + 16
     });
     let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len() + json(&tool.parameters) + 64);
     let bytes = messages.sum::<usize>()

@@ -298,6 +298,8 @@ impl Gate {
         if world.models.is_seeded(&request.model) {
             request.seed.get_or_insert_with(|| chance(seed, key).as_u64());
         }
+        // The key is made: what a flow asks for is the reply, and what is thought before has room of its own.
+        request.max_tokens = request.max_tokens.map(|limit| limit.saturating_add(world.models.thinks(&request.model)));
         let meter = Rc::clone(&self.meter);
         let by = (show.label.clone(), world.models.price(&request.model));
         let said = conversation.clone();
@@ -322,6 +324,7 @@ impl Gate {
                     let mut message = said.message.clone();
                     redact_text(redactor, &mut message.content);
                     message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
+                    message.state.iter_mut().for_each(|state| redact_text(redactor, state));
                     match message == said.message {
                         true => said.clean.set(true),
                         false => *said = Rc::new(Said::new(message)),

@@ -16,7 +16,7 @@ use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
-use crate::model::chat::{ChatRequest, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, Usage};
 use crate::model::collection::{Collection, Format};
 use crate::model::command::Command;
 use crate::model::digest::Digest;
@@ -223,6 +223,7 @@ impl World {
                     pulse.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
+                CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
                 }
@@ -232,7 +233,9 @@ impl World {
         if let Ok(reply) = &mut reply {
             reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
             if self.details {
-                self.front.show(&Event::CallReceived { call: call.clone(), reply: Box::new(reply.clone()) });
+                // What it wants back is nobody's to read.
+                let shown = ChatReply { state: None, ..reply.clone() };
+                self.front.show(&Event::CallReceived { call: call.clone(), reply: Box::new(shown) });
             }
         }
         let (usage, failure) = match &reply {

@@ -24,6 +24,8 @@ pub enum CallEvent<'a> {
     Delta(&'a str),
     /// The reply goes on with something else: a tool call, a thought.
     Alive,
+    /// Something that the user should know, and the call goes on.
+    Notice(&'a str),
     /// The call is tried again: text that came before does not count.
     Retry { attempt: u32, reason: &'a str, wait_ms: u64 },
 }
@@ -38,6 +40,11 @@ pub trait Models {
     /// Whether a model's replies follow from request and seed alone. Such a model is given the run's chance.
     fn is_seeded(&self, _model: &str) -> bool {
         false
+    }
+
+    /// Returns how many tokens a model may think before it speaks: room that a limit of its reply does not have.
+    fn thinks(&self, _model: &str) -> u32 {
+        0
     }
 
     fn chat<'a>(

@@ -89,10 +89,21 @@ pub struct Message {
     #[serde(default)]
     pub content: String,
     pub role: Role,
+    /// What the model that said this wants back with it; nobody else reads it. It stands in the journal with the reply that
+    /// it came with, and neither in requests nor in their keys: it says nothing that a flow asks for.
+    #[serde(default, skip_serializing)]
+    pub state: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+}
+
+impl Message {
+    /// How much of it there is, in bytes: what was said, and what its model wants back.
+    pub fn size(&self) -> usize {
+        self.content.len() + self.state.as_ref().map_or(0, String::len)
+    }
 }
 
 /// A message with what was found out about it. A conversation sends it again with each call, so that is
@@ -148,6 +159,9 @@ pub struct ChatReply {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// See [`Message::state`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     #[serde(default)]
     pub usage: Usage,
     /// The model that answered, as the provider names it.
@@ -196,6 +210,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_a_model_wants_back_is_no_part_of_what_a_flow_asks_for() {
+        let said = json!({"role": "assistant", "content": "so"});
+        let message: Message = serde_json::from_value(said.clone()).unwrap();
+        let kept = Said::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
+        assert_eq!(kept.digest(), Said::new(message).digest());
+        assert_eq!(serde_json::to_value(&kept.message).unwrap(), said);
+    }
 
     #[test]
     fn members_are_asked_for_in_the_order_in_which_they_are_required() {

@@ -29,7 +29,7 @@ fn sessions(folder: &Path, count: usize) {
                     "turnNumber": turn,
                     "question": "Which line reads that value, at which moment, and what did the log say about it then?",
                     "response": "I looked at the log again; the key was written before the deploy, ".repeat(1 + (number + turn) % 4),
-                    "model": "anthropic/claude-sonnet-4-5", "quoteUsed": null,
+                    "model": "anthropic/claude-sonnet-5-5", "quoteUsed": null,
                     "behaviorTags": ["checked-logs"], "timestamp": day(turn),
                 })
             })

@@ -8,6 +8,7 @@ mod history;
 mod model;
 mod rules;
 mod session_files;
+mod strict;
 mod table;
 mod voices;
 mod whole;

@@ -27,7 +27,7 @@ impl Brain {
 
     /// The reply to a request, without its steps of thought.
     pub(super) fn reply(self, request: &Request) -> Value {
-        let schema = schema_of(request);
+        let schema = request.schema();
         let properties = &schema["properties"];
         let mut reply = self.reply_to(properties, request);
         if !properties["_steps"].is_null() {
@@ -90,10 +90,6 @@ impl Brain {
         value["decided"] = json!([{"from": first, "decision": "Orders stay in our ledger"}]);
         value
     }
-}
-
-fn schema_of(request: &Request) -> &Value {
-    &request.body["response_format"]["json_schema"]["schema"]
 }
 
 const SUBJECTS: [&str; 12] = [

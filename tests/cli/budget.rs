@@ -116,8 +116,8 @@ fn a_plan_says_what_a_run_may_do_and_does_nothing() {
     assert_snapshot!(plan.exits(0).stdout, @r"
     flow          brainstorm: Thinks an idea through with you, until somebody could build it
     from          bundled:flows/brainstorm.lua
-    model         openai/gpt-4.1 (OPENAI_API_KEY is set)
-    prices        openai/gpt-4.1: not known; a limit on cost cannot be kept with it
+    model         openai/gpt-6.1-terra (OPENAI_API_KEY is set)
+    prices        openai/gpt-6.1-terra: not known; a limit on cost cannot be kept with it
     documents     reads and writes docs/briefs/{slug}/brief-{date}.md (briefs)
                   reads and writes .project-memory/brainstorm-history.jsonl (finished)
                   reads and writes docs/briefs/{slug}/journal-{date}.md (journals)
@@ -149,16 +149,16 @@ return nietz.flow {
   end,
 }"#;
     let config = format!(
-        "models: {{prices: {{openai/gpt-4.1: {{input: 2, output: 8}}}}, providers: {{lab: {{base_url: {}}}}}}}\n",
+        "models: {{prices: {{openai/gpt-6.1-terra: {{input: 2, output: 8}}}}, providers: {{lab: {{base_url: {}}}}}}}\n",
         server.url()
     );
     let env = Env::with(&server).flow("voices", flow).config(&config);
-    let ended = env.nietz(["run", "voices", "--model", "openai/gpt-4.1"]).go().exits(0);
+    let ended = env.nietz(["run", "voices", "--model", "openai/gpt-6.1-terra"]).go().exits(0);
     let told = ended.stderr.lines().skip_while(|line| !line.starts_with("done in")).collect::<Vec<_>>().join("\n");
     let told = told.replacen("done in 1s", "done in 0s", 1);
     assert_snapshot!(told, @r"
     done in 0s · 3 calls · 150 tokens in, 3,000 out · no price is known for lab/qwen
-      Zeno (lab/qwen)            1 call   50 in  1,000 out  price unknown
-      Hypatia (openai/gpt-4.1)  2 calls  100 in  2,000 out        $0.0162
+      Zeno (lab/qwen)                  1 call   50 in  1,000 out  price unknown
+      Hypatia (openai/gpt-6.1-terra)  2 calls  100 in  2,000 out        $0.0162
     ");
 }

@@ -42,15 +42,12 @@ pub(super) fn column(env: &Env, table: &str, name: &str) -> Vec<Value> {
 
 /// How many replies of the model this conversation has.
 pub(super) fn step(request: &Request) -> usize {
-    let messages = request.body["messages"].as_array().expect("there are messages");
-    messages.iter().filter(|message| message["role"] == "assistant").count()
+    request.turns().iter().filter(|(role, _)| role == "assistant").count()
 }
 
 /// What the conversation began with.
 pub(super) fn task(request: &Request) -> String {
-    let messages = request.body["messages"].as_array().expect("there are messages");
-    let first = messages.iter().find(|message| message["role"] == "user").expect("there is a prompt");
-    first["content"].as_str().unwrap_or_default().to_owned()
+    request.turns().into_iter().find(|(role, _)| role == "user").expect("there is a prompt").1
 }
 
 pub(super) fn call(name: &str, arguments: &Value) -> Response {
@@ -62,7 +59,7 @@ pub(super) fn replace(old: &str, new: &str) -> Response {
 }
 
 /// A model that does what is asked.
-fn good(request: &Request) -> Response {
+pub(super) fn good(request: &Request) -> Response {
     match step(request) {
         0 => call("read_file", &json!({ "path": "work.txt" })),
         1 => replace("todo", "done"),

@@ -8,4 +8,5 @@ mod endings;
 mod model;
 mod rules;
 mod seats;
+mod strict;
 mod table;

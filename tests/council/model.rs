@@ -96,7 +96,7 @@ impl Brain {
     }
 
     fn reply(&self, request: &Request) -> Value {
-        let properties = &request.body["response_format"]["json_schema"]["schema"]["properties"];
+        let properties = &request.schema()["properties"];
         let prompt = request.prompt();
         let has = |name: &str| !properties[name].is_null();
         if has("ambiguous") {

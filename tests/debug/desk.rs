@@ -20,7 +20,7 @@ pub(super) enum For {
 
 /// Tells what a request is for.
 pub(super) fn purpose(request: &Request) -> For {
-    let properties = &request.body["response_format"]["json_schema"]["schema"]["properties"];
+    let properties = &request.schema()["properties"];
     let has = |name: &str| !properties[name].is_null();
     if has("leaks") {
         For::Verdict

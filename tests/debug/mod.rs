@@ -7,6 +7,7 @@ mod growth;
 mod life;
 mod long;
 mod quotes;
+mod strict;
 mod verify;
 mod versions;
 mod whole;

@@ -4,6 +4,7 @@ mod advice;
 pub(crate) mod asked;
 mod outputs;
 mod projects;
+mod strict;
 
 use std::path::Path;
 
@@ -45,15 +46,12 @@ fn memory_of(env: &Env, ended: &Ended) -> Value {
 
 /// What the conversation began with.
 fn task(request: &Request) -> String {
-    let messages = request.body["messages"].as_array().expect("there are messages");
-    let first = messages.iter().find(|message| message["role"] == "user").expect("there is a prompt");
-    first["content"].as_str().unwrap_or_default().to_owned()
+    request.turns().into_iter().find(|(role, _)| role == "user").expect("there is a prompt").1
 }
 
 /// How many replies of the model this conversation has.
 fn step(request: &Request) -> usize {
-    let messages = request.body["messages"].as_array().expect("there are messages");
-    messages.iter().filter(|message| message["role"] == "assistant").count()
+    request.turns().iter().filter(|(role, _)| role == "assistant").count()
 }
 
 fn is_analysis(request: &Request) -> bool {

@@ -195,6 +195,7 @@ impl Models for Obliging {
         ready(Ok(ChatReply {
             text,
             tool_calls: Vec::new(),
+            state: None,
             usage: Usage { input: 1, output: 1, cached: 0 },
             model: request.model.clone(),
             finish: Finish::Stop,

@@ -131,7 +131,12 @@ impl Env {
 
     /// `nietz run`, with JSON lines both ways, the test's model and a fixed seed.
     pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
-        self.nietz(["run", "--json", "--seed", "1", "--model", "openai/test"]).args(arguments)
+        self.run_on("openai/test", arguments)
+    }
+
+    /// `nietz run` as [`Env::run`], with another model.
+    pub(crate) fn run_on<'a>(&self, model: &str, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        self.nietz(["run", "--json", "--seed", "1", "--model", model]).args(arguments)
     }
 
     /// `nietz resume` of the test's run, with JSON lines both ways.

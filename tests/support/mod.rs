@@ -6,3 +6,4 @@ pub(crate) mod git;
 pub(crate) mod journal;
 pub(crate) mod model_server;
 pub(crate) mod process;
+pub(crate) mod strict;

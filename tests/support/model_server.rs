@@ -21,6 +21,8 @@
 // The paths are said, because this file is included from different places.
 #[path = "model_server/http.rs"]
 mod http;
+#[path = "model_server/strict.rs"]
+pub mod strict;
 #[path = "model_server/wire.rs"]
 mod wire;
 
@@ -205,6 +207,34 @@ impl Request {
         self.headers.get(name).map_or("", String::as_str)
     }
 
+    /// What was said, by whom: `user`, `assistant` or `tool`, with the texts and results of tools, on either wire.
+    pub fn turns(&self) -> Vec<(String, String)> {
+        let text = |content: &Value| match content {
+            Value::String(text) => text.clone(),
+            Value::Array(blocks) => {
+                blocks.iter().filter_map(|block| block["text"].as_str().or(block["content"].as_str())).collect()
+            }
+            _ => String::new(),
+        };
+        let messages = self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let turn =
+            |message: &Value| (message["role"].as_str().unwrap_or_default().to_owned(), text(&message["content"]));
+        messages.iter().map(turn).filter(|(role, _)| role != "system").collect()
+    }
+
+    /// The JSON Schema of the reply, in whichever way the wire has for that; null where none is asked for.
+    pub fn schema(&self) -> Value {
+        let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let by_tool = tools.iter().find(|tool| tool["name"] == wire::REPLY_TOOL).map(|tool| &tool["input_schema"]);
+        let native =
+            [&self.body["response_format"]["json_schema"]["schema"], &self.body["output_config"]["format"]["schema"]];
+        let system = self.system();
+        let spelled =
+            || system.rsplit_once("no code fence.\n").and_then(|(_, schema)| serde_json::from_str(schema).ok());
+        let found = native.into_iter().find(|schema| !schema.is_null()).or(by_tool).cloned();
+        found.or_else(spelled).unwrap_or_default()
+    }
+
     /// Which wire the call speaks, by its path.
     pub fn wire(&self) -> Wire {
         if self.path.ends_with("/messages") { Wire::Anthropic } else { Wire::OpenAi }
@@ -212,9 +242,7 @@ impl Request {
 
     /// Tells whether a structured reply is wanted, in whichever way the wire has for that.
     pub fn wants_json(&self) -> bool {
-        let tool =
-            self.body["tools"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == wire::REPLY_TOOL));
-        tool || !self.body["response_format"].is_null() || self.system().contains("JSON Schema")
+        !self.schema().is_null()
     }
 }
 
@@ -294,6 +322,11 @@ impl Response {
     /// Adds a tool call, whose arguments come in pieces.
     pub fn tool_call(self, id: &str, name: &str, arguments: &str) -> Response {
         self.reply(|reply| reply.calls.push([id.to_owned(), name.to_owned(), arguments.to_owned()]))
+    }
+
+    /// Adds what the model thought, in the way of one provider: it wants that back.
+    fn thought(self, thought: wire::Thought) -> Response {
+        self.reply(|reply| reply.thought = Some(thought))
     }
 
     /// Sets the count of tokens.

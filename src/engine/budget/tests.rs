@@ -19,7 +19,8 @@ fn request(max_tokens: Option<u32>) -> ChatRequest {
 }
 
 fn said(text: &str) -> Vec<Rc<Said>> {
-    let message = Message { content: text.to_owned(), role: Role::User, tool_call_id: None, tool_calls: Vec::new() };
+    let message =
+        Message { content: text.to_owned(), role: Role::User, state: None, tool_call_id: None, tool_calls: Vec::new() };
     vec![Rc::new(Said::new(message))]
 }
 

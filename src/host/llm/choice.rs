@@ -193,7 +193,9 @@ impl Client {
         };
         match near {
             Some(near) => failure.hint(format!("did you mean {near}?")),
-            None => failure.hint("write provider/model, such as openai/gpt-4.1; `nietz models` shows the providers"),
+            None => {
+                failure.hint("write provider/model, such as openai/gpt-6.1-terra; `nietz models` shows the providers")
+            }
         }
     }
 

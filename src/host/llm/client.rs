@@ -6,11 +6,14 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, OnceCell as AsyncOnceCell, Semaphore};
 
 use super::choice::Choice;
-use super::fault::Subject;
+use super::families::{self, Learnt};
+use super::fault::{Fault, Subject};
 use super::http;
+use super::refusal::Part;
 use super::retry::Attempts;
 use super::secret::{KeySource, Secret, run_command};
 use super::settings::{LOCAL, Provider, Settings};
+use super::state;
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
@@ -27,6 +30,7 @@ pub struct Client {
     /// The first model of the server that lists its models, if it answered.
     pub(super) found: AsyncOnceCell<Option<String>>,
     http: OnceCell<reqwest::Client>,
+    learnt: Learnt,
     /// One for each provider, in the order of the settings.
     lanes: Vec<Lane>,
 }
@@ -57,6 +61,7 @@ impl Client {
             choice: AsyncOnceCell::new(),
             found: AsyncOnceCell::new(),
             http: OnceCell::new(),
+            learnt: Learnt::default(),
             lanes,
         }
     }
@@ -109,24 +114,39 @@ impl Client {
             .find(|(provider, _)| provider.name == name)
             .ok_or_else(|| self.unknown(&request.model))?;
         let key = self.key(provider, lane).await?;
-        let subject = Subject { provider, model, key: key.as_ref() };
-        let prepared = http::request(subject, request)?;
         let client = self.http()?;
         let mut attempts = Attempts::new(&self.settings.retry);
+        // What the server did not take in this call: more of it each time, so that this ends.
+        let mut without: Vec<Part> = Vec::new();
         loop {
-            let copy = prepared.try_clone().expect("a body that stands in memory can be sent twice");
-            let outcome = {
+            let (outcome, refused) = {
                 // Not held while waiting: a call that pauses leaves its place to others.
                 let _permit = lane.permits.acquire().await.expect("the semaphore is never closed");
+                // Only now: what others have learnt meanwhile is known here, too.
+                let mut manner = self.learnt.manner(&request.model);
+                without.iter().for_each(|part| manner.learn(*part));
+                let subject = Subject { provider, model, key: key.as_ref(), manner: &manner };
+                let http = http::request(subject, request)?;
+                let sent = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let mut heard = |text: &str| {
                     report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
                 };
-                http::attempt(client, copy, subject, request, &mut heard).await
+                let outcome = http::attempt(client, http, subject, request, &mut heard).await;
+                let body = sent.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
+                let refused = outcome.as_ref().err().and_then(|fault| dispensable(subject, request, fault, body));
+                (outcome, refused)
             };
             let fault = match outcome {
                 Ok(reply) => return Ok(reply),
                 Err(fault) => fault,
             };
+            if let Some(part) = refused.filter(|part| !without.contains(part)) {
+                without.push(part);
+                if self.learnt.learn(&request.model, part) {
+                    report(CallEvent::Notice(&part.told(&request.model)));
+                }
+                continue;
+            }
             if fault.failure.code == Code::KeyRefused {
                 // Keys from commands may be short-lived; the next call asks for a new one.
                 *lane.key.lock().await = None;
@@ -142,9 +162,30 @@ impl Client {
     }
 }
 
+/// Returns the part of a refused request that it can do without.
+fn dispensable(subject: Subject<'_>, request: &ChatRequest, fault: &Fault, body: &[u8]) -> Option<Part> {
+    let refusal = fault.refusal.as_ref()?;
+    if refusal.is_of_state() && state::goes_back(subject, request) {
+        return Some(Part::State);
+    }
+    let part = refusal.part(subject.provider.wire, body)?;
+    let other = match part {
+        Part::MaxTokens => Part::MaxCompletionTokens,
+        Part::MaxCompletionTokens => Part::MaxTokens,
+        // It thinks where it has tools because it cannot do otherwise.
+        Part::Thinking => Part::ReasoningEffort,
+        _ => return Some(part),
+    };
+    (!subject.manner.refuses(other)).then_some(part)
+}
+
 impl Models for Client {
     fn price(&self, model: &str) -> Option<Price> {
         self.settings.price(model)
+    }
+
+    fn thinks(&self, model: &str) -> u32 {
+        families::manner(model).thinks
     }
 
     /// The local engine is. Providers promise nothing of the kind, and some refuse a seed.

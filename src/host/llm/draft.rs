@@ -1,7 +1,9 @@
 //! A reply that is still being put together, and what both wires have in common in doing so.
 
+use serde_json::Value;
+
 use super::fault::{Fault, Subject};
-use super::schema;
+use super::{schema, state};
 use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
 
 /// How far a reply is after one more event.
@@ -30,8 +32,11 @@ pub(super) trait Assemble {
 pub(super) struct Draft<'a> {
     pub(super) subject: Subject<'a>,
     wants_json: bool,
+    has_tools: bool,
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
+    /// What the model thought, in the words of its wire.
+    pub(super) state: Option<Value>,
     pub(super) usage: Usage,
     pub(super) model: String,
     pub(super) finish: Option<Finish>,
@@ -43,8 +48,10 @@ impl<'a> Draft<'a> {
         Draft {
             subject,
             wants_json: request.schema.is_some(),
+            has_tools: !request.tools.is_empty(),
             text: String::new(),
             calls: Vec::new(),
+            state: None,
             usage: Usage::default(),
             model: String::new(),
             finish: None,
@@ -107,9 +114,12 @@ impl<'a> Draft<'a> {
         if self.model.is_empty() {
             self.model = self.subject.model.to_owned();
         }
+        // No model wants it back where there are no tools to go on with.
+        let kept = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.subject, &what));
         Ok(ChatReply {
             text: self.text,
             tool_calls: self.calls,
+            state: kept,
             usage: self.usage,
             model: self.model,
             finish,

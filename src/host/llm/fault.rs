@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::families::Manner;
+use super::refusal::Refusal;
 use super::secret::Secret;
 use super::settings::Provider;
 use crate::error::{Code, Failure};
@@ -17,6 +19,8 @@ use crate::model::text::excerpt;
 pub(super) struct Fault {
     pub(super) failure: Failure,
     pub(super) again: Again,
+    /// What was said, where the request was refused for what stands in it.
+    pub(super) refusal: Option<Box<Refusal>>,
 }
 
 /// Whether and when to try again.
@@ -36,11 +40,12 @@ pub(super) struct Subject<'a> {
     /// The model, without the provider's name.
     pub(super) model: &'a str,
     pub(super) key: Option<&'a Secret>,
+    pub(super) manner: &'a Manner,
 }
 
 impl Fault {
     fn new(again: Again, code: Code, message: String) -> Fault {
-        Fault { failure: Failure::new(code, message), again }
+        Fault { failure: Failure::new(code, message), again, refusal: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Fault {
@@ -105,7 +110,10 @@ impl Subject<'_> {
             400 if said.message.to_ascii_lowercase().contains("api key") => 401,
             status => status,
         };
-        self.of(meant, retry_after, &said.message)
+        let mut fault = self.of(meant, retry_after, &said.message);
+        // What a server of Python's does not know of a body, it refuses with 422.
+        fault.refusal = matches!(meant, 400 | 422).then(|| Box::new(said.refusal));
+        fault
     }
 
     /// An error that came within a stream whose status was good.
@@ -172,6 +180,7 @@ struct Said {
     message: String,
     /// The machine's words for it, with blanks between: code (a word or a number), type, status.
     kind: String,
+    refusal: Refusal,
 }
 
 impl Said {
@@ -179,9 +188,14 @@ impl Said {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Said::of(&value),
             // A page of HTML says nothing to a reader of one line.
-            Err(_) if body.trim_start().starts_with('<') => Said { message: String::new(), kind: String::new() },
-            Err(_) => Said { message: body.trim().to_owned(), kind: String::new() },
+            Err(_) if body.trim_start().starts_with('<') => Said::plain(""),
+            Err(_) => Said::plain(body.trim()),
         }
+    }
+
+    fn plain(message: &str) -> Said {
+        let refusal = Refusal { message: message.to_owned(), param: String::new() };
+        Said { message: message.to_owned(), kind: String::new(), refusal }
     }
 
     fn of(value: &Value) -> Said {
@@ -204,8 +218,22 @@ impl Said {
             }
             kind.push(' ');
         }
-        Said { message: message.to_owned(), kind }
+        let param = error.get("param").and_then(Value::as_str).unwrap_or_default().to_owned();
+        // Whoever stands between hands on what the provider said.
+        let raw = error.pointer("/metadata/raw").and_then(Value::as_str).unwrap_or_default();
+        let refusal = Refusal { message: format!("{message} {raw} {}", faults(error)), param };
+        Said { message: message.to_owned(), kind, refusal }
     }
+}
+
+/// Returns what servers of Python's list, `loc` and `msg` of each, in one text.
+fn faults(error: &Value) -> String {
+    let list = error.get("detail").or(error.pointer("/message/detail")).and_then(Value::as_array);
+    let place = |fault: &Value| -> Vec<String> {
+        let parts = fault["loc"].as_array().map(Vec::as_slice).unwrap_or_default();
+        parts.iter().filter_map(Value::as_str).chain(fault["msg"].as_str()).map(str::to_owned).collect()
+    };
+    list.into_iter().flatten().flat_map(place).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -38,12 +38,12 @@ pub(in crate::host) fn client() -> Result<reqwest::Client> {
         .map_err(|error| unusable(&error))
 }
 
-/// Writes the request of a call; each attempt sends a copy that shares its body.
+/// Writes the request of one attempt.
 pub(super) fn request(subject: Subject<'_>, request: &ChatRequest) -> Result<Request> {
-    let Subject { provider, model, key } = subject;
+    let Subject { provider, key, .. } = subject;
     let (path, body) = match provider.wire {
-        Wire::OpenAi => (openai::PATH, openai::body(provider, model, request)),
-        Wire::Anthropic => (anthropic::PATH, anthropic::body(model, request)),
+        Wire::OpenAi => (openai::PATH, openai::body(subject, request)),
+        Wire::Anthropic => (anthropic::PATH, anthropic::body(subject, request)),
     };
     let mut http = Request::new(Method::POST, endpoint(&provider.base, path));
     *http.body_mut() = Some(body.into());

@@ -8,7 +8,9 @@
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
 //! - `openai`, `anthropic`: the two wires. Each writes a request and assembles a reply; `draft` is what
 //!   they share of a reply, `schema` what they do with a JSON Schema.
-//! - `prices`: what a call costs, where that is known.
+//! - `families`: how models are asked: what they refuse. `refusal` is what a server says about that, and `state` what a model
+//!   thought and wants back.
+//! - `prices`, `windows`: what a call costs and how much a model takes, where that is known.
 //! - `fault`, `secret`: what is said when it fails, and never said at all.
 //!
 //! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
@@ -18,6 +20,7 @@ mod choice;
 mod client;
 mod config;
 mod draft;
+mod families;
 mod fault;
 mod http;
 #[cfg(feature = "local")]
@@ -25,11 +28,13 @@ pub mod local;
 mod openai;
 mod prices;
 mod providers;
+mod refusal;
 mod retry;
 mod schema;
 mod secret;
 mod settings;
 mod sse;
+mod state;
 mod stream;
 mod windows;
 

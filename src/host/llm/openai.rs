@@ -3,6 +3,8 @@
 mod reply;
 mod request;
 
+use reply::Thought;
+
 pub(super) use reply::Reply;
 pub(super) use request::body;
 

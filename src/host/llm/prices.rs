@@ -92,6 +92,14 @@ mod tests {
             assert_eq!(price.problem(), None, "{model}");
             assert_eq!(undated(model), model);
         }
+        for facts in super::super::providers::ALL {
+            let Some(model) = facts.model.map(|model| format!("{}/{model}", facts.name)) else { continue };
+            assert!(
+                file().models.contains_key(&model),
+                "{model} is what people get who choose nothing, and has no price"
+            );
+            assert!(super::super::window(&BTreeMap::new(), &model).is_some(), "{model} has no window");
+        }
     }
 
     #[test]

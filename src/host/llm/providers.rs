@@ -46,7 +46,7 @@ pub(super) const ALL: &[Facts] = &[
         base_variable: "OPENAI_BASE_URL",
         key_variables: &["OPENAI_API_KEY"],
         max_tokens_field: MaxTokensField::MaxCompletionTokens,
-        model: Some("gpt-4.1"),
+        model: Some("gpt-6.1-terra"),
         ..USUAL
     },
     Facts {
@@ -55,7 +55,7 @@ pub(super) const ALL: &[Facts] = &[
         base_variable: "ANTHROPIC_BASE_URL",
         key_variables: &["ANTHROPIC_API_KEY"],
         wire: Wire::Anthropic,
-        model: Some("claude-sonnet-4-5"),
+        model: Some("claude-sonnet-5-5"),
         ..USUAL
     },
     Facts {
@@ -63,7 +63,7 @@ pub(super) const ALL: &[Facts] = &[
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         base_variable: "GEMINI_BASE_URL",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        model: Some("gemini-2.5-flash"),
+        model: Some("gemini-3.8-flash"),
         ..USUAL
     },
     Facts {
@@ -73,7 +73,7 @@ pub(super) const ALL: &[Facts] = &[
         key_variables: &["OPENROUTER_API_KEY"],
         // Some of the models behind it do, some refuse the request, some ignore the schema.
         json_schema: false,
-        model: Some("anthropic/claude-sonnet-4.5"),
+        model: Some("anthropic/claude-sonnet-5.5"),
         ..USUAL
     },
     Facts {
@@ -83,7 +83,7 @@ pub(super) const ALL: &[Facts] = &[
         key_variables: &["GROQ_API_KEY"],
         // Only for a few of its models.
         json_schema: false,
-        model: Some("llama-3.3-70b-versatile"),
+        model: Some("openai/gpt-oss-120b"),
         ..USUAL
     },
     Facts {
@@ -92,7 +92,7 @@ pub(super) const ALL: &[Facts] = &[
         base_variable: "DEEPSEEK_BASE_URL",
         key_variables: &["DEEPSEEK_API_KEY"],
         json_schema: false,
-        model: Some("deepseek-chat"),
+        model: Some("deepseek-flash"),
         ..USUAL
     },
     Facts {
@@ -100,7 +100,7 @@ pub(super) const ALL: &[Facts] = &[
         base_url: "https://api.x.ai/v1",
         base_variable: "XAI_BASE_URL",
         key_variables: &["XAI_API_KEY"],
-        model: Some("grok-4"),
+        model: Some("grok-4.7"),
         ..USUAL
     },
     Facts {

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn fault(again: Again) -> Fault {
-        Fault { failure: Failure::new(Code::ModelOverloaded, "busy"), again }
+        Fault { failure: Failure::new(Code::ModelOverloaded, "busy"), again, refusal: None }
     }
 
     fn limits(attempts: u32, total: u64, base_delay: u64) -> Retry {

@@ -2,7 +2,7 @@
 //!
 //! Whether the reply is valid by it is not asked here; that is for the room that made the request.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// Tells whether this is a schema of objects. No provider takes another root natively.
 pub(super) fn has_object_root(schema: &Value) -> bool {
@@ -37,6 +37,95 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     })
 }
 
+/// What bounds a value and is no shape: it is told in words where a wire takes shapes alone.
+const BOUNDS: [&str; 15] = [
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "default",
+];
+
+/// Returns the schema in the narrow kind that Anthropic's wire holds replies to: closed objects and shapes, bounds as words
+/// in descriptions. Nothing where that kind cannot say what the schema says: objects of any members, references, conditions.
+pub(super) fn closed(schema: &Value) -> Option<Value> {
+    let members = schema.as_object()?;
+    if let Some(Value::Array(types)) = members.get("type") {
+        return either(members, types);
+    }
+    let mut out = Map::new();
+    let mut words = Vec::new();
+    for (keyword, value) in members {
+        let value = match keyword.as_str() {
+            "type" | "required" | "description" | "title" => value.clone(),
+            "enum" if value.as_array()?.iter().all(is_scalar) => value.clone(),
+            "const" if is_scalar(value) => value.clone(),
+            "properties" => {
+                let closed = |(name, one): (&String, &Value)| Some((name.clone(), closed(one)?));
+                Value::Object(value.as_object()?.iter().map(closed).collect::<Option<_>>()?)
+            }
+            "items" => closed(value)?,
+            "anyOf" | "oneOf" => {
+                let all: Option<Vec<Value>> = value.as_array()?.iter().map(closed).collect();
+                out.insert("anyOf".to_owned(), Value::Array(all?));
+                continue;
+            }
+            "additionalProperties" if *value == Value::Bool(false) => continue,
+            "$schema" | "$id" | "$comment" | "examples" => continue,
+            bound if BOUNDS.contains(&bound) => {
+                words.push(format!("{bound}: {value}"));
+                continue;
+            }
+            _ => return None,
+        };
+        out.insert(keyword.clone(), value);
+    }
+    let says = |name: &str| out.contains_key(name);
+    match out.get("type").and_then(Value::as_str) {
+        Some("object") if !says("properties") => return None,
+        Some("array") if !says("items") => return None,
+        Some("object") => drop(out.insert("additionalProperties".to_owned(), Value::Bool(false))),
+        None if !["enum", "const", "anyOf"].into_iter().any(says) => return None,
+        _ => {}
+    }
+    if !words.is_empty() {
+        let before = out.get("description").and_then(Value::as_str).map_or(String::new(), |text| format!("{text} "));
+        out.insert("description".to_owned(), Value::String(format!("{before}({})", words.join(", "))));
+    }
+    Some(Value::Object(out))
+}
+
+/// Returns a schema of several types as one of each.
+fn either(members: &Map<String, Value>, types: &[Value]) -> Option<Value> {
+    let one = |kind: &Value| {
+        if kind == "null" {
+            return Some(json!({"type": "null"}));
+        }
+        let mut members = members.clone();
+        members.insert("type".to_owned(), kind.clone());
+        if let Some(Value::Array(values)) = members.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        closed(&Value::Object(members))
+    };
+    let all: Option<Vec<Value>> = types.iter().map(one).collect();
+    Some(json!({"anyOf": all?}))
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !value.is_array() && !value.is_object()
+}
+
 /// Returns the system prompt with the schema spelled out, for providers that do not hold to it themselves.
 pub(super) fn instruct(system: Option<&str>, schema: &Value) -> String {
     let order = format!(
@@ -61,8 +150,6 @@ pub(super) fn unfenced(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -80,6 +167,32 @@ mod tests {
             let mut open = closed.clone();
             open[keyword] = value;
             assert!(!is_strict(&open), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_schema_is_closed_with_its_bounds_in_words_or_not_at_all() {
+        let schema = json!({"type": "object", "required": ["why", "score"], "properties": {
+            "why": {"type": "array", "items": {"type": "string", "maxLength": 9}, "maxItems": 3, "description": "Reasons."},
+            "score": {"type": ["integer", "null"], "minimum": 0},
+            "kind": {"enum": ["a", null]},
+        }});
+        let narrow = json!({"type": "object", "required": ["why", "score"], "properties": {
+            "why": {"type": "array", "items": {"type": "string", "description": "(maxLength: 9)"},
+                "description": "Reasons. (maxItems: 3)"},
+            "score": {"anyOf": [{"type": "integer", "description": "(minimum: 0)"}, {"type": "null"}]},
+            "kind": {"enum": ["a", null]},
+        }, "additionalProperties": false});
+        assert_eq!(closed(&schema), Some(narrow));
+        for open in [
+            json!({"type": "object"}),
+            json!({"type": "object", "properties": {"a": {}}}),
+            json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
+            json!({"type": "array"}),
+            json!({"$ref": "#/$defs/a"}),
+            json!({"type": "object", "properties": {"a": {"not": {"type": "null"}}}}),
+        ] {
+            assert_eq!(closed(&open), None, "{open}");
         }
     }
 

@@ -40,6 +40,7 @@ mod tests {
         assert_eq!(window(&own, "openai/gpt-4o"), Some(7));
         assert_eq!(window(&own, "openai/gpt-4o-mini"), Some(128_000));
         assert_eq!(window(&own, "anthropic/claude-sonnet-4-5"), Some(200_000));
+        assert_eq!(window(&own, "anthropic/claude-sonnet-5-5"), Some(1_000_000));
         assert_eq!(window(&own, "openai/test"), None);
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();

@@ -51,7 +51,7 @@ const MOST: usize = 50_000;
 impl Learned {
     fn holds_more_than(&self, messages: usize, text: usize) -> bool {
         let all = self.0.borrow();
-        all.len() > messages || all.iter().map(|said| said.message.content.len()).sum::<usize>() > text
+        all.len() > messages || all.iter().map(|said| said.message.size()).sum::<usize>() > text
     }
 }
 
@@ -100,7 +100,7 @@ fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<Said>>> {
     let number = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize);
     let said: Option<Vec<Rc<Said>>> = numbers.chunks(4).map(|bytes| all.get(number(bytes)?).cloned()).collect();
     let said = said.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
-    if said.len() > MOST || said.iter().map(|said| said.message.content.len()).sum::<usize>() > convert::TEXT {
+    if said.len() > MOST || said.iter().map(|said| said.message.size()).sum::<usize>() > convert::TEXT {
         return Err(too_long());
     }
     Ok(said)

@@ -1,9 +1,9 @@
 //! Puts a reply together from the events of a message.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{REPLY_TOOL, replies_by_tool};
+use super::{By, REPLY_TOOL, replies_by};
 use crate::host::llm::draft::{Assemble, Draft, Step};
 use crate::host::llm::fault::{Fault, Subject};
 use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
@@ -14,6 +14,16 @@ pub(in crate::host::llm) struct Reply<'a> {
     by_tool: bool,
     /// What the pieces of the block that is open now are added to.
     open: Block,
+    /// What was thought, as it goes back.
+    thought: Vec<Thought>,
+}
+
+/// A block of what was thought: opaque, and to be given back as it is.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Thought {
+    /// How many of the other blocks come before it.
+    pub(super) at: usize,
+    pub(super) block: Map<String, Value>,
 }
 
 /// A block that pieces are added to.
@@ -24,7 +34,9 @@ enum Block {
     Reply,
     /// The last of the draft's tool calls.
     Call,
-    /// Thinking, and kinds of blocks that came after this was written.
+    /// The last of what was thought.
+    Thought,
+    /// Kinds of blocks that came after this was written.
     Other,
 }
 
@@ -57,10 +69,14 @@ struct Content {
     id: Option<String>,
     name: Option<String>,
     input: Option<Value>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Delta {
+    thinking: Option<String>,
+    signature: Option<String>,
     text: Option<String>,
     partial_json: Option<String>,
     stop_reason: Option<String>,
@@ -76,7 +92,8 @@ struct Counts {
 
 impl<'a> Reply<'a> {
     pub(in crate::host::llm) fn new(subject: Subject<'a>, request: &ChatRequest) -> Reply<'a> {
-        Reply { draft: Draft::new(subject, request), by_tool: replies_by_tool(request), open: Block::Other }
+        let by_tool = matches!(replies_by(subject.manner, request), Some(By::Tool));
+        Reply { draft: Draft::new(subject, request), by_tool, open: Block::Other, thought: Vec::new() }
     }
 
     fn begin(&mut self, content: &Content, on_text: &mut dyn FnMut(&str)) {
@@ -98,6 +115,13 @@ impl<'a> Reply<'a> {
                 });
                 Block::Call
             }
+            "thinking" | "redacted_thinking" => {
+                let mut block = content.other.clone();
+                block.insert("type".to_owned(), Value::String(content.r#type.clone()));
+                let at = usize::from(!self.draft.text.is_empty()) + self.draft.calls.len();
+                self.thought.push(Thought { at, block });
+                Block::Thought
+            }
             _ => Block::Other,
         };
     }
@@ -111,6 +135,16 @@ impl<'a> Reply<'a> {
             Block::Call => {
                 if let Some(call) = self.draft.calls.last_mut() {
                     call.arguments.push_str(json);
+                }
+            }
+            Block::Thought => {
+                let Some(thought) = self.thought.last_mut() else { return };
+                for (name, piece) in [("thinking", &delta.thinking), ("signature", &delta.signature)] {
+                    let Some(piece) = piece else { continue };
+                    match thought.block.get_mut(name) {
+                        Some(Value::String(text)) => text.push_str(piece),
+                        _ => drop(thought.block.insert(name.to_owned(), Value::String(piece.clone()))),
+                    }
                 }
             }
             Block::Other => {}
@@ -186,14 +220,17 @@ impl Assemble for Reply<'_> {
         for content in std::mem::take(&mut message.content) {
             self.begin(&content, on_text);
             let partial_json = content.input.map(|input| input.to_string());
-            self.add(&Delta { text: None, partial_json, stop_reason: None }, on_text);
+            self.add(&Delta { partial_json, ..Delta::default() }, on_text);
         }
         let reason = message.stop_reason.take();
         self.start(message);
         reason.map_or(Ok(()), |reason| self.stop(&reason))
     }
 
-    fn reply(self: Box<Self>) -> Result<ChatReply, Fault> {
+    fn reply(mut self: Box<Self>) -> Result<ChatReply, Fault> {
+        if !self.thought.is_empty() {
+            self.draft.state = serde_json::to_value(&self.thought).ok();
+        }
         self.draft.into_reply()
     }
 }

@@ -1,10 +1,12 @@
 //! The body of a message. It borrows from the request and is written once.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{REPLY_TOOL, replies_by_tool};
-use crate::host::llm::schema;
+use super::{By, REPLY_TOOL, Thought, replies_by};
+use crate::host::llm::fault::Subject;
+use crate::host::llm::refusal::Part;
+use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
 
 /// The wire wants a limit always. All models of today may write this much.
@@ -23,13 +25,23 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Piece<'a> {
+    Block(Block<'a>),
+    /// What the model thought, as it gave it.
+    Thought(Map<String, Value>),
 }
 
 #[derive(Serialize)]
@@ -48,19 +60,23 @@ struct ToolSpec<'a> {
 }
 
 /// Returns the body of this request. The wire knows no seed, and no temperature above 1.
-pub(in crate::host::llm) fn body(model: &str, request: &ChatRequest) -> Vec<u8> {
-    let by_tool = replies_by_tool(request);
-    let instructed = match &request.schema {
-        Some(schema) if !by_tool => Some(schema::instruct(request.system.as_deref(), schema)),
+pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) -> Vec<u8> {
+    let Subject { model, manner, .. } = subject;
+    let by = replies_by(manner, request);
+    let instructed = match (&by, &request.schema) {
+        (Some(By::Words), Some(schema)) => Some(schema::instruct(request.system.as_deref(), schema)),
         _ => None,
     };
+    let forces = !manner.refuses(Part::ToolChoice);
     let mut tools: Vec<ToolSpec<'_>> = request
         .tools
         .iter()
         .map(|tool| ToolSpec { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
         .collect();
-    let mut tool_choice = request.tool_choice.map(|ToolChoice::Required| json!({"type": "any"}));
-    if let Some(schema) = request.schema.as_ref().filter(|_| by_tool && !request.wants_tool()) {
+    let forced = request.tool_choice.filter(|_| forces);
+    let mut tool_choice = forced.map(|ToolChoice::Required| json!({"type": "any"}));
+    let by_tool = matches!(by, Some(By::Tool)) && !request.wants_tool();
+    if let Some(schema) = request.schema.as_ref().filter(|_| by_tool) {
         tool_choice = Some(match tools.is_empty() {
             true => json!({"type": "tool", "name": REPLY_TOOL, "disable_parallel_tool_use": true}),
             false => json!({"type": "any"}),
@@ -69,27 +85,34 @@ pub(in crate::host::llm) fn body(model: &str, request: &ChatRequest) -> Vec<u8> 
     }
     let body = Body {
         model,
-        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS),
+        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS + manner.thinks),
         stream: true,
         system: instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty()),
-        messages: turns(&request.messages),
+        messages: turns(subject, &request.messages),
         tools,
         tool_choice,
-        temperature: request.temperature.map(|temperature| temperature.min(1.0)),
+        output_config: match by {
+            Some(By::Format(schema)) => Some(json!({"format": {"type": "json_schema", "schema": schema}})),
+            _ => None,
+        },
+        temperature: request
+            .temperature
+            .filter(|_| !manner.refuses(Part::Temperature))
+            .map(|temperature| temperature.min(1.0)),
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
 
 /// Turns messages into turns; what one side says in a row is one turn, as the wire wants the results
 /// of all tool calls of a turn in the very next one.
-fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::with_capacity(messages.len());
+fn turns<'a>(subject: Subject<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let role = match message.role {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = blocks(message);
+        let blocks = pieces(subject, message);
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
             _ if blocks.is_empty() => {}
@@ -97,6 +120,21 @@ fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
         }
     }
     turns
+}
+
+/// Returns the blocks of a message, with what was thought in its places.
+fn pieces<'a>(subject: Subject<'_>, message: &'a Message) -> Vec<Piece<'a>> {
+    let thoughts: Vec<Thought> = state::of(subject, message).unwrap_or_default();
+    let mut thoughts = thoughts.into_iter().peekable();
+    let mut pieces = Vec::new();
+    for (index, block) in blocks(message).into_iter().enumerate() {
+        while let Some(thought) = thoughts.next_if(|thought| thought.at <= index) {
+            pieces.push(Piece::Thought(thought.block));
+        }
+        pieces.push(Piece::Block(block));
+    }
+    // A turn does not end with a thought: what comes after the last block is of no use to anybody.
+    pieces
 }
 
 fn blocks(message: &Message) -> Vec<Block<'_>> {

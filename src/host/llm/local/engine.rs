@@ -96,7 +96,15 @@ impl Engine {
             usage.output += made.tokens as u64;
             usage.cached = usage.cached.max(made.known as u64);
             let reply = |text, tool_calls, finish| {
-                Ok(Some(ChatReply { text, tool_calls, usage, model: self.model.clone(), finish, cost: None }))
+                Ok(Some(ChatReply {
+                    text,
+                    tool_calls,
+                    state: None,
+                    usage,
+                    model: self.model.clone(),
+                    finish,
+                    cost: None,
+                }))
             };
             if let Some(call) = tool_call(request, &made) {
                 return reply(String::new(), vec![call], Finish::ToolCalls);

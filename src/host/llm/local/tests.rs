@@ -17,7 +17,8 @@ use crate::error::Code;
 use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool, ToolChoice};
 
 fn request(text: &str) -> ChatRequest {
-    let message = Message { role: Role::User, content: text.into(), tool_calls: Vec::new(), tool_call_id: None };
+    let message =
+        Message { role: Role::User, content: text.into(), state: None, tool_calls: Vec::new(), tool_call_id: None };
     ChatRequest {
         model: "local/toy".into(),
         system: Some("You are terse.".into()),

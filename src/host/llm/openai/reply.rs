@@ -1,6 +1,8 @@
 //! Puts a reply together from chat completion chunks, with the habits of many servers allowed for.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::host::llm::draft::{Assemble, Draft, Step};
@@ -13,6 +15,17 @@ pub(in crate::host::llm) struct Reply<'a> {
     /// Which entry of `draft.calls` each of the stream's indexes means now.
     places: Vec<(u64, usize)>,
     refusal: String,
+    thought: Thought,
+}
+
+/// What was thought, and what came sealed with tool calls, by their places.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Thought {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) reasoning_content: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) calls: BTreeMap<usize, Value>,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +55,7 @@ struct Choice {
 struct Delta {
     content: Option<String>,
     refusal: Option<String>,
+    reasoning_content: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
 }
 
@@ -50,6 +64,8 @@ struct CallPiece {
     index: Option<u64>,
     id: Option<String>,
     function: Option<FunctionPiece>,
+    /// Gemini's place for the seal of a thought.
+    extra_content: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -76,7 +92,12 @@ struct Details {
 
 impl<'a> Reply<'a> {
     pub(in crate::host::llm) fn new(subject: Subject<'a>, request: &ChatRequest) -> Reply<'a> {
-        Reply { draft: Draft::new(subject, request), places: Vec::new(), refusal: String::new() }
+        Reply {
+            draft: Draft::new(subject, request),
+            places: Vec::new(),
+            refusal: String::new(),
+            thought: Thought::default(),
+        }
     }
 
     fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
@@ -99,6 +120,7 @@ impl<'a> Reply<'a> {
         if let Some(delta) = choice.delta {
             self.draft.add(&delta.content.unwrap_or_default(), on_text);
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
+            self.thought.reasoning_content.push_str(&delta.reasoning_content.unwrap_or_default());
             delta.tool_calls.unwrap_or_default().into_iter().for_each(|piece| self.add_call(piece));
         }
         match choice.finish_reason.as_deref() {
@@ -135,6 +157,9 @@ impl<'a> Reply<'a> {
             }
             place
         });
+        if let Some(extra) = piece.extra_content {
+            self.thought.calls.insert(place, extra);
+        }
         let call = &mut calls[place];
         call.id = id.unwrap_or(std::mem::take(&mut call.id));
         if let Some(function) = piece.function {
@@ -164,9 +189,12 @@ impl Assemble for Reply<'_> {
         self.take(chunk, on_text)
     }
 
-    fn reply(self: Box<Self>) -> Result<ChatReply, Fault> {
+    fn reply(mut self: Box<Self>) -> Result<ChatReply, Fault> {
         if !self.refusal.is_empty() && self.draft.text.is_empty() {
             return Err(self.draft.subject.declined(&self.refusal));
+        }
+        if !self.thought.reasoning_content.is_empty() || !self.thought.calls.is_empty() {
+            self.draft.state = serde_json::to_value(&self.thought).ok();
         }
         self.draft.into_reply()
     }

@@ -3,10 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Thought;
 use crate::host::llm::config::MaxTokensField;
-use crate::host::llm::schema;
-use crate::host::llm::settings::Provider;
+use crate::host::llm::fault::Subject;
+use crate::host::llm::refusal::Part;
+use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
+
+/// What is said to a model that cannot be made to call a tool. The other wire says nothing of the kind: models there bind
+/// what they thought to the system prompt, which must not change from one call to the next.
+const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -27,6 +33,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
 }
 
@@ -40,6 +48,8 @@ struct Turn<'a> {
     role: &'static str,
     /// Null beside tool calls: some servers refuse an empty text there.
     content: Option<&'a str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reasoning_content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +67,8 @@ struct Call<'a> {
     id: &'a str,
     #[serde(flatten)]
     function: Function<CallBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -79,8 +91,10 @@ struct JsonSchema<'a> {
 }
 
 /// Returns the body of this request.
-pub(in crate::host::llm) fn body(provider: &Provider, model: &str, request: &ChatRequest) -> Vec<u8> {
-    let native = request.schema.as_ref().filter(|schema| provider.json_schema && schema::has_object_root(schema));
+pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) -> Vec<u8> {
+    let Subject { provider, model, manner, .. } = subject;
+    let takes_schemas = provider.json_schema && !manner.refuses(Part::ResponseFormat);
+    let native = request.schema.as_ref().filter(|schema| takes_schemas && schema::has_object_root(schema));
     let instructed = match &request.schema {
         Some(schema) if native.is_none() || provider.instruct => {
             Some(schema::instruct(request.system.as_deref(), schema))
@@ -88,29 +102,43 @@ pub(in crate::host::llm) fn body(provider: &Provider, model: &str, request: &Cha
         _ => None,
     };
     let system = instructed.as_deref().or(request.system.as_deref());
-    let system =
-        system.map(|text| Turn { role: "system", content: Some(text), tool_calls: Vec::new(), tool_call_id: None });
-    let new_field = provider.max_tokens_field == MaxTokensField::MaxCompletionTokens;
+    let begin = request.wants_tool() && manner.refuses(Part::ToolChoice);
+    let begin = begin.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
+    let system = begin.as_deref().or(system).map(|text| Turn {
+        role: "system",
+        content: Some(text),
+        reasoning_content: String::new(),
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+    });
+    let new_field = match provider.max_tokens_field {
+        MaxTokensField::MaxCompletionTokens => !manner.refuses(Part::MaxCompletionTokens),
+        MaxTokensField::MaxTokens => manner.refuses(Part::MaxTokens),
+    };
+    let effort = manner.effort_with_tools.as_deref().filter(|_| !manner.refuses(Part::ReasoningEffort));
     let body = Body {
         model,
-        messages: system.into_iter().chain(request.messages.iter().map(turn)).collect(),
+        messages: system.into_iter().chain(request.messages.iter().map(|message| turn(subject, message))).collect(),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
         tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
-        tool_choice: request.tool_choice,
+        tool_choice: request.tool_choice.filter(|_| !manner.refuses(Part::ToolChoice)),
         response_format: native.map(|schema| Format {
             r#type: "json_schema",
             json_schema: JsonSchema { name: "reply", strict: schema::is_strict(schema), schema },
         }),
         max_tokens: request.max_tokens.filter(|_| !new_field),
         max_completion_tokens: request.max_tokens.filter(|_| new_field),
-        temperature: request.temperature,
+        temperature: request.temperature.filter(|_| !manner.refuses(Part::Temperature)),
+        reasoning_effort: effort.filter(|_| !request.tools.is_empty()),
         seed: request.seed,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
 
-fn turn(message: &Message) -> Turn<'_> {
+fn turn<'a>(subject: Subject<'_>, message: &'a Message) -> Turn<'a> {
+    let mut thought: Thought = state::of(subject, message).unwrap_or_default();
+    let calls = message.tool_calls.iter().enumerate();
     Turn {
         role: match message.role {
             Role::User => "user",
@@ -118,12 +146,13 @@ fn turn(message: &Message) -> Turn<'_> {
             Role::Tool => "tool",
         },
         content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
-        tool_calls: message.tool_calls.iter().map(call).collect(),
+        tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
+        reasoning_content: thought.reasoning_content,
         tool_call_id: message.tool_call_id.as_deref(),
     }
 }
 
-fn call(call: &ToolCall) -> Call<'_> {
+fn call(call: &ToolCall, extra_content: Option<Value>) -> Call<'_> {
     let function = CallBody { name: &call.name, arguments: &call.arguments };
-    Call { id: &call.id, function: Function { r#type: "function", function } }
+    Call { id: &call.id, function: Function { r#type: "function", function }, extra_content }
 }

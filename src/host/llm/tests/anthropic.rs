@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::*;
+use crate::host::llm::families::Manner;
 use crate::host::llm::{ModelsConfig, Settings};
 
 /// Feeds events for a request with a schema, and returns the reply or what is wrong with it.
 fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, Fault> {
     let settings = Settings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
-    let subject = Subject { provider: &settings.providers[1], model: "m", key: None };
+    let subject = Subject { provider: &settings.providers[1], model: "m", key: None, manner: &Manner::default() };
     let mut request = crate::host::llm::tests::request("anthropic/m", "x");
     request.schema = Some(json!({"type": "object"}));
     let mut reply = Box::new(Reply::new(subject, &request));

@@ -21,6 +21,7 @@ impl Models for Echo {
             Ok(ChatReply {
                 text: request.model.clone(),
                 tool_calls: Vec::new(),
+                state: None,
                 usage: Usage::default(),
                 model: "echo".into(),
                 finish: Finish::Stop,
@@ -55,9 +56,9 @@ async fn names_aliases_and_providers_are_resolved() {
     for (name, full) in [
         (None, "groq/quick"),
         (Some("fast"), "groq/quick"),
-        (Some("big"), "anthropic/claude-sonnet-4-5"),
-        (Some("openai"), "openai/gpt-4.1"),
-        (Some("openrouter/anthropic/claude-sonnet-4.5"), "openrouter/anthropic/claude-sonnet-4.5"),
+        (Some("big"), "anthropic/claude-sonnet-5-5"),
+        (Some("openai"), "openai/gpt-6.1-terra"),
+        (Some("openrouter/anthropic/claude-sonnet-5.5"), "openrouter/anthropic/claude-sonnet-5.5"),
         (Some("local"), "local/tiny"),
         (Some("local/other"), "local/other"),
     ] {
@@ -69,7 +70,7 @@ async fn names_aliases_and_providers_are_resolved() {
 async fn a_name_that_means_nothing_gets_the_nearest_that_does() {
     let client = client(&[], "{aliases: {fast: groq/quick}, providers: {mine: {base_url: 'http://127.0.0.1:1'}}}");
     for (name, hint) in [
-        ("opnai/gpt-5", "did you mean openai/gpt-5?"),
+        ("opnai/gpt-6-luna", "did you mean openai/gpt-6-luna?"),
         ("fats", "did you mean fast?"),
         ("opena", "did you mean openai?"),
         ("openai/", "did you mean openai/<model>?"),
@@ -91,7 +92,7 @@ async fn no_choice_means_the_first_key_then_ollama_then_local() {
     let keys = [("OLLAMA_HOST", host.as_str()), ("XAI_API_KEY", "k1"), ("GROQ_API_KEY", "k2")];
     let keyed = client(&keys, "{}").with_local(Box::new(Echo), "tiny");
     let choice = keyed.choice().await.unwrap();
-    assert_eq!((choice.model.as_str(), choice.why.as_str()), ("groq/llama-3.3-70b-versatile", "GROQ_API_KEY is set"));
+    assert_eq!((choice.model.as_str(), choice.why.as_str()), ("groq/openai/gpt-oss-120b", "GROQ_API_KEY is set"));
     assert_eq!(server.calls(), 0, "nobody was asked");
 
     let served = client(&keys[..1], "{}").with_local(Box::new(Echo), "tiny");
@@ -127,7 +128,7 @@ async fn the_table_says_whence_each_key_is_and_shows_none() {
     let row = |name: &str| rows.iter().find(|row| row.provider == name).unwrap();
     assert_eq!(row("openai").key, KeyState::Missing(vec!["OPENAI_API_KEY".into()]));
     assert_eq!(row("gemini").key, KeyState::Variable("GEMINI_API_KEY".into()));
-    assert_eq!(row("gemini").chosen.as_deref(), Some("gemini/gemini-2.5-flash: GEMINI_API_KEY is set"));
+    assert_eq!(row("gemini").chosen.as_deref(), Some("gemini/gemini-3.8-flash: GEMINI_API_KEY is set"));
     assert_eq!((&row("mine").key, row("mine").model.as_deref()), (&KeyState::Command, Some("m")));
     assert_eq!((&row("local").key, row("local").model.as_deref()), (&KeyState::NotNeeded, Some("tiny")));
     assert_eq!(rows.iter().filter(|row| row.chosen.is_some()).count(), 1);

@@ -21,3 +21,25 @@ fn each_form_of_an_error_body_is_read() {
         assert_eq!((said.message.as_str(), said.kind.as_str()), (message, kind), "{body}");
     }
 }
+
+#[test]
+fn what_a_refusal_names_is_found_wherever_it_stands() {
+    for (body, words, param) in [
+        (r#"{"error": {"message": "m: temperature", "param": "temperature"}}"#, "m: temperature", "temperature"),
+        (
+            r#"{"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}"#,
+            "body seed Extra inputs are not permitted",
+            "",
+        ),
+        (
+            r#"{"object": "error", "message": {"detail": [{"loc": ["body", "tool_choice"], "msg": "not permitted"}]}}"#,
+            "body tool_choice not permitted",
+            "",
+        ),
+        (r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "no seed"}}}"#, "no seed", ""),
+    ] {
+        let refusal = Said::read(body).refusal;
+        assert!(refusal.message.contains(words), "{body}: {}", refusal.message);
+        assert_eq!(refusal.param, param);
+    }
+}

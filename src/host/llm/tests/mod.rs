@@ -5,6 +5,7 @@ pub(super) mod model_server;
 
 mod faults;
 mod limits;
+mod manners;
 mod wires;
 
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub(super) fn client(server: &ModelServer) -> Client {
 }
 
 pub(super) fn message(role: Role, content: &str) -> Message {
-    Message { role, content: content.to_owned(), tool_calls: Vec::new(), tool_call_id: None }
+    Message { role, content: content.to_owned(), state: None, tool_calls: Vec::new(), tool_call_id: None }
 }
 
 pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
@@ -68,7 +69,7 @@ pub(super) async fn call(client: &Client, request: &ChatRequest) -> (Result<Chat
     let (mut texts, mut retries) = (Vec::new(), Vec::new());
     let mut report = |event: CallEvent<'_>| match event {
         CallEvent::Delta(text) => texts.push(text.to_owned()),
-        CallEvent::Alive => {}
+        CallEvent::Alive | CallEvent::Notice(_) => {}
         CallEvent::Retry { attempt, wait_ms, .. } => retries.push((attempt, wait_ms)),
     };
     let outcome = client.chat(request, &mut report).await;

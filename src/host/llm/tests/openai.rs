@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::host::llm::families::Manner;
 use crate::host::llm::secret::Secret;
 use crate::host::llm::{ModelsConfig, Settings};
 
@@ -10,7 +11,8 @@ use crate::host::llm::{ModelsConfig, Settings};
 fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, Fault> {
     let settings = Settings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
     let key = Secret::new("k");
-    let subject = Subject { provider: &settings.providers[0], model: "m", key: key.as_ref() };
+    let subject =
+        Subject { provider: &settings.providers[0], model: "m", key: key.as_ref(), manner: &Manner::default() };
     let request = crate::host::llm::tests::request("openai/m", "x");
     let mut reply = Box::new(Reply::new(subject, &request));
     for chunk in chunks {

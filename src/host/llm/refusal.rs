@@ -1,0 +1,150 @@
+//! A request that a server refused for one part of it, and which part that is: it may do without.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::config::Wire;
+
+/// A part of a request that can be left out or put in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Part {
+    Temperature,
+    /// That a tool must be called.
+    ToolChoice,
+    ResponseFormat,
+    OutputConfig,
+    /// The limit of a reply, by its older and by its newer name.
+    MaxTokens,
+    MaxCompletionTokens,
+    ReasoningEffort,
+    /// That it thinks where it has tools, as it does when nobody says how hard.
+    Thinking,
+    /// What the model thought before, in this conversation.
+    State,
+}
+
+/// What a server said that refused a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    /// The parameter that it names, where it has a field for that.
+    pub(super) param: String,
+}
+
+/// Words of a server that does not take something at all. A value out of range is told in others.
+const REFUSING: [&str; 14] = [
+    "unsupported",
+    "not support",
+    "n't support",
+    "deprecated",
+    "not permitted",
+    "unrecognized",
+    "unknown",
+    "unexpected",
+    "not compatible",
+    "incompatible",
+    "unavailable",
+    "may not be",
+    "no longer",
+    "invalid schema",
+];
+
+impl Part {
+    const ON_THE_WIRE: [Part; 7] = [
+        Part::Temperature,
+        Part::ToolChoice,
+        Part::ResponseFormat,
+        Part::OutputConfig,
+        Part::MaxTokens,
+        Part::MaxCompletionTokens,
+        Part::ReasoningEffort,
+    ];
+
+    /// The name in a body, and what else servers call it.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Part::Temperature => &["temperature"],
+            Part::ToolChoice => &["tool_choice", "tool choice"],
+            Part::ResponseFormat => &["response_format", "response format", "json_schema"],
+            Part::OutputConfig => &["output_config", "output_format", "schema", "grammar"],
+            Part::MaxTokens => &["max_tokens"],
+            Part::MaxCompletionTokens => &["max_completion_tokens"],
+            Part::ReasoningEffort => &["reasoning_effort"],
+            Part::Thinking | Part::State => &[],
+        }
+    }
+
+    /// What the user is told, of `provider/model`.
+    pub(super) fn told(self, model: &str) -> String {
+        match self {
+            Part::Temperature => format!("{model} takes no temperature: it is left out in this run"),
+            Part::ToolChoice => format!("{model} cannot be made to call a tool: in this run it decides itself"),
+            Part::ResponseFormat | Part::OutputConfig => {
+                format!("{model} does not hold its replies to this schema: in this run the prompt spells it out")
+            }
+            Part::MaxTokens => {
+                format!("{model} wants max_completion_tokens in the place of max_tokens: so it is in this run")
+            }
+            Part::MaxCompletionTokens => {
+                format!("{model} wants max_tokens in the place of max_completion_tokens: so it is in this run")
+            }
+            Part::ReasoningEffort => format!("{model} takes no such reasoning_effort: it is left out in this run"),
+            Part::Thinking => {
+                format!("{model} takes no tools while it thinks: where it has tools, it does not think in this run")
+            }
+            Part::State => format!("{model} did not take back what it thought before: the call went on without that"),
+        }
+    }
+}
+
+impl Refusal {
+    /// Returns the part of a body that the server does not take, if the request can do without it.
+    pub(super) fn part(&self, wire: Wire, body: &[u8]) -> Option<Part> {
+        let Ok(Value::Object(sent)) = serde_json::from_slice(body) else { return None };
+        let message = self.message.to_lowercase();
+        let effort = Part::ReasoningEffort.names()[0];
+        if sent.contains_key("tools")
+            && !sent.contains_key(effort)
+            && message.contains(effort)
+            && message.contains("none")
+        {
+            return Some(Part::Thinking);
+        }
+        if !REFUSING.iter().any(|words| message.contains(words)) {
+            return None;
+        }
+        let named = |part: &Part| part.names().iter().filter_map(|name| place(&message, name)).min();
+        let candidates = Part::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &sent));
+        let by_field = candidates.clone().find(|part| self.param.split(['.', '[']).next() == Some(part.names()[0]));
+        by_field.or_else(|| candidates.filter(|part| self.param.is_empty() && named(part).is_some()).min_by_key(named))
+    }
+
+    /// Tells whether the server does not take back what a model thought.
+    pub(super) fn is_of_state(&self) -> bool {
+        let message = self.message.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        has(&["signature", "`thinking`"]) && has(&["invalid", "not valid", "cannot be modified", "bound to"])
+    }
+}
+
+impl Part {
+    fn is_in(self, wire: Wire, sent: &Map<String, Value>) -> bool {
+        // Anthropic's wire has one name for the limit, and cannot do without.
+        let other_name = matches!(self, Part::MaxTokens | Part::MaxCompletionTokens);
+        sent.contains_key(self.names()[0]) && (wire == Wire::OpenAi || !other_name)
+    }
+}
+
+/// Returns where a name stands in a text as a word of its own.
+fn place(text: &str, name: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).map(|(at, _)| at).find(|&at| {
+        !text[..at].chars().next_back().is_some_and(is_part)
+            && !text[at + name.len()..].chars().next().is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+#[path = "tests/refusal.rs"]
+mod tests;

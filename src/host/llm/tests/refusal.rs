@@ -1,0 +1,89 @@
+//! The words in which providers refuse a part of a request, and those in which they mean something else.
+
+use serde_json::json;
+
+use super::*;
+
+fn part(wire: Wire, param: &str, message: &str) -> Option<Part> {
+    let body = match wire {
+        Wire::OpenAi => json!({"model": "m", "messages": [], "temperature": 0.2, "max_tokens": 9, "tools": [{}],
+            "tool_choice": "required", "response_format": {}}),
+        Wire::Anthropic => json!({"model": "m", "messages": [], "max_tokens": 9, "temperature": 0.2, "tools": [{}],
+            "tool_choice": {"type": "any"}, "output_config": {"format": {}}}),
+    };
+    Refusal { message: message.to_owned(), param: param.to_owned() }.part(wire, body.to_string().as_bytes())
+}
+
+#[test]
+fn the_part_is_the_one_that_the_server_names() {
+    for (param, message, expected) in [
+        (
+            "temperature",
+            "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+            Part::Temperature,
+        ),
+        (
+            "max_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            Part::MaxTokens,
+        ),
+        (
+            "",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            Part::MaxTokens,
+        ),
+        (
+            "reasoning_effort",
+            "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            Part::Thinking,
+        ),
+        ("", "Thinking mode does not support this tool_choice", Part::ToolChoice),
+        ("", "Model grok-9 does not support parameter temperature.", Part::Temperature),
+        ("", "This response_format type is unavailable now", Part::ResponseFormat),
+        ("", "This model does not support response format `json_schema`.", Part::ResponseFormat),
+    ] {
+        assert_eq!(part(Wire::OpenAi, param, message), Some(expected), "{message}");
+    }
+    for (message, expected) in [
+        ("`temperature` is deprecated for this model.", Part::Temperature),
+        ("temperature: Extra inputs are not permitted", Part::Temperature),
+        ("tool_choice: type \"tool\" and \"any\" are not supported for this model.", Part::ToolChoice),
+        ("tool_choice forces tool use is not compatible with this model", Part::ToolChoice),
+        ("Thinking may not be enabled when tool_choice forces tool use.", Part::ToolChoice),
+        ("output_config: Extra inputs are not permitted", Part::OutputConfig),
+        ("output_config.format.schema: For 'array' type, property 'maxItems' is not supported", Part::OutputConfig),
+    ] {
+        assert_eq!(part(Wire::Anthropic, "", message), Some(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_wrong_value_and_what_was_not_sent_are_no_such_refusals() {
+    for (param, message) in [
+        ("max_tokens", "max_tokens is too large: 9. This model supports at most 4 completion tokens."),
+        ("temperature", "Invalid 'temperature': decimal above maximum value. Expected a value <= 2."),
+        ("top_p", "Unsupported parameter: 'top_p' is not supported with this model."),
+        ("messages", "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+        ("", "The `reasoning_content` in the thinking mode must be passed back to the API."),
+        ("", "no such model"),
+    ] {
+        assert_eq!(part(Wire::OpenAi, param, message), None, "{message}");
+    }
+    for (message, of_state) in [
+        (
+            "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+            true,
+        ),
+        (
+            "messages.1.content.10: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+            true,
+        ),
+        ("Unable to submit request because Thought signature is not valid.", true),
+        ("Function call is missing a thought_signature in functionCall parts.", false),
+        ("The `reasoning_content` in the thinking mode must be passed back to the API.", false),
+    ] {
+        assert_eq!(Refusal { message: message.to_owned(), param: String::new() }.is_of_state(), of_state, "{message}");
+    }
+    let limit = "max_tokens: 9 > 4, which is the maximum allowed number of output tokens; more is not supported";
+    assert_eq!(part(Wire::Anthropic, "", limit), None);
+}

@@ -212,8 +212,10 @@ impl Sender {
     /// Sends what waits, and returns why spans did not reach the collector, if so.
     pub(super) fn finish(self, patience: Duration) -> Option<String> {
         drop(self.spans);
-        let late = || Some(format!("it did not answer within {} s", patience.as_secs()));
-        self.done.recv_timeout(patience).unwrap_or_else(|_| late())
+        self.done.recv_timeout(patience).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout => Some(format!("it did not answer within {} s", patience.as_secs())),
+            RecvTimeoutError::Disconnected => Some("the thread that sends them broke down".to_owned()),
+        })
     }
 }
 
@@ -257,7 +259,7 @@ fn send(settings: &Settings, spans: &[Span]) -> Result<(), String> {
     if settings.gzip {
         request = request.header("content-encoding", "gzip");
     }
-    let answer = runtime.block_on(request.send()).map_err(|error| tell(&error))?;
+    let answer = runtime.block_on(async { request.send().await }).map_err(|error| tell(&error))?;
     match answer.status() {
         status if status.is_success() => Ok(()),
         status => Err(format!("{} answered {status}", settings.address)),

@@ -1,28 +1,39 @@
-//! Products of a stored row with rows of 8-bit numbers: plain code for every processor, and vectors where there is AVX2.
+//! Products of stored rows with rows of 8-bit numbers: plain code for every processor, and vectors where there is AVX2 or
+//! AVX-512 with VNNI.
 //!
-//! Each stored block is unpacked once for four rows. Sums are made in the same order in either case of a number of rows,
+//! Each stored block is unpacked once for four rows of `x`. Sums are made in the same order in either case of a number of rows,
 //! so that a row's product is the same alone and among others.
 
 use super::quantized::{LONG, SHORT, Small, half};
 
-/// Which code this processor runs.
+/// Stored rows, one after the other.
 #[derive(Clone, Copy)]
-pub(super) struct Kernels {
-    vectors: bool,
+pub(super) struct Stored<'a> {
+    pub(super) bytes: &'a [u8],
+    /// How many bytes each takes.
+    pub(super) stride: usize,
 }
 
-/// Returns the scales of the eight parts of a `Q4_K` block, and what is taken off them.
+/// Which code this processor runs.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) enum Kernels {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Returns the scales of the eight parts of a `Q4_K` block, and what is taken off them: 6 bits each, four at a time.
 #[inline(always)]
 pub(super) fn scales_of_q4k(block: &[u8]) -> ([u8; 8], [u8; 8]) {
-    let packed = &block[4..16];
-    let (mut scales, mut mins) = ([0; 8], [0; 8]);
-    for part in 0..4 {
-        scales[part] = packed[part] & 63;
-        mins[part] = packed[part + 4] & 63;
-        scales[part + 4] = packed[part + 8] & 15 | packed[part] >> 6 << 4;
-        mins[part + 4] = packed[part + 8] >> 4 | packed[part + 4] >> 6 << 4;
-    }
-    (scales, mins)
+    let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    let (first, second, third) = (word(4), word(8), word(12));
+    let (low, high) = (0x0f0f_0f0f, 0x3030_3030);
+    let both = |near: u32, far: u32| u64::from(near) | u64::from(far) << 32;
+    let scales = both(first & (low | high), third & low | first >> 2 & high);
+    let mins = both(second & (low | high), third >> 4 & low | second >> 2 & high);
+    (scales.to_le_bytes(), mins.to_le_bytes())
 }
 
 /// Unpacks the numbers of a `Q6_K` block, which count from -32.
@@ -38,20 +49,22 @@ pub(super) fn unpack_q6k(block: &[u8], into: &mut [u8; LONG]) {
 impl Kernels {
     pub(super) fn get() -> Kernels {
         #[cfg(target_arch = "x86_64")]
-        let vectors = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-        #[cfg(not(target_arch = "x86_64"))]
-        let vectors = false;
-        Kernels { vectors }
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            let wide = std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vnni");
+            return if wide { Kernels::Avx512 } else { Kernels::Avx2 };
+        }
+        Kernels::Plain
     }
 
-    /// Multiplies a row of `Q4_K` with each of the rows in `x`.
-    pub(super) fn q4k(self, row: &[u8], x: &[Small<LONG>], products: &mut [f32]) {
+    /// Multiplies each row of `Q4_K` with each of those in `x`: the products of the first row come first.
+    pub(super) fn q4k(self, rows: Stored<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
-        if self.vectors {
-            // SAFETY: the processor was asked.
-            return unsafe { avx2::each(row, x, products, 144, avx2::q4k::<4>, avx2::q4k::<1>) };
+        match self {
+            Kernels::Plain => {}
+            Kernels::Avx2 => return avx2::each(rows, x, products, (avx2::q4k_four, avx2::q4k_one)),
+            Kernels::Avx512 => return avx2::each(rows, x, products, (avx512::q4k_four, avx512::q4k_one)),
         }
-        plain(row, x, products, 144, |block, x| {
+        plain(rows, x, products, 144, |block, x| {
             let (scales, mins) = scales_of_q4k(block);
             let (mut sum, mut least) = (0, 0);
             for part in 0..8 {
@@ -68,14 +81,15 @@ impl Kernels {
         });
     }
 
-    /// Multiplies a row of `Q6_K` with each of the rows in `x`.
-    pub(super) fn q6k(self, row: &[u8], x: &[Small<LONG>], products: &mut [f32]) {
+    /// Multiplies each row of `Q6_K` with each of those in `x`.
+    pub(super) fn q6k(self, rows: Stored<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
-        if self.vectors {
-            // SAFETY: the processor was asked.
-            return unsafe { avx2::each(row, x, products, 210, avx2::q6k::<4>, avx2::q6k::<1>) };
+        match self {
+            Kernels::Plain => {}
+            Kernels::Avx2 => return avx2::each(rows, x, products, (avx2::q6k_four, avx2::q6k_one)),
+            Kernels::Avx512 => return avx2::each(rows, x, products, (avx512::q6k_four, avx512::q6k_one)),
         }
-        plain(row, x, products, 210, |block, x| {
+        plain(rows, x, products, 210, |block, x| {
             let mut numbers = [0; LONG];
             unpack_q6k(block, &mut numbers);
             let mut sum = 0;
@@ -88,14 +102,13 @@ impl Kernels {
         });
     }
 
-    /// Multiplies a row of `Q8_0` with each of the rows in `x`.
-    pub(super) fn q8(self, row: &[u8], x: &[Small<SHORT>], products: &mut [f32]) {
+    /// Multiplies each row of `Q8_0` with each of those in `x`.
+    pub(super) fn q8(self, rows: Stored<'_>, x: &[Small<SHORT>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
-        if self.vectors {
-            // SAFETY: the processor was asked.
-            return unsafe { avx2::each(row, x, products, 34, avx2::q8::<4>, avx2::q8::<1>) };
+        if self != Kernels::Plain {
+            return avx2::each(rows, x, products, (avx2::q8_four, avx2::q8_one));
         }
-        plain(row, x, products, 34, |block, x| {
+        plain(rows, x, products, 34, |block, x| {
             let sum: i32 = block[2..].iter().zip(&x.numbers).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum();
             x.scale * half(block, 0) * sum as f32
         });
@@ -104,17 +117,17 @@ impl Kernels {
     /// Multiplies two rows of plain numbers.
     pub(super) fn floats(self, a: &[f32], b: &[f32]) -> f32 {
         #[cfg(target_arch = "x86_64")]
-        if self.vectors {
+        if self != Kernels::Plain {
             // SAFETY: the processor was asked.
             return unsafe { avx2::floats(a, b) };
         }
-        floats(a, b, |a, b, sum| a * b + sum)
+        a.iter().zip(b).map(|(a, b)| a * b).sum()
     }
 
     /// Adds `b` times `factor` to `a`.
     pub(super) fn add(self, a: &mut [f32], b: &[f32], factor: f32) {
         #[cfg(target_arch = "x86_64")]
-        if self.vectors {
+        if self != Kernels::Plain {
             // SAFETY: the processor was asked.
             return unsafe { avx2::add(a, b, factor) };
         }
@@ -123,204 +136,372 @@ impl Kernels {
 }
 
 fn plain<const N: usize>(
-    row: &[u8],
+    rows: Stored,
     x: &[Small<N>],
     products: &mut [f32],
     size: usize,
     product: impl Fn(&[u8], &Small<N>) -> f32,
 ) {
-    let blocks = row.len() / size;
-    for (x, into) in x.chunks_exact(blocks).zip(products) {
-        *into = row.chunks_exact(size).zip(x).map(|(block, x)| product(block, x)).sum();
-    }
-}
-
-/// Sums in 32 lanes, which compilers turn into vectors.
-#[inline(always)]
-fn floats(a: &[f32], b: &[f32], add: impl Fn(f32, f32, f32) -> f32) -> f32 {
-    let mut lanes = [0.0f32; 32];
-    let (a, b) = (a.chunks_exact(32), b.chunks_exact(32));
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a.zip(b) {
-        for lane in 0..32 {
-            lanes[lane] = add(a[lane], b[lane], lanes[lane]);
+    let count = products.len() / (rows.bytes.len() / rows.stride);
+    for (row, products) in rows.bytes.chunks_exact(rows.stride).zip(products.chunks_exact_mut(count)) {
+        for (x, into) in x.chunks_exact(x.len() / count).zip(products) {
+            *into = row.chunks_exact(size).zip(x).map(|(block, x)| product(block, x)).sum();
         }
     }
-    rest + lanes.iter().sum::<f32>()
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{LONG, SHORT, Small, half, scales_of_q4k};
+    use super::{LONG, SHORT, Small, Stored, half, scales_of_q4k};
 
-    type Rows<'a, const N: usize, const COUNT: usize> = [&'a Small<N>; COUNT];
+    type Product<const N: usize, const COUNT: usize> = unsafe fn(&[u8], [&[Small<N>]; COUNT]) -> [f32; COUNT];
 
-    /// Goes through `x` four rows at a time, and those that are left one by one.
-    #[target_feature(enable = "avx2,fma")]
+    /// Goes through `x` four rows at a time, so that these stay in the nearest cache for all stored rows, and then through
+    /// those that are left.
     pub(super) fn each<const N: usize>(
-        row: &[u8],
+        rows: Stored,
         x: &[Small<N>],
         products: &mut [f32],
-        size: usize,
-        four: unsafe fn(&[u8], Rows<'_, N, 4>, &mut [__m256; 4]),
-        one: unsafe fn(&[u8], Rows<'_, N, 1>, &mut [__m256; 1]),
+        (four, one): (Product<N, 4>, Product<N, 1>),
     ) {
-        let blocks = row.len() / size;
-        let mut fours = products.chunks_exact_mut(4);
-        let mut start = 0;
-        for products in &mut fours {
-            let mut sums = [_mm256_setzero_ps(); 4];
-            for (at, block) in row.chunks_exact(size).enumerate() {
-                let x = std::array::from_fn(|nth| &x[start + nth * blocks + at]);
-                // SAFETY: this function has the features that it asks for.
-                unsafe { four(block, x, &mut sums) };
+        let count = products.len() / (rows.bytes.len() / rows.stride);
+        let x: Vec<&[Small<N>]> = x.chunks_exact(x.len() / count).collect();
+        let (fours, ones) = x.as_chunks::<4>();
+        for (at, four_of_x) in fours.iter().enumerate() {
+            for (row, products) in rows.bytes.chunks_exact(rows.stride).zip(products.chunks_exact_mut(count)) {
+                // SAFETY: whoever makes `Kernels` with vectors has asked the processor.
+                products[4 * at..][..4].copy_from_slice(&unsafe { four(row, *four_of_x) });
             }
-            products.iter_mut().zip(sums).for_each(|(product, sum)| *product = whole(sum));
-            start += 4 * blocks;
         }
-        for product in fours.into_remainder() {
-            let mut sums = [_mm256_setzero_ps()];
-            for (block, x) in row.chunks_exact(size).zip(&x[start..]) {
+        for (at, one_of_x) in ones.iter().enumerate() {
+            for (row, products) in rows.bytes.chunks_exact(rows.stride).zip(products.chunks_exact_mut(count)) {
                 // SAFETY: as above.
-                unsafe { one(block, [x], &mut sums) };
+                [products[4 * fours.len() + at]] = unsafe { one(row, [one_of_x]) };
             }
-            *product = whole(sums[0]);
-            start += blocks;
+        }
+    }
+
+    /// Asks for what is read a little later: processors themselves look ahead no further than a page of the file.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn ahead<const N: usize>(block: &[u8; N]) {
+        let later = block.as_ptr().wrapping_add(2048);
+        for line in 0..N.div_ceil(64) {
+            // Nothing is read; where no memory is, nothing happens.
+            _mm_prefetch::<_MM_HINT_T0>(later.wrapping_add(line * 64).cast());
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn whole(sums: __m256) -> f32 {
+    pub(super) fn whole(sums: __m256) -> f32 {
         let sums = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
         let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
         _mm_cvtss_f32(_mm_add_ss(sums, _mm_movehdup_ps(sums)))
     }
 
+    /// Loads 32 bytes of a block of `N`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn load(bytes: &[u8; 32]) -> __m256i {
-        // SAFETY: 32 bytes are there, and the load asks for no alignment.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    pub(super) fn load<const N: usize>(block: &[u8; N], at: usize) -> __m256i {
+        debug_assert!(at + 32 <= N);
+        // SAFETY: each caller's `at` is a place that leaves 32 bytes, and the load asks for no alignment.
+        unsafe { _mm256_loadu_si256(block.as_ptr().add(at).cast()) }
     }
 
+    /// Loads 32 small numbers.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn load_small(numbers: &[i8]) -> __m256i {
-        let numbers = &numbers[..32];
+    fn small<const N: usize>(x: &Small<N>, at: usize) -> __m256i {
+        debug_assert!(at + 32 <= N);
         // SAFETY: as above.
-        unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+        unsafe { _mm256_loadu_si256(x.numbers.as_ptr().add(at).cast()) }
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn load_sums(sums: &[i16; 16]) -> __m256i {
-        // SAFETY: as above.
-        unsafe { _mm256_loadu_si256(sums.as_ptr().cast()) }
+    pub(super) fn sums<const N: usize>(x: &Small<N>) -> __m256i {
+        // SAFETY: 16 sums of 16 bits are there.
+        unsafe { _mm256_loadu_si256(x.sums.as_ptr().cast()) }
     }
 
-    #[inline]
-    fn piece(block: &[u8], at: usize) -> &[u8; 32] {
-        block[at..at + 32].try_into().expect("a slice of 32 bytes is an array of 32 bytes")
+    /// Writes the products of a form for four rows and for one. Each row has names of its own, so that a compiler that is
+    /// asked for small code, too, keeps what they sum up in registers.
+    macro_rules! products {
+        ($four:ident, $one:ident, $body:ident) => {
+            $body!($four, 4: 0 a whole_a sum_a, 1 b whole_b sum_b, 2 c whole_c sum_c, 3 d whole_d sum_d);
+            $body!($one, 1: 0 a whole_a sum_a);
+        };
     }
 
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) fn q4k<const COUNT: usize>(block: &[u8], x: Rows<'_, LONG, COUNT>, into: &mut [__m256; COUNT]) {
-        let block = &block[..144];
-        let (scale, least) = (half(block, 0), half(block, 2));
-        let (scales, mins) = scales_of_q4k(block);
-        // What is taken off a part holds for two sums of 16 numbers each.
-        let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
-        let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
-        let nibble = _mm256_set1_epi8(15);
-        let mut sums = [_mm256_setzero_si256(); COUNT];
-        for pair in 0..4 {
-            let packed = load(piece(block, 16 + pair * 32));
-            let (low, high) =
-                (_mm256_and_si256(packed, nibble), _mm256_and_si256(_mm256_srli_epi16::<4>(packed), nibble));
-            let low_scale = _mm256_set1_epi16(i16::from(scales[2 * pair]));
-            let high_scale = _mm256_set1_epi16(i16::from(scales[2 * pair + 1]));
-            for (sum, x) in sums.iter_mut().zip(x) {
-                let first = _mm256_maddubs_epi16(low, load_small(&x.numbers[pair * 64..]));
-                let second = _mm256_maddubs_epi16(high, load_small(&x.numbers[pair * 64 + 32..]));
-                let both = _mm256_add_epi32(_mm256_madd_epi16(first, low_scale), _mm256_madd_epi16(second, high_scale));
-                *sum = _mm256_add_epi32(*sum, both);
-            }
-        }
-        for ((into, sum), x) in into.iter_mut().zip(sums).zip(x) {
-            let off = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, load_sums(&x.sums)));
-            let sum = _mm256_cvtepi32_ps(sum);
-            *into = _mm256_fmadd_ps(_mm256_set1_ps(x.scale * scale), sum, *into);
-            *into = _mm256_fnmadd_ps(_mm256_set1_ps(x.scale * least), off, *into);
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) fn q6k<const COUNT: usize>(block: &[u8], x: Rows<'_, LONG, COUNT>, into: &mut [__m256; COUNT]) {
-        let block = &block[..210];
-        let scale = half(block, 208);
-        let nibble = _mm256_set1_epi8(15);
-        let upper = _mm256_set1_epi8(0x30);
-        let mut sums = [_mm256_setzero_si256(); COUNT];
-        for side in 0..2 {
-            let (first, second) = (load(piece(block, side * 64)), load(piece(block, side * 64 + 32)));
-            let bits = load(piece(block, 128 + side * 32));
-            let numbers = [
-                _mm256_or_si256(_mm256_and_si256(first, nibble), _mm256_and_si256(_mm256_slli_epi16::<4>(bits), upper)),
-                _mm256_or_si256(
-                    _mm256_and_si256(second, nibble),
-                    _mm256_and_si256(_mm256_slli_epi16::<2>(bits), upper),
-                ),
-                _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16::<4>(first), nibble), _mm256_and_si256(bits, upper)),
-                _mm256_or_si256(
-                    _mm256_and_si256(_mm256_srli_epi16::<4>(second), nibble),
-                    _mm256_and_si256(_mm256_srli_epi16::<2>(bits), upper),
-                ),
-            ];
-            for (part, numbers) in numbers.into_iter().enumerate() {
-                let own = &block[192 + side * 8 + part * 2..][..2];
-                let scales =
-                    _mm256_set_m128i(_mm_set1_epi16(i16::from(own[1] as i8)), _mm_set1_epi16(i16::from(own[0] as i8)));
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    let small = load_small(&x.numbers[side * 128 + part * 32..]);
-                    let product = _mm256_madd_epi16(_mm256_maddubs_epi16(numbers, small), scales);
-                    *sum = _mm256_add_epi32(*sum, product);
+    macro_rules! q4k {
+        ($name:ident, $count:literal: $($at:literal $x:ident $whole:ident $sum:ident),+) => {
+            #[target_feature(enable = "avx2,fma")]
+            pub(super) fn $name(row: &[u8], x: [&[Small<LONG>]; $count]) -> [f32; $count] {
+                let nibble = _mm256_set1_epi8(15);
+                $(let mut $whole = _mm256_setzero_ps();)+
+                for (nth, block) in row.as_chunks::<144>().0.iter().enumerate() {
+                    ahead(block);
+                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scales, mins) = scales_of_q4k(block);
+                    // What is taken off a part holds for two sums of 16 numbers each.
+                    let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
+                    let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
+                    $(let $x = &x[$at][nth];)+
+                    $(let mut $sum = _mm256_setzero_si256();)+
+                    for pair in 0..4 {
+                        let packed = load(block, 16 + pair * 32);
+                        let low = _mm256_and_si256(packed, nibble);
+                        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(packed), nibble);
+                        let low_scale = _mm256_set1_epi16(i16::from(scales[2 * pair]));
+                        let high_scale = _mm256_set1_epi16(i16::from(scales[2 * pair + 1]));
+                        $(
+                            let first = _mm256_maddubs_epi16(low, small($x, pair * 64));
+                            let second = _mm256_maddubs_epi16(high, small($x, pair * 64 + 32));
+                            $sum = _mm256_add_epi32($sum, _mm256_madd_epi16(first, low_scale));
+                            $sum = _mm256_add_epi32($sum, _mm256_madd_epi16(second, high_scale));
+                        )+
+                    }
+                    $(
+                        let off = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
+                        $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), _mm256_cvtepi32_ps($sum), $whole);
+                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * least), off, $whole);
+                    )+
                 }
+                [$(whole($whole)),+]
             }
-        }
-        // The numbers count from -32.
-        // SAFETY: 16 bytes are there, and the load asks for no alignment.
-        let scales = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(block[192..208].as_ptr().cast()) });
-        for ((into, sum), x) in into.iter_mut().zip(sums).zip(x) {
-            let off = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, load_sums(&x.sums)));
-            let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32(sum, off));
-            *into = _mm256_fmadd_ps(_mm256_set1_ps(x.scale * scale), sum, *into);
-        }
+        };
     }
+    pub(super) use products;
+    products!(q4k_four, q4k_one, q4k);
 
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) fn q8<const COUNT: usize>(block: &[u8], x: Rows<'_, SHORT, COUNT>, into: &mut [__m256; COUNT]) {
-        let scale = half(block, 0);
-        let numbers = load(piece(block, 2));
-        let sizes = _mm256_sign_epi8(numbers, numbers);
-        for (into, x) in into.iter_mut().zip(x) {
-            let signed = _mm256_sign_epi8(load_small(&x.numbers), numbers);
-            let sum = _mm256_madd_epi16(_mm256_maddubs_epi16(sizes, signed), _mm256_set1_epi16(1));
-            *into = _mm256_fmadd_ps(_mm256_set1_ps(x.scale * scale), _mm256_cvtepi32_ps(sum), *into);
-        }
+    macro_rules! q6k {
+        ($name:ident, $count:literal: $($at:literal $x:ident $whole:ident $sum:ident),+) => {
+            #[target_feature(enable = "avx2,fma")]
+            pub(super) fn $name(row: &[u8], x: [&[Small<LONG>]; $count]) -> [f32; $count] {
+                let nibble = _mm256_set1_epi8(15);
+                let upper = _mm256_set1_epi8(0x30);
+                $(let mut $whole = _mm256_setzero_ps();)+
+                for (nth, block) in row.as_chunks::<210>().0.iter().enumerate() {
+                    ahead(block);
+                    let scale = half(block, 208);
+                    $(let $x = &x[$at][nth];)+
+                    $(let mut $sum = _mm256_setzero_si256();)+
+                    for side in 0..2 {
+                        let mut bits = load(block, 128 + side * 32);
+                        let (mut low, mut next) = (load(block, side * 64), load(block, side * 64 + 32));
+                        for part in 0..4 {
+                            // Two bits for each of the four parts, the lowest first.
+                            let high = _mm256_and_si256(_mm256_slli_epi16::<4>(bits), upper);
+                            let numbers = _mm256_or_si256(_mm256_and_si256(low, nibble), high);
+                            bits = _mm256_srli_epi16::<2>(bits);
+                            // The low nibbles of both halves, then the high ones.
+                            (low, next) = (next, _mm256_srli_epi16::<4>(low));
+                            let own = 192 + side * 8 + part * 2;
+                            let scales = _mm256_set_m128i(
+                                _mm_set1_epi16(i16::from(block[own + 1] as i8)),
+                                _mm_set1_epi16(i16::from(block[own] as i8)),
+                            );
+                            $(
+                                let product = _mm256_maddubs_epi16(numbers, small($x, side * 128 + part * 32));
+                                $sum = _mm256_add_epi32($sum, _mm256_madd_epi16(product, scales));
+                            )+
+                        }
+                    }
+                    // The numbers count from -32.
+                    // SAFETY: 16 bytes are there, and the load asks for no alignment.
+                    let scales = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(block.as_ptr().add(192).cast()) });
+                    $(
+                        let off = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
+                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32($sum, off));
+                        $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
+                    )+
+                }
+                [$(whole($whole)),+]
+            }
+        };
     }
+    products!(q6k_four, q6k_one, q6k);
+
+    macro_rules! q8 {
+        ($name:ident, $count:literal: $($at:literal $x:ident $whole:ident $sum:ident),+) => {
+            #[target_feature(enable = "avx2,fma")]
+            pub(super) fn $name(row: &[u8], x: [&[Small<SHORT>]; $count]) -> [f32; $count] {
+                $(let mut $whole = _mm256_setzero_ps();)+
+                for (nth, block) in row.as_chunks::<34>().0.iter().enumerate() {
+                    ahead(block);
+                    let scale = half(block, 0);
+                    let numbers = load(block, 2);
+                    let sizes = _mm256_sign_epi8(numbers, numbers);
+                    $(
+                        let $x = &x[$at][nth];
+                        let $sum = _mm256_maddubs_epi16(sizes, _mm256_sign_epi8(small($x, 0), numbers));
+                        let $sum = _mm256_cvtepi32_ps(_mm256_madd_epi16($sum, _mm256_set1_epi16(1)));
+                        $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), $sum, $whole);
+                    )+
+                }
+                [$(whole($whole)),+]
+            }
+        };
+    }
+    products!(q8_four, q8_one, q8);
 
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn floats(a: &[f32], b: &[f32]) -> f32 {
-        super::floats(a, b, |a, b, sum| a.mul_add(b, sum))
+        let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+        let (mut first, mut second) = (_mm256_setzero_ps(), _mm256_setzero_ps());
+        for (a, b) in a.iter().zip(b) {
+            first = _mm256_fmadd_ps(eight(a, 0), eight(b, 0), first);
+            second = _mm256_fmadd_ps(eight(a, 8), eight(b, 8), second);
+        }
+        let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
+        whole(_mm256_add_ps(first, second)) + rest
     }
 
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn add(a: &mut [f32], b: &[f32], factor: f32) {
-        a.iter_mut().zip(b).for_each(|(a, b)| *a = b.mul_add(factor, *a));
+        let ((a, rest_a), (b, rest_b)) = (a.as_chunks_mut::<16>(), b.as_chunks::<16>());
+        let factors = _mm256_set1_ps(factor);
+        for (a, b) in a.iter_mut().zip(b) {
+            let first = _mm256_fmadd_ps(eight(b, 0), factors, eight(a, 0));
+            let second = _mm256_fmadd_ps(eight(b, 8), factors, eight(a, 8));
+            // SAFETY: eight numbers are there from either place.
+            unsafe {
+                _mm256_storeu_ps(a.as_mut_ptr(), first);
+                _mm256_storeu_ps(a.as_mut_ptr().add(8), second);
+            }
+        }
+        rest_a.iter_mut().zip(rest_b).for_each(|(a, b)| *a += b * factor);
     }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn eight(numbers: &[f32; 16], at: usize) -> __m256 {
+        debug_assert!(at <= 8);
+        // SAFETY: `at` is 0 or 8.
+        unsafe { _mm256_loadu_ps(numbers.as_ptr().add(at)) }
+    }
+}
+
+/// The same in registers of twice the width, on processors that add products of 16 bits in one step.
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use super::avx2::{ahead, load, products, sums, whole};
+    use super::{LONG, Small, half, scales_of_q4k};
+
+    /// Loads 64 small numbers.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
+    fn small<const N: usize>(x: &Small<N>, at: usize) -> __m512i {
+        debug_assert!(at + 64 <= N);
+        // SAFETY: each caller's `at` is a place that leaves 64 bytes, and the load asks for no alignment.
+        unsafe { _mm512_loadu_si512(x.numbers.as_ptr().add(at).cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
+    fn both(first: __m256i, second: __m256i) -> __m512i {
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second)
+    }
+
+    /// Returns the sums of both halves as plain numbers.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
+    fn halves(sum: __m512i) -> __m256i {
+        _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum))
+    }
+
+    macro_rules! q4k {
+        ($name:ident, $count:literal: $($at:literal $x:ident $whole:ident $sum:ident),+) => {
+            #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
+            pub(super) fn $name(row: &[u8], x: [&[Small<LONG>]; $count]) -> [f32; $count] {
+                let nibble = _mm256_set1_epi8(15);
+                $(let mut $whole = _mm256_setzero_ps();)+
+                for (nth, block) in row.as_chunks::<144>().0.iter().enumerate() {
+                    ahead(block);
+                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scales, mins) = scales_of_q4k(block);
+                    let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
+                    let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
+                    $(let $x = &x[$at][nth];)+
+                    $(let mut $sum = _mm512_setzero_si512();)+
+                    for pair in 0..4 {
+                        let packed = load(block, 16 + pair * 32);
+                        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(packed), nibble);
+                        let numbers = both(_mm256_and_si256(packed, nibble), high);
+                        let own = both(
+                            _mm256_set1_epi16(i16::from(scales[2 * pair])),
+                            _mm256_set1_epi16(i16::from(scales[2 * pair + 1])),
+                        );
+                        $($sum = _mm512_dpwssd_epi32($sum, _mm512_maddubs_epi16(numbers, small($x, pair * 64)), own);)+
+                    }
+                    $(
+                        let off = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
+                        let sum = _mm256_cvtepi32_ps(halves($sum));
+                        $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
+                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * least), off, $whole);
+                    )+
+                }
+                [$(whole($whole)),+]
+            }
+        };
+    }
+    products!(q4k_four, q4k_one, q4k);
+
+    macro_rules! q6k {
+        ($name:ident, $count:literal: $($at:literal $x:ident $whole:ident $sum:ident),+) => {
+            #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
+            pub(super) fn $name(row: &[u8], x: [&[Small<LONG>]; $count]) -> [f32; $count] {
+                let nibble = _mm512_set1_epi8(15);
+                let upper = _mm512_set1_epi8(0x30);
+                $(let mut $whole = _mm256_setzero_ps();)+
+                for (nth, block) in row.as_chunks::<210>().0.iter().enumerate() {
+                    ahead(block);
+                    let scale = half(block, 208);
+                    // SAFETY: 16 bytes are there, and the load asks for no alignment.
+                    let scales = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(block.as_ptr().add(192).cast()) });
+                    $(let $x = &x[$at][nth];)+
+                    $(let mut $sum = _mm512_setzero_si512();)+
+                    for side in 0..2 {
+                        let bits = load(block, 128 + side * 32);
+                        // The first two parts of a side have the low bits, the other two the high ones.
+                        let mut low = both(load(block, side * 64), load(block, side * 64 + 32));
+                        let mut bits = both(bits, _mm256_srli_epi16::<2>(bits));
+                        for pair in 0..2 {
+                            let high = _mm512_and_si512(_mm512_slli_epi16::<4>(bits), upper);
+                            let numbers = _mm512_or_si512(_mm512_and_si512(low, nibble), high);
+                            low = _mm512_srli_epi16::<4>(low);
+                            bits = _mm512_srli_epi16::<4>(bits);
+                            let own = 192 + side * 8 + pair * 4;
+                            let of = |at: usize| {
+                                _mm256_set_m128i(
+                                    _mm_set1_epi16(i16::from(block[own + at + 1] as i8)),
+                                    _mm_set1_epi16(i16::from(block[own + at] as i8)),
+                                )
+                            };
+                            let own = both(of(0), of(2));
+                            $(
+                                let product = _mm512_maddubs_epi16(numbers, small($x, side * 128 + pair * 64));
+                                $sum = _mm512_dpwssd_epi32($sum, product, own);
+                            )+
+                        }
+                    }
+                    // The numbers count from -32.
+                    $(
+                        let off = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
+                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32(halves($sum), off));
+                        $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
+                    )+
+                }
+                [$(whole($whole)),+]
+            }
+        };
+    }
+    products!(q6k_four, q6k_one, q6k);
 }
 
 #[cfg(test)]
@@ -341,17 +522,30 @@ mod tests {
         (0..count).map(row).collect()
     }
 
-    fn compare<const N: usize>(kind: Kind, kernel: fn(Kernels, &[u8], &[Small<N>], &mut [f32])) {
+    /// Returns all code that this processor can run.
+    fn known() -> Vec<Kernels> {
+        #[cfg(target_arch = "x86_64")]
+        let all = vec![Kernels::Plain, Kernels::Avx2, Kernels::Avx512];
+        #[cfg(not(target_arch = "x86_64"))]
+        let all = vec![Kernels::Plain];
+        all.into_iter().filter(|kernels| *kernels <= Kernels::get()).collect()
+    }
+
+    fn compare<const N: usize>(kind: Kind, kernel: fn(Kernels, Stored<'_>, &[Small<N>], &mut [f32])) {
         let blocks = 3;
-        let row = stored(kind, N * blocks, 1);
+        let bytes = stored(kind, N * blocks, 3);
+        let rows_of = Stored { bytes: &bytes, stride: bytes.len() / 3 };
         let x = rows::<N>(blocks * 7);
-        let products = |vectors| {
-            let mut products = [0.0; 7];
-            kernel(Kernels { vectors }, &row, &x, &mut products);
+        let products = |kernels| {
+            let mut products = [0.0; 21];
+            kernel(kernels, rows_of, &x, &mut products);
             products
         };
-        for (plain, vector) in products(false).into_iter().zip(products(Kernels::get().vectors)) {
-            assert!((plain - vector).abs() <= 1e-4 * plain.abs().max(1.0), "{kind:?}: {plain} and {vector}");
+        for kernels in known() {
+            for (plain, vector) in products(Kernels::Plain).into_iter().zip(products(kernels)) {
+                let far = (plain - vector).abs() > 1e-4 * plain.abs().max(1.0);
+                assert!(!far, "{kind:?}, {kernels:?}: {plain} and {vector}");
+            }
         }
     }
 

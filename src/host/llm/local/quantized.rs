@@ -12,7 +12,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use rayon::prelude::*;
 
-use super::dot;
+use super::dot::{self, Stored};
 
 /// How many numbers a block has: of `Q4_K` and `Q6_K`, and of `Q8_0` and the other simple forms.
 pub(super) const LONG: usize = 256;
@@ -198,8 +198,8 @@ impl Matrix {
         }
     }
 
-    fn row(&self, row: usize) -> &[u8] {
-        &self.bytes()[row * self.stride..][..self.stride]
+    fn rows_from(&self, row: usize, count: usize) -> Stored<'_> {
+        Stored { bytes: &self.bytes()[row * self.stride..][..count * self.stride], stride: self.stride }
     }
 
     /// Appends a row as plain numbers; `false` where there is no such row.
@@ -209,7 +209,7 @@ impl Matrix {
         }
         let start = numbers.len();
         numbers.resize(start + self.columns, 0.0);
-        self.kind.dequantize(self.row(row), &mut numbers[start..]);
+        self.kind.dequantize(self.rows_from(row, 1).bytes, &mut numbers[start..]);
         true
     }
 
@@ -218,13 +218,11 @@ impl Matrix {
         let mut turned = vec![0.0; self.rows * x.count];
         let kernels = dot::Kernels::get();
         turned.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
-            for (at, products) in products.chunks_exact_mut(x.count).enumerate() {
-                let row = self.row(part * PART + at);
-                match self.kind {
-                    Kind::Q4K => kernels.q4k(row, &x.long, products),
-                    Kind::Q6K => kernels.q6k(row, &x.long, products),
-                    _ => kernels.q8(row, &x.short, products),
-                }
+            let rows = self.rows_from(part * PART, products.len() / x.count);
+            match self.kind {
+                Kind::Q4K => kernels.q4k(rows, &x.long, products),
+                Kind::Q6K => kernels.q6k(rows, &x.long, products),
+                _ => kernels.q8(rows, &x.short, products),
             }
         });
         if x.count == 1 {
@@ -297,7 +295,8 @@ fn shrink_block<const N: usize>(block: &[f32]) -> Small<N> {
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     let mut small = Small { numbers: [0; N], sums: [0; 16], scale };
     for (at, number) in block.iter().enumerate() {
-        let whole = (number * inverse).round_ties_even() as i8;
+        // What this is added to leaves no room for a fraction: the sum's last bits are the nearest whole number's.
+        let whole = (number * inverse + 12_582_912.0).to_bits() as i8;
         small.numbers[at] = whole;
         small.sums[at / 16] += i16::from(whole);
     }

@@ -74,8 +74,8 @@ impl Kernels {
                 let own: i32 = nibbles.iter().zip(x).map(|(a, b)| i32::from(a >> shift & 15) * i32::from(*b)).sum();
                 sum += own * i32::from(scales[part]);
             }
-            for part in 0..8 {
-                least += (i32::from(x.sums[2 * part]) + i32::from(x.sums[2 * part + 1])) * i32::from(mins[part]);
+            for (sums, min) in x.sums.as_chunks::<2>().0.iter().zip(mins) {
+                least += (i32::from(sums[0]) + i32::from(sums[1])) * i32::from(min);
             }
             x.scale * (half(block, 0) * sum as f32 - half(block, 2) * least as f32)
         });

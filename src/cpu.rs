@@ -1,6 +1,6 @@
 //! How long work may take: by the time that a thread has computed, so that a loaded machine changes no result.
 //!
-//! Behind it stands a limit of time on the wall, [`PATIENCE`] times as long, for work that computes nothing and for systems
+//! Behind it stands a limit of time on the wall, `PATIENCE` times as long, for work that computes nothing and for systems
 //! that do not tell a thread's time (there the wall's time counts alone).
 
 use std::time::{Duration, Instant};

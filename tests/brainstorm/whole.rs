@@ -83,9 +83,13 @@ fn play() -> (Env, ModelServer, Ended) {
     let env = Env::with(&server);
     let mut running = env.run(["brainstorm", TOPIC, "--no-clarify"]).spawn();
     answer(&mut running, BEFORE);
-    while !server.requests().last().is_some_and(weighs) {
-        let next = server.calls() + 1;
-        assert!(server.wait_for_calls(next, Duration::from_secs(30)), "the call never comes");
+    loop {
+        // Counted before it is looked at: a call that comes in between is not waited for.
+        let seen = server.calls();
+        if server.requests().last().is_some_and(weighs) {
+            break;
+        }
+        assert!(server.wait_for_calls(seen + 1, Duration::from_secs(30)), "the call never comes");
     }
     running.kill();
     gate.open();

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use super::by_name::ByName;
 use super::refusal::Part;
 
 /// How one model is asked.
@@ -39,28 +40,14 @@ impl Manner {
     }
 }
 
-/// The file of families.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(rename = "as_of")]
-    _as_of: String,
-    #[serde(rename = "unit")]
-    _unit: String,
-    families: BTreeMap<String, Manner>,
-}
-
-fn file() -> &'static File {
-    static FILE: OnceLock<File> = OnceLock::new();
-    FILE.get_or_init(|| {
-        serde_json::from_str(include_str!("families.json")).expect("families.json is checked by a test of this module")
-    })
+fn file() -> &'static ByName<Manner> {
+    static FILE: OnceLock<ByName<Manner>> = OnceLock::new();
+    FILE.get_or_init(|| ByName::read(include_str!("families.json")))
 }
 
 /// Returns how `provider/model` is asked, before it has said anything.
 pub(super) fn manner(model: &str) -> Manner {
-    let known = file().families.iter().filter(|(name, _)| model.starts_with(name.as_str()));
-    known.max_by_key(|(name, _)| name.len()).map(|(_, manner)| manner.clone()).unwrap_or_default()
+    file().nearest(model).cloned().unwrap_or_default()
 }
 
 /// What servers said in this run.
@@ -104,7 +91,7 @@ mod tests {
         );
         assert_eq!(manner("openai/gpt-6-luna").effort_with_tools.as_deref(), Some("none"));
         assert_eq!(manner("lab/gpt-6-luna"), Manner::default());
-        for name in file().families.keys() {
+        for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();
             assert!(providers::ALL.iter().any(|facts| facts.name == provider), "{name}");
         }

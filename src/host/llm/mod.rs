@@ -16,6 +16,7 @@
 //! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod by_name;
 mod choice;
 mod client;
 mod config;

@@ -3,28 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde::Deserialize;
-
+use super::by_name::ByName;
 use super::secret::KeySource;
 use super::settings::{LOCAL, Provider};
 use crate::model::budget::Price;
 
-/// The file of prices.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    /// Year and month of the prices.
-    as_of: String,
-    #[serde(rename = "unit")]
-    _unit: String,
-    models: BTreeMap<String, Price>,
-}
-
-fn file() -> &'static File {
-    static FILE: OnceLock<File> = OnceLock::new();
-    FILE.get_or_init(|| {
-        serde_json::from_str(include_str!("prices.json")).expect("prices.json is checked by a test of this module")
-    })
+fn file() -> &'static ByName<Price> {
+    static FILE: OnceLock<ByName<Price>> = OnceLock::new();
+    FILE.get_or_init(|| ByName::read(include_str!("prices.json")))
 }
 
 /// Returns year and month of the prices that are known.

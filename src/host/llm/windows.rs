@@ -3,30 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use super::by_name::ByName;
 
-/// The file of windows.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(rename = "as_of")]
-    _as_of: String,
-    #[serde(rename = "unit")]
-    _unit: String,
-    models: BTreeMap<String, u64>,
-}
-
-fn file() -> &'static File {
-    static FILE: OnceLock<File> = OnceLock::new();
-    FILE.get_or_init(|| {
-        serde_json::from_str(include_str!("windows.json")).expect("windows.json is checked by a test of this module")
-    })
+fn file() -> &'static ByName<u64> {
+    static FILE: OnceLock<ByName<u64>> = OnceLock::new();
+    FILE.get_or_init(|| ByName::read(include_str!("windows.json")))
 }
 
 /// Returns how many tokens `provider/model` takes in one call, request and reply together; nothing where nobody said.
 pub fn window(own: &BTreeMap<String, u64>, model: &str) -> Option<u64> {
-    let known = || file().models.iter().filter(|(name, _)| model.starts_with(name.as_str()));
-    own.get(model).copied().or_else(|| known().max_by_key(|(name, _)| name.len()).map(|(_, tokens)| *tokens))
+    own.get(model).or_else(|| file().nearest(model)).copied()
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! nor repeats what git was asked for.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::support::env::Env;
 use crate::support::git::{git, init};
+use crate::support::kills;
 use crate::support::process::Ended;
 
 const FLOW: &str = include_str!("../support/flows/repository.lua");
@@ -94,22 +94,14 @@ fn a_run_killed_after_any_line_comes_to_the_same_commits() {
     let result = reference.run(["repository"]).go().result();
     let refs = state(&reference);
     let lines = reference.journal().lines.len() as u64;
-    let next = AtomicU64::new(1);
-    let each = || {
-        loop {
-            let line = next.fetch_add(1, Ordering::SeqCst);
-            if line > lines {
-                return;
-            }
-            let env = env();
-            let killed = env.run(["repository"]).var("NIETZ_FAULT", &format!("kill@{line}")).go();
-            assert_eq!(killed.signal, Some(9), "line {line}");
-            let ended = env.resume().go();
-            assert_eq!(ended.result(), result, "killed after line {line}");
-            assert_eq!(state(&env), refs, "killed after line {line}");
-        }
-    };
-    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(each))));
+    kills::for_each(&kills::points(lines, 8), |line| {
+        let env = env();
+        let killed = env.run(["repository"]).var("NIETZ_FAULT", &format!("kill@{line}")).go();
+        assert_eq!(killed.signal, Some(9), "line {line}");
+        let ended = env.resume().go();
+        assert_eq!(ended.result(), result, "killed after line {line}");
+        assert_eq!(state(&env), refs, "killed after line {line}");
+    });
 }
 
 /// Runs a flow's body with a worktree `tree` in it, and returns what it returns.

@@ -2,9 +2,9 @@
 //! line with a way to go on. An unknown version is an error, never a guess.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use crate::support::env::{Env, RUN};
+use crate::support::kills;
 use crate::support::model_server::{ModelServer, Response};
 
 const FLOW: &str = include_str!("../support/flows/short.lua");
@@ -25,31 +25,29 @@ fn start_of(bytes: &[u8], what: &str) -> usize {
     bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
 
+/// Returns lengths from `from` to `to` at which to cut: `few`, or each.
+fn cuts(from: usize, to: usize, few: u64) -> Vec<u64> {
+    kills::points((to - from + 1) as u64, few).into_iter().map(|point| from as u64 + point - 1).collect()
+}
+
 /// Cuts the journal at each of these lengths and resumes what is left, on a few threads.
-fn resume_cut_at(lengths: Vec<usize>, line: usize, bytes: &[u8], documents: &BTreeMap<String, String>, calls: usize) {
-    let lengths = Mutex::new(lengths);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(length) = lengths.lock().expect("nothing panics").pop() else { return };
-                    let server = ModelServer::start(|_| Response::text("a reply"));
-                    let env = Env::with(&server).flow("short", FLOW);
-                    env.write(&format!(".nietz/runs/{RUN}/journal.jsonl"), &bytes[..length]);
-                    env.own(RUN);
-                    let ended = env.nietz(["resume", RUN]).stdin(ANSWER).go().exits(0);
-                    let notice = format!("torn by the end of the process; {} bytes were cut off", length - line);
-                    assert_eq!(ended.stderr.contains(&notice), length > line, "cut at {length}: {}", ended.stderr);
-                    assert_eq!(server.calls(), calls, "cut at {length}");
-                    if calls > 0 {
-                        assert_eq!(&env.documents(), documents, "cut at {length}");
-                    }
-                    let journal = std::fs::read(env.journal_path()).expect("there is a journal");
-                    assert!(journal.starts_with(&bytes[..line]), "cut at {length}: the whole lines stay");
-                    env.resume().go().exits(0);
-                }
-            });
+fn resume_cut_at(lengths: &[u64], line: usize, bytes: &[u8], documents: &BTreeMap<String, String>, calls: usize) {
+    kills::for_each(lengths, |length| {
+        let length = usize::try_from(length).expect("it is small");
+        let server = ModelServer::start(|_| Response::text("a reply"));
+        let env = Env::with(&server).flow("short", FLOW);
+        env.write(&format!(".nietz/runs/{RUN}/journal.jsonl"), &bytes[..length]);
+        env.own(RUN);
+        let ended = env.nietz(["resume", RUN]).stdin(ANSWER).go().exits(0);
+        let notice = format!("torn by the end of the process; {} bytes were cut off", length - line);
+        assert_eq!(ended.stderr.contains(&notice), length > line, "cut at {length}: {}", ended.stderr);
+        assert_eq!(server.calls(), calls, "cut at {length}");
+        if calls > 0 {
+            assert_eq!(&env.documents(), documents, "cut at {length}");
         }
+        let journal = std::fs::read(env.journal_path()).expect("there is a journal");
+        assert!(journal.starts_with(&bytes[..line]), "cut at {length}: the whole lines stay");
+        env.resume().go().exits(0);
     });
 }
 
@@ -57,7 +55,8 @@ fn resume_cut_at(lengths: Vec<usize>, line: usize, bytes: &[u8], documents: &BTr
 fn a_journal_cut_at_any_byte_of_its_last_line_is_resumed_and_says_so() {
     let (_server, env, bytes) = finished();
     let line = start_of(&bytes, "\"is\":{\"end\"");
-    resume_cut_at((line..bytes.len()).collect(), line, &bytes, &env.documents(), 0);
+    let cuts = cuts(line, bytes.len() - 1, 12);
+    resume_cut_at(&cuts, line, &bytes, &env.documents(), 0);
 }
 
 #[test]
@@ -65,7 +64,8 @@ fn a_torn_outcome_of_a_call_is_no_outcome() {
     let (_server, env, bytes) = finished();
     let line = start_of(&bytes, "a reply");
     let end = line + bytes[line..].iter().position(|byte| *byte == b'\n').expect("lines end");
-    resume_cut_at((line..=end).step_by(9).collect(), line, &bytes, &env.documents(), 1);
+    let cuts = cuts(line, end, 12);
+    resume_cut_at(&cuts, line, &bytes, &env.documents(), 1);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 //! is made again, no answered question is put again, no record is lost and no line rewritten.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::env::Env;
 use crate::support::journal::{Journal, Recorded};
+use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
 
 const FLOW: &str = include_str!("../support/flows/everything.lua");
@@ -104,24 +104,6 @@ fn no_call_twice_but(at_most: usize, what: &str, server: &ModelServer) {
     assert!(again <= at_most, "{what}: {again} calls were made twice, {at_most} were in flight");
 }
 
-/// Runs `each` for the numbers from 1 on, on a few threads.
-fn for_each_line(lines: u64, each: impl Fn(u64) + Sync) {
-    let next = AtomicU64::new(1);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let line = next.fetch_add(1, Ordering::SeqCst);
-                    if line > lines {
-                        return;
-                    }
-                    each(line);
-                }
-            });
-        }
-    });
-}
-
 fn open_calls(journal: &Journal) -> usize {
     let open = |effect: &Recorded| !effect.finished();
     journal.of_kind("chat").into_iter().filter(open).count()
@@ -130,7 +112,8 @@ fn open_calls(journal: &Journal) -> usize {
 #[test]
 fn a_run_killed_after_any_line_of_its_journal_goes_on_to_the_same_end() {
     let reference = reference();
-    for_each_line(reference.lines, |line| {
+    let every: Vec<u64> = (1..=reference.lines).collect();
+    kills::for_each(&every, |line| {
         let what = format!("killed after line {line}");
         let server = ModelServer::start(script);
         let env = env(&server);
@@ -146,7 +129,8 @@ fn a_run_killed_after_any_line_of_its_journal_goes_on_to_the_same_end() {
 #[test]
 fn a_run_killed_again_while_it_resumes_goes_on_to_the_same_end() {
     let reference = reference();
-    for_each_line(reference.lines / 6, |step| {
+    let steps: Vec<u64> = (1..=reference.lines / 6).collect();
+    kills::for_each(&steps, |step| {
         let server = ModelServer::start(script);
         let env = env(&server);
         let mut line = step * 6 - 3;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::env::Env;
 use crate::support::git::{git, init};
+use crate::support::kills;
 use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::Ended;
 
@@ -458,50 +459,39 @@ fn without_worktree(env: &Env, text: &str) -> String {
 }
 
 /// Kills a session after some lines of its journal, resumes it, and compares all that can be seen.
-fn killed_at(script: fn(&Request) -> Response, more: &[&str], every: u64) {
+fn killed_at(script: fn(&Request) -> Response, more: &[&str]) {
     let server = ModelServer::start(script);
     let reference = env(&server);
     let ended = shoot(&reference, more);
     let (result, expected) = (ended.result(), everything(&reference));
     let lines = reference.journal().lines.len() as u64;
-    let next = AtomicU64::new(1);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let line = next.fetch_add(every, Ordering::SeqCst);
-                    if line > lines {
-                        return;
-                    }
-                    let server = ModelServer::start(script);
-                    let env = env(&server);
-                    let killed = env
-                        .run(
-                            ["shots-on-goal", "--model-a", "openai/a", "--model-b", "openai/b"]
-                                .into_iter()
-                                .chain(more.iter().copied()),
-                        )
-                        .args(["say done in work.txt"])
-                        .var("NIETZ_FAULT", &format!("kill@{line}"))
-                        .go();
-                    assert_eq!(killed.signal, Some(9), "line {line}");
-                    let ended = env.resume().go();
-                    assert_eq!(ended.result(), result, "killed after line {line}");
-                    assert_eq!(everything(&env), expected, "killed after line {line}");
-                }
-            });
-        }
+    kills::for_each(&kills::points(lines, 8), |line| {
+        let server = ModelServer::start(script);
+        let env = env(&server);
+        let killed = env
+            .run(
+                ["shots-on-goal", "--model-a", "openai/a", "--model-b", "openai/b"]
+                    .into_iter()
+                    .chain(more.iter().copied()),
+            )
+            .args(["say done in work.txt"])
+            .var("NIETZ_FAULT", &format!("kill@{line}"))
+            .go();
+        assert_eq!(killed.signal, Some(9), "line {line}");
+        let ended = env.resume().go();
+        assert_eq!(ended.result(), result, "killed after line {line}");
+        assert_eq!(everything(&env), expected, "killed after line {line}");
     });
 }
 
 #[test]
 fn killed_after_any_line_a_session_comes_to_the_same_rows_and_commits() {
-    killed_at(good, &["--validate", CHECK], 1);
+    killed_at(good, &["--validate", CHECK]);
 }
 
 #[test]
 fn killed_here_and_there_a_long_session_comes_to_the_same_rows_and_commits() {
-    killed_at(divided, &["--validate", CHECK, "--run", "grep"], 23);
+    killed_at(divided, &["--validate", CHECK, "--run", "grep"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 pub(crate) mod env;
 pub(crate) mod git;
 pub(crate) mod journal;
+pub(crate) mod kills;
 pub(crate) mod model_server;
 pub(crate) mod process;
 pub(crate) mod strict;

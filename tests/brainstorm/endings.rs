@@ -7,6 +7,7 @@ use serde_json::json;
 use super::model::Brain;
 use super::table::{FULL, SLUG, TOPIC, Table, said, says, yaml};
 use crate::support::env::Env;
+use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
 fn brief(table: &Table, name: &str) -> String {
@@ -198,7 +199,7 @@ fn a_full_disk_or_a_kill_at_any_time_loses_nothing() {
     let calm = table();
     let result = calm.call(arguments).go().result();
     let lines = calm.env.journal().lines.len();
-    for line in (3..lines).step_by(lines / 7) {
+    for line in kills::points(lines as u64 - 3, 4).into_iter().map(|point| point + 2) {
         for (fault, code) in [("full", Some(1)), ("kill", None)] {
             let table = table();
             let broken = table.call(arguments).var("NIETZ_FAULT", &format!("{fault}@{line}")).go();

@@ -112,8 +112,7 @@ fn open_calls(journal: &Journal) -> usize {
 #[test]
 fn a_run_killed_after_any_line_of_its_journal_goes_on_to_the_same_end() {
     let reference = reference();
-    let every: Vec<u64> = (1..=reference.lines).collect();
-    kills::for_each(&every, |line| {
+    kills::for_each(&kills::points(reference.lines, 24), |line| {
         let what = format!("killed after line {line}");
         let server = ModelServer::start(script);
         let env = env(&server);

@@ -459,13 +459,13 @@ fn without_worktree(env: &Env, text: &str) -> String {
 }
 
 /// Kills a session after some lines of its journal, resumes it, and compares all that can be seen.
-fn killed_at(script: fn(&Request) -> Response, more: &[&str]) {
+fn killed_at(script: fn(&Request) -> Response, more: &[&str], few: u64) {
     let server = ModelServer::start(script);
     let reference = env(&server);
     let ended = shoot(&reference, more);
     let (result, expected) = (ended.result(), everything(&reference));
     let lines = reference.journal().lines.len() as u64;
-    kills::for_each(&kills::points(lines, 8), |line| {
+    kills::for_each(&kills::points(lines, few), |line| {
         let server = ModelServer::start(script);
         let env = env(&server);
         let killed = env
@@ -486,12 +486,12 @@ fn killed_at(script: fn(&Request) -> Response, more: &[&str]) {
 
 #[test]
 fn killed_after_any_line_a_session_comes_to_the_same_rows_and_commits() {
-    killed_at(good, &["--validate", CHECK]);
+    killed_at(good, &["--validate", CHECK], 8);
 }
 
 #[test]
 fn killed_here_and_there_a_long_session_comes_to_the_same_rows_and_commits() {
-    killed_at(divided, &["--validate", CHECK, "--run", "grep"]);
+    killed_at(divided, &["--validate", CHECK, "--run", "grep"], 5);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::desk::{Desk, For, PROBLEM, purpose, usual};
 use crate::support::env::Env;
 use crate::support::journal::Journal;
+use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
 fn cassettes() -> PathBuf {
@@ -92,7 +93,7 @@ fn a_kill_or_a_full_disk_at_any_time_loses_nothing() {
     let calm = Desk::new().file("answers.yaml", lines);
     let result = calm.env.run(arguments).go().result();
     let count = calm.env.journal().lines.len();
-    for line in (3..count).step_by(count / 6) {
+    for line in kills::points(count as u64 - 3, 4).into_iter().map(|point| point + 2) {
         for (fault, code) in [("full", Some(1)), ("kill", None)] {
             let desk = Desk::new().file("answers.yaml", lines);
             let broken = desk.env.run(arguments).var("NIETZ_FAULT", &format!("{fault}@{line}")).go();

@@ -335,7 +335,7 @@ fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
     let expected = seen(&reference, &result);
     let lines = reference.journal().lines.len() as u64;
     // There is no session before the first line is followed by another.
-    let points: Vec<u64> = kills::points(lines, 8).into_iter().filter(|line| *line > 1).collect();
+    let points: Vec<u64> = kills::points(lines, 5).into_iter().filter(|line| *line > 1).collect();
     kills::for_each(&points, |line| {
         let server = ModelServer::start(script());
         let env = project(&server, JAVASCRIPT);

@@ -4,7 +4,10 @@
 //! the outcome of an effect, given to Lua as an error value, and printed at the edge with its hint.
 //! Each [`Code`] is a promise: it keeps its name and its exit status, and has a page in `errors/`.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The exit status that a kind of failure ends the process with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +26,11 @@ pub enum Exit {
 macro_rules! codes {
     ($($variant:ident $name:literal $exit:ident),+ $(,)?) => {
         /// A stable name for one way to fail; `nietz explain NAME` prints its page.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
-            $(#[serde(rename = $name)] $variant),+
+            $($variant,)+
+            /// One that a newer program wrote down.
+            Unknown(&'static str),
         }
 
         impl Code {
@@ -34,17 +39,20 @@ macro_rules! codes {
 
             /// Returns the name that people, flows and journals see.
             pub fn name(self) -> &'static str {
-                match self { $(Code::$variant => $name),+ }
+                match self { $(Code::$variant => $name,)+ Code::Unknown(name) => name }
             }
 
             /// Returns the exit status of a run that ended with this code.
             pub fn exit(self) -> Exit {
-                match self { $(Code::$variant => Exit::$exit),+ }
+                match self { $(Code::$variant => Exit::$exit,)+ Code::Unknown(_) => Exit::Failed }
             }
 
             /// Returns the page that explains this code.
             pub fn page(self) -> &'static str {
-                match self { $(Code::$variant => include_str!(concat!("errors/", $name, ".md"))),+ }
+                match self {
+                    $(Code::$variant => include_str!(concat!("errors/", $name, ".md")),)+
+                    Code::Unknown(_) => "",
+                }
             }
         }
     };
@@ -109,6 +117,43 @@ impl Code {
     pub fn parse(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
     }
+
+    /// Returns the code with this name, also where only a newer program knows it.
+    pub fn of(name: &str) -> Code {
+        Code::parse(name).unwrap_or_else(|| {
+            static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+            let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = seen.get(name).copied();
+            // Kept for as long as the process lives: each name once.
+            let name = known.unwrap_or_else(|| Box::leak(name.to_owned().into_boxed_str()));
+            seen.insert(name);
+            Code::Unknown(name)
+        })
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+        String::deserialize(deserializer).map(|name| Code::of(&name))
+    }
+}
+
+/// Where a failure is: in a file of a flow or of the user's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub file: String,
+    /// From 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// As a JSON pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }
 
 /// One thing that went wrong: what, why, and what to do about it.
@@ -125,6 +170,9 @@ pub struct Failure {
     /// What stands behind it, outermost first: causes, or a list of faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
+    /// Where it is, for programs; people read it in the message and the details.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 /// What most functions of this crate return.
@@ -132,7 +180,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into(), hint: None, details: Vec::new() }
+        Failure { code, message: message.into(), hint: None, details: Vec::new(), place: None }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {

@@ -7,7 +7,7 @@ use crate::cli::run::{self, Line};
 use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::engine::own::Origin;
 use crate::error::{Code, Failure, Result};
-use crate::journal::v1::Open;
+use crate::journal::lines::Open;
 use crate::model::command::Grants;
 use crate::model::text::{clean, excerpt};
 

@@ -15,7 +15,7 @@ use crate::engine::donor::{Donor, Takes};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::journal::entries;
 use crate::journal::key::Key;
-use crate::journal::v1::Fork;
+use crate::journal::lines::Fork;
 use crate::lua::manifest::Command;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;

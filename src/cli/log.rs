@@ -53,6 +53,7 @@ fn readable(entry: &Value) -> String {
                 format!("{} {} · {}", text(&open["flow"]), open["params"], text(&open["host"])),
             )
         }
+        "given" => ("  given together".to_owned(), keys(&entry["keys"])),
         "resume" => ("resumed".to_owned(), text(&entry["resume"]["at"])),
         "end" => (format!("end: {}", text(&entry["end"]["status"])), text(&entry["end"]["failure"]["message"])),
         "outcome" => (format!("  = {}", short_key(entry)), outcome(entry)),
@@ -66,7 +67,15 @@ fn readable(entry: &Value) -> String {
 }
 
 fn short_key(entry: &Value) -> String {
-    entry["key"].as_str().unwrap_or_default().chars().take(8).collect()
+    short(&entry["key"])
+}
+
+fn short(key: &Value) -> String {
+    key.as_str().unwrap_or_default().chars().take(8).collect()
+}
+
+fn keys(keys: &Value) -> String {
+    keys.as_array().into_iter().flatten().map(short).collect::<Vec<_>>().join(" ")
 }
 
 fn request(entry: &Value) -> String {

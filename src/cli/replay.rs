@@ -23,8 +23,8 @@ use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
+use crate::journal::lines::{End, Open, Read, Record};
 use crate::journal::reader;
-use crate::journal::v1::{End, Open, Read, Record};
 use crate::journal::writer::{Tail, Writer};
 use crate::lua::flow::Start;
 use crate::model::budget::Budget;
@@ -63,7 +63,7 @@ pub(super) fn ends(path: &Path) -> Result<Ends> {
             Read::Open(first) => open = Some(*first),
             Read::End(last) => end = Some(*last),
             Read::Resume(_) => end = None,
-            Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) => {}
+            Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) | Read::Given(_) => {}
         }
         Ok(())
     })?;
@@ -133,6 +133,7 @@ pub(super) fn play(
         front: Rc::new(Nobody),
         details: false,
         collections: RefCell::new(flow.context().collections.borrow().clone()),
+        declared: RefCell::default(),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
         commands: commands(host, open)?,
         files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
@@ -169,7 +170,8 @@ pub(super) fn play(
     let spent = gate.spent();
     let (usage, calls) = total(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
-    gate.close(End { status, result: ended, failure: shown, usage, calls, spent, at: open.at.clone() })?;
+    let (at, more) = (open.at.clone(), serde_json::Map::new());
+    gate.close(End { status, result: ended, failure: shown, usage, calls, spent, at, more })?;
     let effects = donor.as_ref().map_or(0, Donor::taken);
     Ok(Played { effects, status, result, failure, left, donor })
 }
@@ -201,7 +203,7 @@ impl Played {
             return Err(missed.clone());
         }
         if self.status != was.status {
-            let failure = differs(&format!("it ended {}, and was recorded {}", name(self.status), name(was.status)));
+            let failure = differs(&format!("it ended {}, and was recorded {}", self.status.name(), was.status.name()));
             return Err(self.failure.iter().fold(failure, |failure, own| failure.because(own)));
         }
         let told = |failure: &Option<Failure>| failure.as_ref().map(|it| (it.code, it.message.clone()));
@@ -220,15 +222,6 @@ impl Played {
             return Err(self.left.iter().fold(failure, Failure::because));
         }
         Ok(())
-    }
-}
-
-fn name(status: EndStatus) -> &'static str {
-    match status {
-        EndStatus::Done => "done",
-        EndStatus::Failed => "failed",
-        EndStatus::Waiting => "waiting",
-        EndStatus::Interrupted => "interrupted",
     }
 }
 

@@ -27,7 +27,7 @@ use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
-use crate::journal::v1::{End, Fork, Open, Record, Resume};
+use crate::journal::lines::{End, Fork, Open, Record, Resume};
 use crate::journal::writer::{Tail, Writer};
 use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
@@ -190,6 +190,7 @@ impl Session {
             at: iso(clock()),
             workspace: Some(begin.workspace.unwrap_or_else(|| host.workspace_name())),
             fork: begin.fork,
+            more: serde_json::Map::new(),
         })
     }
 
@@ -258,6 +259,11 @@ impl Session {
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
         }
+        if resumed && past.unordered {
+            let text = "this run began in an older format, which does not say in which order work side by side went on: \
+                        what is recorded is given back line by line";
+            shown.show(&Event::Notice { text: text.to_owned() });
+        }
         if let Some(failure) = not_noted {
             let text = format!(
                 "this run cannot be noted as your own, so that `nietz resume` will take it for foreign: {failure}; \
@@ -293,6 +299,7 @@ impl Session {
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
+            declared: RefCell::default(),
             files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
@@ -396,6 +403,7 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
         calls,
         spent: spent.clone(),
         at: iso(now),
+        more: serde_json::Map::new(),
     });
     if status == EndStatus::Done && gate.only_replayed() {
         shown.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });

@@ -255,7 +255,7 @@ fn make(host: &Host, flow: (Located, Vec<Tree>), journal: &Path, path: &Path) ->
 }
 
 /// Returns how a run ended that can be a test.
-fn ended(path: &Path, ends: &Ends) -> Result<crate::journal::v1::End> {
+fn ended(path: &Path, ends: &Ends) -> Result<crate::journal::lines::End> {
     let end = ends.end.clone().filter(|end| matches!(end.status, EndStatus::Done | EndStatus::Failed));
     end.ok_or_else(|| {
         Failure::new(Code::Usage, format!("{}: this run was not taken to its end", path.display()))

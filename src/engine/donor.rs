@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::engine::past::{Before, Past};
+use crate::engine::past::{Before, Past, Turn};
 use crate::error::{Code, Failure, Result};
 use crate::journal::entries;
-use crate::journal::key::Key;
+use crate::journal::key::{Key, Keys};
 use crate::model::difference::{differences, likeness};
 use crate::model::effect::Effect;
 
@@ -79,18 +79,24 @@ impl Donor {
         self.used.contains(&key)
     }
 
-    /// Returns the outcome of an effect and its line, if it is there and is taken.
-    pub fn take(&mut self, key: Key, effect: &Effect) -> Result<Option<(u64, Result<Value>)>> {
+    /// Tells whether effects are looked for by their keys of the first format, too.
+    pub fn has_first_format(&self) -> bool {
+        self.past.first_format
+    }
+
+    /// Returns the outcome of an effect and when the flow is given it, if it is there and is taken.
+    pub fn take(&mut self, keys: Keys, effect: &Effect) -> Result<Option<(Turn, Result<Value>)>> {
         let said = matches!(effect, Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random);
         // What is shown is shown again, where somebody is there to see it.
         let shown = matches!(effect, Effect::Say { .. });
         if !self.alone && (shown || self.takes == Takes::WhatWasSaid && !said) {
             return Ok(None);
         }
-        Ok(match self.past.of(key)? {
-            Before::Ended(line, outcome) => {
+        let (key, before) = self.past.of_either(keys)?;
+        Ok(match before {
+            Before::Ended(turn, outcome) => {
                 self.used.insert(key);
-                Some((line, outcome))
+                Some((turn.taken(), outcome))
             }
             Before::Never | Before::Began(_) => None,
         })

@@ -5,18 +5,19 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
-use crate::engine::past::{Before, Past};
+use crate::engine::past::{Before, Past, Turn};
 use crate::engine::world::{Pulse, World, chance};
 use crate::error::{Code, Failure, Result};
-use crate::journal::key::{Key, Keys};
+use crate::journal::key::{Key, KeyMaker, Keyed, Keys};
+use crate::journal::lines::{Done, End, Given, Intent, Outcome, Record, Resume};
 use crate::journal::texts::Chain;
-use crate::journal::v1::{Done, End, Intent, Outcome, Record, Resume};
 use crate::journal::writer::Writer;
 use crate::model::budget::Spent;
 use crate::model::chat::Said;
@@ -31,10 +32,9 @@ use crate::model::text::excerpt;
 pub enum Admitted {
     /// It is done, now or in the past without having waited.
     Now(Result<Value>),
-    /// It was done in the past; its outcome's line says when, among the others that are waited for.
-    Recorded(u64, Result<Value>),
-    /// It was done in another run, in that line of its journal. Its outcome is written before the flow gets it.
-    Taken(u64, Key, Result<Value>),
+    /// It was done in the past, of this run or of another: when it is the outcome's turn, the flow is given it by
+    /// [`Gate::give`].
+    Recorded(Turn, Key, Result<Value>),
     /// It is under way.
     Live(Live),
 }
@@ -45,6 +45,8 @@ pub struct Live {
     pub future: LocalBoxFuture<'static, Result<Value>>,
     pub pulse: Pulse,
     pub lasts: bool,
+    /// It waits for a person.
+    pub asks: bool,
 }
 
 /// The gate of one run.
@@ -58,7 +60,7 @@ pub struct Gate {
 struct State {
     writer: Writer,
     past: Past,
-    keys: Keys,
+    keys: KeyMaker,
     permissions: Permissions,
     /// Written before the first new line of a resumed run.
     resume: Option<Resume>,
@@ -80,8 +82,8 @@ impl Gate {
         let (writer, past, resume) = recorded;
         let state = State {
             writer,
+            keys: if past.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },
             past,
-            keys: Keys::default(),
             permissions: Permissions::default(),
             resume,
             unseen: Vec::new(),
@@ -99,7 +101,11 @@ impl Gate {
 
     /// Lets the run take from an earlier journal what its own does not have.
     pub fn take_from(&self, donor: Donor) {
-        self.state.borrow_mut().donor = Some(donor);
+        let state = &mut *self.state.borrow_mut();
+        if donor.has_first_format() {
+            state.keys = KeyMaker::of_both_formats();
+        }
+        state.donor = Some(donor);
     }
 
     /// Gives the donor back, with what was taken from it.
@@ -134,24 +140,28 @@ impl Gate {
             conversation: Chain::of(effect.conversation().iter().map(|said| said.digest())),
         };
         let list = asked.conversation.whole();
-        let key = state.keys.next(effect.kind(), scope, &asked.value, list, &effect.things());
-        match state.past.of(key)? {
-            Before::Ended(line, outcome) => {
+        let keys = state.keys.next(&Keyed {
+            kind: effect.kind(),
+            scope,
+            request: &asked.value,
+            list,
+            declared: self.world.declared(&effect),
+            things: &effect.things(),
+        });
+        let (under, before) = state.past.of_either(keys)?;
+        let began = match before {
+            Before::Ended(turn, outcome) => {
                 if let Effect::Chat { request, show, .. } = &effect {
                     self.meter.count(&request.model, &show.label, &outcome);
                 }
-                Ok(state.give_back(&self.world, &effect, line, outcome))
+                return Ok(state.give_back(&self.world, &effect, (turn, under), outcome));
             }
-            before => {
-                let began = match before {
-                    Before::Began(prepared) => Some(prepared),
-                    Before::Never | Before::Ended(..) => None,
-                };
-                match state.donor {
-                    Some(_) => self.take(state, scope, effect, key, asked, began),
-                    None => self.begin(state, scope, effect, key, asked, began),
-                }
-            }
+            Before::Began(prepared) => Some(Began { prepared, noted: under == keys.key }),
+            Before::Never => None,
+        };
+        match state.donor {
+            Some(_) => self.take(state, scope, effect, keys, asked, began),
+            None => self.begin(state, scope, effect, keys.key, asked, began),
         }
     }
 
@@ -161,9 +171,9 @@ impl Gate {
         state: &mut State,
         scope: &str,
         effect: Effect,
-        key: Key,
+        keys: Keys,
         mut asked: Asked,
-        began: Option<Option<Value>>,
+        began: Option<Began>,
     ) -> Result<Admitted> {
         let State { donor: Some(donor), permissions, .. } = &mut *state else {
             return Err(Failure::new(Code::Internal, "there is nothing to take from"));
@@ -172,7 +182,8 @@ impl Gate {
         if alone && let Err(refused) = permitted(&effect, permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }
-        let Some((line, outcome)) = donor.take(key, &effect)? else {
+        let key = keys.key;
+        let Some((turn, outcome)) = donor.take(keys, &effect)? else {
             if !alone {
                 return self.begin(state, scope, effect, key, asked, began);
             }
@@ -198,7 +209,7 @@ impl Gate {
             return Ok(Admitted::Now(outcome));
         }
         // One that stands there already was taken just before the process ended.
-        if began.is_none() {
+        if !began.is_some_and(|began| began.noted) {
             let request = state.fold(asked, &effect)?;
             let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
             state.writer.append(&Record::Intent(intent))?;
@@ -212,7 +223,7 @@ impl Gate {
         {
             self.world.front.show(&Event::Said { markdown: text.to_owned(), from: Some(show.label.clone()) });
         }
-        Ok(Admitted::Taken(line, key, outcome))
+        Ok(Admitted::Recorded(turn, key, outcome))
     }
 
     fn begin(
@@ -222,12 +233,12 @@ impl Gate {
         effect: Effect,
         key: Key,
         asked: Asked,
-        began: Option<Option<Value>>,
+        began: Option<Began>,
     ) -> Result<Admitted> {
-        state.go_live(&self.world)?;
         if let Err(refused) = permitted(&effect, &state.permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }
+        state.go_live(&self.world)?;
         let at = self.world.clock();
         let hex = key.to_string();
         let kind = effect.kind();
@@ -246,40 +257,34 @@ impl Gate {
             }))?;
             return Ok(Admitted::Now(Ok(ok)));
         }
-        let mut prepared = None;
+        let (mut prepared, mut known) = (None, None);
         if effect.settles() == Settles::Look {
-            if let Some(Some(before)) = &began
-                && let Some(outcome) = self.world.look(&effect, before)
-            {
-                self.end_in(state, key, &outcome)?;
-                state.writer.sync()?;
-                return Ok(Admitted::Now(outcome));
-            }
-            match self.world.prepare(&effect) {
-                Ok(found) => prepared = Some(found),
-                Err(failure) => {
-                    let outcome = Err(failure);
-                    let request = state.fold(asked, &effect)?;
-                    let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
-                    state.writer.append(&Record::Intent(intent))?;
-                    self.end_in(state, key, &outcome)?;
-                    return Ok(Admitted::Now(outcome));
+            let before = began.as_ref().and_then(|began| began.prepared.as_ref());
+            known = before.and_then(|before| self.world.look(&effect, before));
+            if known.is_none() {
+                match self.world.prepare(&effect) {
+                    Ok(found) => prepared = Some(found),
+                    Err(failure) => known = Some(Err(failure)),
                 }
             }
         }
         let again = began.is_some() || state.past.cut;
         // An intent that stands in the journal already is not written again, unless it was prepared anew.
-        if began.is_none() || prepared.is_some() {
+        if prepared.is_some() || !began.is_some_and(|began| began.noted) {
             let request = state.fold(asked, &effect)?;
             let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
             state.writer.append(&Record::Intent(intent))?;
-            if effect.needs_intent() {
+            if effect.needs_intent() && known.is_none() {
                 state.writer.sync()?;
             }
         }
-        let (pulse, lasts) = (Pulse::new(), effect.lasts());
-        let future = self.perform(effect, key, state.seed, again, pulse.clone());
-        Ok(Admitted::Live(Live { key, future, pulse, lasts }))
+        let (pulse, lasts, asks) = (Pulse::new(), effect.lasts(), matches!(effect, Effect::Ask(_)));
+        // What is known already comes as what is performed does, so that a later process gives it back in its turn.
+        let future = match known {
+            Some(outcome) => ready(outcome).boxed_local(),
+            None => self.perform(effect, key, state.seed, again, pulse.clone()),
+        };
+        Ok(Admitted::Live(Live { key, future, pulse, lasts, asks }))
     }
 
     /// Performs an effect, a model call within the budget.
@@ -381,29 +386,43 @@ impl Gate {
         }
     }
 
-    /// Takes the secrets out of an outcome and writes it. It is not synced yet.
-    pub fn end(&self, key: Key, mut outcome: Result<Value>) -> Result<Result<Value>> {
+    /// Takes the secrets out of an outcome and writes it. It is not synced yet. One that is `held` is not given to
+    /// the flow before the next that is not.
+    pub fn end(&self, key: Key, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.redactor.failure(failure));
         if let Ok(value) = &mut outcome {
             self.redactor.value(value);
         }
-        self.end_in(&mut self.state.borrow_mut(), key, &outcome)?;
+        let state = &mut *self.state.borrow_mut();
+        let hex = key.to_string();
+        let at = self.world.clock();
+        let folded = outcome.as_ref().ok().map(|value| state.writer.outcome(value)).transpose()?;
+        let (ok, failure) = (folded.as_deref(), outcome.as_ref().err());
+        state.writer.append(&Record::Outcome(Outcome { key: &hex, ok, failure, held, at }))?;
         Ok(outcome)
     }
 
-    fn end_in(&self, state: &mut State, key: Key, outcome: &Result<Value>) -> Result<()> {
-        let hex = key.to_string();
-        let at = self.world.clock();
-        match outcome {
-            Ok(value) => {
-                let folded = state.writer.outcome(value)?;
-                state.writer.append(&Record::Outcome(Outcome { key: &hex, ok: Some(&folded), failure: None, at }))?;
-            }
-            Err(failure) => {
-                state.writer.append(&Record::Outcome(Outcome { key: &hex, ok: None, failure: Some(failure), at }))?;
-            }
+    /// Makes it part of the run that the flow is given recorded outcomes, together and in this order, and returns them.
+    pub fn give(&self, together: Vec<(Turn, Key, Result<Value>)>) -> Result<Vec<Result<Value>>> {
+        let last = together.len().saturating_sub(1);
+        let held =
+            |(turn, key, _): &(Turn, Key, Result<Value>)| matches!(turn, Turn::Held { .. }).then(|| key.to_string());
+        let keys: Vec<String> = together.iter().filter_map(held).collect();
+        if !keys.is_empty() {
+            let state = &mut *self.state.borrow_mut();
+            state.go_live(&self.world)?;
+            state.writer.append(&Record::Given(Given { keys }))?;
         }
-        Ok(())
+        let given = together.into_iter().enumerate().map(|(at, (turn, key, outcome))| match turn {
+            Turn::Taken { .. } => self.end(key, outcome, at < last),
+            Turn::Given { .. } | Turn::Held { .. } => Ok(outcome),
+        });
+        given.collect()
+    }
+
+    /// Returns how long effects in a scope took in earlier processes of the run.
+    pub fn used(&self, scope: &str) -> Duration {
+        self.state.borrow().past.used(scope)
     }
 
     /// Waits until all outcomes are on the disk; only then may the flow see them.
@@ -440,6 +459,13 @@ impl Gate {
     }
 }
 
+/// An effect that a process began and did not end.
+struct Began {
+    prepared: Option<Value>,
+    /// Its intent stands in the journal under the key that it has now.
+    noted: bool,
+}
+
 /// What an effect asks for, as it is keyed and recorded.
 struct Asked {
     value: Value,
@@ -474,7 +500,13 @@ impl State {
         Ok(())
     }
 
-    fn give_back(&mut self, world: &World, effect: &Effect, line: u64, outcome: Result<Value>) -> Admitted {
+    fn give_back(
+        &mut self,
+        world: &World,
+        effect: &Effect,
+        (turn, key): (Turn, Key),
+        outcome: Result<Value>,
+    ) -> Admitted {
         self.given_back += 1;
         if let Effect::Ask(question) = effect {
             world.front.answered_before(question);
@@ -495,7 +527,7 @@ impl State {
         }
         match effect.settles() {
             Settles::Instant | Settles::Transient => Admitted::Now(outcome),
-            Settles::Again | Settles::Look => Admitted::Recorded(line, outcome),
+            Settles::Again | Settles::Look => Admitted::Recorded(turn, key, outcome),
         }
     }
 }

@@ -8,5 +8,6 @@ pub mod donor;
 pub mod gate;
 pub mod own;
 pub mod past;
+pub mod process;
 pub mod run;
 pub mod world;

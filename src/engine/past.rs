@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::engine::process::{Process, Times};
 use crate::error::{Code, Failure, Result};
-use crate::journal::key::Key;
+use crate::journal::key::{Key, Keys};
+use crate::journal::lines::{End, Open, Read};
 use crate::journal::reader::{self, Whole};
 use crate::journal::texts::{Texts, Unfold};
-use crate::journal::v1::{End, Open, Read};
 use crate::journal::writer::Tail;
 use crate::model::event::EndStatus;
 
@@ -22,11 +24,43 @@ enum Recorded {
     Failed(Box<Failure>),
 }
 
+/// When a flow is given a recorded outcome, among others that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    /// Together with all others of this line, by place.
+    Given { with: u64, place: u64 },
+    /// The process ended before the flow was given it: now, with all others of that kind, by line.
+    Held { line: u64 },
+    /// As the donor's flow was given it: after all that the run's own journal has.
+    Taken { with: u64, place: u64 },
+}
+
+impl Turn {
+    /// Tells whether the flow is given both before it goes on after one.
+    pub fn is_with(self, other: Turn) -> bool {
+        match (self, other) {
+            (Turn::Given { with, .. }, Turn::Given { with: other, .. })
+            | (Turn::Taken { with, .. }, Turn::Taken { with: other, .. }) => with == other,
+            (Turn::Held { .. }, Turn::Held { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the turn that this is in a run which takes from the one that has it.
+    #[must_use]
+    pub fn taken(self) -> Turn {
+        match self {
+            Turn::Given { with, place } | Turn::Taken { with, place } => Turn::Taken { with, place },
+            Turn::Held { line } => Turn::Taken { with: u64::MAX, place: line },
+        }
+    }
+}
+
 /// The recorded part of a run.
 #[derive(Default)]
 pub struct Past {
     bytes: Vec<u8>,
-    outcomes: HashMap<Key, (u64, Recorded)>,
+    outcomes: HashMap<Key, (Turn, Recorded)>,
     /// Intents without an outcome, and what was prepared for them.
     open: HashMap<Key, Option<Value>>,
     unfold: Unfold,
@@ -37,6 +71,11 @@ pub struct Past {
     pub cut: bool,
     /// Effects that the journal holds an outcome of.
     pub effects: usize,
+    /// Whether it has lines of the first format: their keys are others.
+    pub first_format: bool,
+    /// Whether work went on side by side in lines of the first format, which do not say what was given together.
+    pub unordered: bool,
+    times: Times,
 }
 
 /// What became of an effect, as the journal has it.
@@ -46,8 +85,8 @@ pub enum Before {
     Never,
     /// It began, and nobody knows whether it happened.
     Began(Option<Value>),
-    /// It has an outcome, written in this line.
-    Ended(u64, Result<Value>),
+    /// It has an outcome.
+    Ended(Turn, Result<Value>),
 }
 
 impl Past {
@@ -65,18 +104,20 @@ impl Past {
         let bytes = reader::text(path)?;
         let mut past = Past::default();
         let mut texts = Texts::default();
-        let mut scopes: HashMap<Key, String> = HashMap::new();
-        let mut active: HashMap<String, u64> = HashMap::new();
-        let mut failures: Vec<Key> = Vec::new();
+        let mut process = Process::default();
         let base = bytes.as_ptr() as usize;
         let place = |raw: &RawValue| {
             let start = raw.get().as_ptr() as usize - base;
             start..start + raw.get().len()
         };
-        let whole = reader::read(path, &bytes, |seq, record| {
+        let whole = reader::read(path, &bytes, |line, record| {
+            let seq = line.seq;
             match record {
                 Read::Open(open) => past.first = Some(open),
-                Read::Resume(_) => past.end = None,
+                Read::Resume(_) => {
+                    past.over(std::mem::take(&mut process), as_it_was);
+                    past.end = None;
+                }
                 Read::End(end) => past.end = Some(end),
                 Read::Text(text) => {
                     texts.learn(parse_key(path, seq, text.id)?);
@@ -88,8 +129,12 @@ impl Past {
                     let prepared = intent.prepared.map(|raw| serde_json::from_str(raw.get()));
                     let prepared = prepared.transpose().map_err(|error| damaged(path, seq, &error))?;
                     past.open.insert(key, prepared);
-                    note_activity(&mut active, &intent.scope, seq);
-                    scopes.insert(key, intent.scope.into_owned());
+                    process.note_activity(&intent.scope, seq);
+                    if line.v == 1 {
+                        past.first_format = true;
+                        past.unordered |= process.is_beside_another(&intent.scope);
+                    }
+                    process.begin(key, intent.kind, intent.scope.into_owned(), intent.at);
                 }
                 Read::Outcome(outcome) => {
                     let key = parse_key(path, seq, outcome.key)?;
@@ -102,45 +147,79 @@ impl Past {
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => Recorded::Ok(place(raw)),
                         (None, Some(failure)) => {
-                            failures.push(key);
+                            process.failures.push((key, seq));
                             Recorded::Failed(Box::new(failure))
                         }
                         _ => return Err(damaged(path, seq, &"an outcome is either ok or a failure")),
                     };
-                    past.outcomes.insert(key, (seq, recorded));
+                    past.outcomes.insert(key, (Turn::Held { line: seq }, recorded));
+                    past.times.add(process.ended(key, outcome.at));
+                    process.held.push(key);
+                    if !outcome.held {
+                        past.give(process.held.drain(..), seq);
+                    }
+                }
+                Read::Given(given) => {
+                    let keys: Vec<Key> =
+                        given.keys.iter().map(|key| parse_key(path, seq, key)).collect::<Result<_>>()?;
+                    past.give(keys, seq);
                 }
                 Read::Effect(done) => {
                     let key = parse_key(path, seq, done.key)?;
-                    note_activity(&mut active, &done.scope, seq);
-                    past.outcomes.insert(key, (seq, Recorded::Ok(place(done.ok))));
+                    past.first_format |= line.v == 1;
+                    process.note_activity(&done.scope, seq);
+                    process.at = done.at;
+                    past.outcomes.insert(key, (Turn::Given { with: seq, place: 0 }, Recorded::Ok(place(done.ok))));
                 }
             }
             Ok(())
         })?;
-        // A run that is done went on after each of its failures, even after the last.
-        let done = past.end.as_ref().is_some_and(|end| end.status == EndStatus::Done);
-        for key in failures.into_iter().filter(|_| !done && !as_it_was) {
-            past.forget_unless_handled(key, scopes.get(&key).map_or("/", String::as_str), &active);
-        }
+        past.over(process, as_it_was);
         past.effects = past.outcomes.len();
         past.whole = whole.clone();
         past.bytes = bytes;
         Ok((past, Tail { seq: whole.lines, prev: whole.sum, length: whole.length, texts }))
     }
 
-    /// A failure that the flow went on after was handled, and is given back as it was. One that nothing
-    /// followed, in its scope or around it, ended the run: it is tried again.
-    fn forget_unless_handled(&mut self, key: Key, scope: &str, active: &HashMap<String, u64>) {
-        let Some((seq, Recorded::Failed(_))) = self.outcomes.get(&key) else { return };
-        let handled = around(scope).any(|scope| active.get(scope).is_some_and(|last| last > seq));
-        if !handled {
-            self.outcomes.remove(&key);
+    /// Notes that a flow was given outcomes together.
+    fn give(&mut self, keys: impl IntoIterator<Item = Key>, with: u64) {
+        for (place, key) in (0..).zip(keys) {
+            if let Some((turn, _)) = self.outcomes.get_mut(&key) {
+                *turn = Turn::Given { with, place };
+            }
+        }
+    }
+
+    /// A process is over. A failure that the flow went on after in that process was handled, and is given back as it
+    /// was. One that nothing followed, in its scope, around it or inside of it, or that the process ended with, is void:
+    /// it is tried again. A run that is done went on after each of its failures, even after the last.
+    fn over(&mut self, mut process: Process, as_it_was: bool) {
+        let spans = process.left_open();
+        spans.into_iter().for_each(|span| self.times.add(Some(span)));
+        let done = self.end.as_ref().is_some_and(|end| end.status == EndStatus::Done);
+        if done || as_it_was {
+            return;
+        }
+        let last = self.end.as_ref().and_then(|end| end.failure.as_ref());
+        let ended_with =
+            |failure: &Failure| last.is_some_and(|last| last.code == failure.code && last.message == failure.message);
+        for (key, seq) in std::mem::take(&mut process.failures) {
+            let Some((_, Recorded::Failed(failure))) = self.outcomes.get(&key) else { continue };
+            let scope = process.scopes.get(&key).map_or("/", String::as_str);
+            if ended_with(failure) || !process.went_on(scope, seq) {
+                self.outcomes.remove(&key);
+            }
         }
     }
 
     /// Returns the first line as it was read.
     pub fn first_line(&self) -> &[u8] {
         reader::first_line(&self.bytes)
+    }
+
+    /// Returns how long effects in a scope took so far, in all processes; waiting for a person is not counted.
+    pub fn used(&self, scope: &str) -> Duration {
+        self.times.used(scope)
     }
 
     /// Tells whether there is an outcome of the effect with this key.
@@ -154,43 +233,31 @@ impl Past {
         self.open.remove(&key);
     }
 
+    /// Returns what became of an effect, and under which of its keys that stands.
+    pub fn of_either(&mut self, keys: Keys) -> Result<(Key, Before)> {
+        match (self.of(keys.key)?, keys.first.filter(|_| self.first_format)) {
+            (Before::Never, Some(first)) => Ok((first, self.of(first)?)),
+            (before, _) => Ok((keys.key, before)),
+        }
+    }
+
     /// Returns what became of the effect with this key.
     pub fn of(&mut self, key: Key) -> Result<Before> {
         match self.outcomes.get(&key) {
-            Some((seq, Recorded::Failed(failure))) => Ok(Before::Ended(*seq, Err((**failure).clone()))),
-            Some((seq, Recorded::Ok(range))) => {
-                let seq = *seq;
+            Some((turn, Recorded::Failed(failure))) => Ok(Before::Ended(*turn, Err((**failure).clone()))),
+            Some((turn, Recorded::Ok(range))) => {
+                let turn = *turn;
+                let line = match turn {
+                    Turn::Given { with: line, .. } | Turn::Taken { with: line, .. } | Turn::Held { line } => line,
+                };
                 let value: Value = serde_json::from_slice(&self.bytes[range.clone()])
-                    .map_err(|error| damaged(Path::new("journal"), seq, &error))?;
+                    .map_err(|error| damaged(Path::new("journal"), line, &error))?;
                 let value = self.unfold.value(value).map_err(|id| {
-                    damaged(Path::new("journal"), seq, &format!("it refers to a text {id} that is not there"))
+                    damaged(Path::new("journal"), line, &format!("it refers to a text {id} that is not there"))
                 })?;
-                Ok(Before::Ended(seq, Ok(value)))
+                Ok(Before::Ended(turn, Ok(value)))
             }
             None => Ok(self.open.get(&key).map_or(Before::Never, |prepared| Before::Began(prepared.clone()))),
-        }
-    }
-}
-
-/// Returns a scope and all scopes around it.
-fn around(scope: &str) -> impl Iterator<Item = &str> {
-    let mut next = Some(scope);
-    std::iter::from_fn(move || {
-        let scope = next?;
-        next = match scope.rfind('/') {
-            Some(0) if scope.len() > 1 => Some("/"),
-            Some(0) | None => None,
-            Some(at) => Some(&scope[..at]),
-        };
-        Some(scope)
-    })
-}
-
-fn note_activity(active: &mut HashMap<String, u64>, scope: &str, seq: u64) {
-    match active.get_mut(scope) {
-        Some(last) => *last = seq,
-        None => {
-            active.insert(scope.to_owned(), seq);
         }
     }
 }
@@ -207,10 +274,10 @@ fn damaged(path: &Path, seq: u64, why: &dyn std::fmt::Display) -> Failure {
 mod tests {
     use serde_json::json;
 
-    use super::{Before, Past, around};
+    use super::{Before, Past};
     use crate::error::{Code, Failure};
     use crate::journal::key::Key;
-    use crate::journal::v1::{Intent, Outcome, Record};
+    use crate::journal::lines::{Intent, Outcome, Record};
     use crate::journal::writer::{Tail, Writer};
 
     /// Programs before this one told the flow of an interruption, which may have gone on after it.
@@ -225,18 +292,14 @@ mod tests {
             let intent = Intent { key, kind: "git", scope: "/", request: &request, prepared: Some(&prepared), at: 1 };
             writer.append(&Record::Intent(intent)).unwrap();
             let failure = Failure::new(code, "it ended");
-            writer.append(&Record::Outcome(Outcome { key, ok: None, failure: Some(&failure), at: 2 })).unwrap();
+            writer
+                .append(&Record::Outcome(Outcome { key, ok: None, failure: Some(&failure), held: false, at: 2 }))
+                .unwrap();
         }
         writer.sync().unwrap();
         for mut past in [Past::read(&path).unwrap().0, Past::read_as_it_was(&path).unwrap()] {
             let before = past.of(Key::parse(&interrupted).unwrap()).unwrap();
             assert_eq!(before, Before::Began(Some(json!({ "from": "here" }))));
         }
-    }
-
-    #[test]
-    fn the_scopes_around_a_scope_end_at_the_root() {
-        assert_eq!(around("/a/b#2").collect::<Vec<_>>(), ["/a/b#2", "/a", "/"]);
-        assert_eq!(around("/").collect::<Vec<_>>(), ["/"]);
     }
 }

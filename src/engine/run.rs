@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::engine::own::{Origin, OwnRuns, Place};
 use crate::engine::past::Past;
 use crate::error::{Code, Failure, Result, nearest};
+use crate::journal::lines::{End, Open, Read};
 use crate::journal::reader;
-use crate::journal::v1::{End, Open, Read};
 use crate::journal::writer::Tail;
 use crate::model::event::EndStatus;
 use crate::model::text::excerpt;
@@ -184,7 +184,7 @@ impl Runs {
                     Read::Open(open) => summary.open = Some(open),
                     Read::End(end) => summary.end = Some(end),
                     Read::Resume(_) => summary.end = None,
-                    Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) => {}
+                    Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) | Read::Given(_) => {}
                 }
                 Ok(())
             })

@@ -55,6 +55,8 @@ pub struct World {
     /// Whether the front end is told what calls ask and what they give back.
     pub details: bool,
     pub collections: RefCell<BTreeMap<String, Collection>>,
+    /// Digests of what they declare, once they were asked for.
+    pub declared: RefCell<BTreeMap<String, Digest>>,
     pub files: Files,
     pub repository: Repository,
     pub commands: Commands,
@@ -73,6 +75,18 @@ pub fn chance(seed: u64, key: Key) -> Digest {
 impl World {
     pub fn clock(&self) -> u64 {
         (self.now)()
+    }
+
+    /// Returns what the flow declares about the documents that an effect writes: what is valid, and where they are.
+    pub fn declared(&self, effect: &Effect) -> Option<Digest> {
+        let (Effect::Save { collection, .. } | Effect::Append { collection, .. }) = effect else { return None };
+        let known = self.declared.borrow().get(collection).copied();
+        known.or_else(|| {
+            let collections = self.collections.borrow();
+            let digest = collections.get(collection)?.digest();
+            self.declared.borrow_mut().insert(collection.clone(), digest);
+            Some(digest)
+        })
     }
 
     /// Performs an effect that does not wait.

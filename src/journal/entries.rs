@@ -6,16 +6,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result};
+use crate::journal::lines::Read;
 use crate::journal::reader::{self, Whole};
 use crate::journal::texts::Unfold;
-use crate::journal::v1::Read;
 
 /// Reads a journal and gives each line that says something to `each`. The object has `seq` and `type`: `open`,
-/// `resume`, `intent`, `outcome`, `effect` or `end`.
+/// `resume`, `intent`, `outcome`, `effect`, `given` or `end`.
 pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<Whole> {
     let bytes = reader::text(path)?;
     let mut unfold = Unfold::default();
-    reader::read(path, &bytes, |seq, record| {
+    reader::read(path, &bytes, |line, record| {
+        let seq = line.seq;
         let entry = entry(record, &mut unfold)
             .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
         if let Some(mut entry) = entry {
@@ -45,13 +46,18 @@ fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String>
             "request": value(intent.request)?,
         }),
         Read::Outcome(outcome) => match (outcome.ok, outcome.failure) {
-            (Some(ok), _) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "ok": value(ok)? }),
-            (None, failure) => json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "failure": failure }),
+            (Some(ok), _) => {
+                json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "ok": value(ok)? })
+            }
+            (None, failure) => json!({
+                "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "failure": failure,
+            }),
         },
         Read::Effect(done) => json!({
             "type": "effect", "key": done.key, "kind": done.kind, "scope": done.scope, "at": done.at,
             "request": value(done.request)?, "ok": value(done.ok)?,
         }),
+        Read::Given(given) => json!({ "type": "given", "keys": given.keys }),
         Read::End(end) => json!({ "type": "end", "end": *end }),
     }))
 }

@@ -15,35 +15,78 @@ use crate::model::digest::Digest;
 /// The key of one effect.
 pub type Key = Digest;
 
-/// Counts what has occurred in a run and makes the keys of what comes next.
-#[derive(Default)]
+/// What the key of an effect is made of.
+pub struct Keyed<'a> {
+    pub kind: &'a str,
+    pub scope: &'a str,
+    pub request: &'a Value,
+    /// The part of the request that is not in the value.
+    pub list: Option<Digest>,
+    /// What the flow declares about what the effect changes: a document is valid by that.
+    pub declared: Option<Digest>,
+    /// The things that the effect builds on, and those that it changes.
+    pub things: &'a (Vec<String>, Vec<String>),
+}
+
+/// The keys of one effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    occurred: HashMap<Key, u32>,
-    chains: HashMap<String, Key>,
+    pub key: Key,
+    /// What journals of the first format have it under.
+    pub first: Option<Key>,
+}
+
+/// Makes the keys of a run, of both formats where its journal has lines of the first.
+#[derive(Default)]
+pub struct KeyMaker {
+    now: Counter,
+    first: Option<Counter>,
     buffer: Vec<u8>,
 }
 
-impl Keys {
-    /// Returns the key of the next effect with this kind, scope and request. `list` is a part of the request
-    /// that is not in the value, `on` and `changed` are the things that the effect builds on and changes.
-    pub fn next(
-        &mut self,
-        kind: &str,
-        scope: &str,
-        request: &Value,
-        list: Option<Digest>,
-        (on, changed): &(Vec<String>, Vec<String>),
-    ) -> Key {
+/// Counts what has occurred in a run.
+#[derive(Default)]
+struct Counter {
+    occurred: HashMap<Key, u32>,
+    chains: HashMap<String, Key>,
+}
+
+impl KeyMaker {
+    /// Makes keys of the first format, too.
+    pub fn of_both_formats() -> KeyMaker {
+        KeyMaker { first: Some(Counter::default()), ..KeyMaker::default() }
+    }
+
+    /// Returns the key of the next effect, and its key in the first format if that is wanted.
+    pub fn next(&mut self, keyed: &Keyed<'_>) -> Keys {
         self.buffer.clear();
-        canonical::write(request, &mut self.buffer);
+        canonical::write(keyed.request, &mut self.buffer);
         let mut hasher = blake3::Hasher::new();
-        for part in [kind.as_bytes(), scope.as_bytes(), &self.buffer] {
+        for part in [keyed.kind.as_bytes(), keyed.scope.as_bytes(), &self.buffer] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        if let Some(list) = list {
+        if let Some(list) = keyed.list {
             hasher.update(&list.bytes());
         }
+        let first = self.first.as_mut().map(|counter| counter.next(hasher.clone(), keyed.things));
+        hasher.update(b"2");
+        if let Some(declared) = keyed.declared {
+            hasher.update(&declared.bytes());
+        }
+        Keys { key: self.now.next(hasher, keyed.things), first }
+    }
+
+    /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
+    /// for the second of that name.
+    pub fn scope(&mut self, scope: &str, name: &str) -> String {
+        self.now.scope(scope, name)
+    }
+}
+
+impl Counter {
+    /// Returns the key of an effect whose content was hashed.
+    fn next(&mut self, mut hasher: blake3::Hasher, (on, changed): &(Vec<String>, Vec<String>)) -> Key {
         for before in on.iter().filter_map(|thing| self.chains.get(thing)) {
             hasher.update(&before.bytes());
         }
@@ -59,9 +102,7 @@ impl Keys {
         key
     }
 
-    /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
-    /// for the second of that name.
-    pub fn scope(&mut self, scope: &str, name: &str) -> String {
+    fn scope(&mut self, scope: &str, name: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"scope");
         hasher.update(&(scope.len() as u64).to_le_bytes());
@@ -84,28 +125,45 @@ mod tests {
 
     const NOTHING: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
 
+    fn next(keys: &mut KeyMaker, kind: &str, scope: &str, request: &Value, things: &(Vec<String>, Vec<String>)) -> Key {
+        keys.next(&Keyed { kind, scope, request, list: None, declared: None, things }).key
+    }
+
     #[test]
     fn the_same_request_is_told_apart_by_scope_and_occurrence_not_by_order() {
-        let mut one = Keys::default();
-        let a = one.next("chat", "/a", &json!({"p": 1}), None, &NOTHING);
-        let b = one.next("chat", "/b", &json!({"p": 1}), None, &NOTHING);
-        let again = one.next("chat", "/a", &json!({"p": 1}), None, &NOTHING);
-        let mut two = Keys::default();
-        assert_eq!(two.next("chat", "/b", &json!({"p": 1}), None, &NOTHING), b);
-        assert_eq!(two.next("chat", "/a", &json!({"p": 1}), None, &NOTHING), a);
+        let mut one = KeyMaker::default();
+        let a = next(&mut one, "chat", "/a", &json!({"p": 1}), &NOTHING);
+        let b = next(&mut one, "chat", "/b", &json!({"p": 1}), &NOTHING);
+        let again = next(&mut one, "chat", "/a", &json!({"p": 1}), &NOTHING);
+        let mut two = KeyMaker::default();
+        assert_eq!(next(&mut two, "chat", "/b", &json!({"p": 1}), &NOTHING), b);
+        assert_eq!(next(&mut two, "chat", "/a", &json!({"p": 1}), &NOTHING), a);
         assert!(a != b && a != again && b != again);
+    }
+
+    #[test]
+    fn a_save_is_another_where_its_collection_is_declared_in_another_way() {
+        let request = json!({});
+        let of = |text: &[u8]| {
+            let (declared, things) = (Some(Digest::of(text)), &NOTHING);
+            let keyed = Keyed { kind: "save", scope: "/", request: &request, list: None, declared, things };
+            KeyMaker::of_both_formats().next(&keyed)
+        };
+        let one = of(b"one");
+        assert_ne!(one.key, of(b"two").key);
+        assert_eq!((one.first, one), (of(b"two").first, of(b"one")), "keys of the first format do not know it");
     }
 
     #[test]
     fn reading_a_thing_after_it_was_changed_is_another_effect() {
         let reads = (vec!["x".to_owned()], vec![]);
         let changes = (vec!["x".to_owned()], vec!["x".to_owned()]);
-        let before = Keys::default().next("load", "/", &json!({}), None, &reads);
-        let mut keys = Keys::default();
-        keys.next("save", "/", &json!({}), None, &changes);
-        assert_ne!(keys.next("load", "/", &json!({}), None, &reads), before);
-        let mut others = Keys::default();
-        others.next("save", "/", &json!({}), None, &(vec!["y".to_owned()], vec!["y".to_owned()]));
-        assert_eq!(others.next("load", "/", &json!({}), None, &reads), before);
+        let before = next(&mut KeyMaker::default(), "load", "/", &json!({}), &reads);
+        let mut keys = KeyMaker::default();
+        next(&mut keys, "save", "/", &json!({}), &changes);
+        assert_ne!(next(&mut keys, "load", "/", &json!({}), &reads), before);
+        let mut others = KeyMaker::default();
+        next(&mut others, "save", "/", &json!({}), &(vec!["y".to_owned()], vec!["y".to_owned()]));
+        assert_eq!(next(&mut others, "load", "/", &json!({}), &reads), before);
     }
 }

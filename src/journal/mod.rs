@@ -4,14 +4,15 @@
 //! its own, so that a change anywhere is found. Lines are never rewritten; a last line that was torn by a
 //! crash is cut off. Long texts are written once and referred to by their digest.
 //!
-//! `v1` is the format, and never changes; a second version would be a file beside it. `writer` and `reader`
+//! `lines` are the formats, in forms of their own (`persisted`); both are read for good. `writer` and `reader`
 //! know the format and the disk, and nothing of what effects mean; `entries` is the same for people. `key` is how effects
 //! are told apart.
 
 pub mod entries;
 pub mod fault;
 pub mod key;
+pub mod lines;
+mod persisted;
 pub mod reader;
 pub mod texts;
-pub mod v1;
 pub mod writer;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::error::{Code, Failure, Result};
-use crate::journal::v1::{Read, VERSION};
+use crate::journal::lines::{OLDEST, Read, VERSION};
 use crate::model::digest::Digest;
 
 /// Length of what `sum` adds to a line: `,"sum":"` + 32 hex digits + `"}`.
@@ -25,7 +25,6 @@ pub struct Whole {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Parsed<'a> {
     v: u32,
     seq: u64,
@@ -50,11 +49,20 @@ pub fn first_line(bytes: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', bytes).map_or(&[], |end| &bytes[..=end])
 }
 
-/// Gives each line to `each` with its offset, and returns where the whole part ends.
+/// Which line it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// From 1.
+    pub seq: u64,
+    /// Its format.
+    pub v: u32,
+}
+
+/// Gives each line to `each` with its number, and returns where the whole part ends.
 ///
 /// A last line without its line end is torn: it was being written when the process died, so nobody has seen
 /// what it says. Any other line that is not as it was written is an error that names it.
-pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(u64, Read<'a>) -> Result<()>) -> Result<Whole> {
+pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(Line, Read<'a>) -> Result<()>) -> Result<Whole> {
     let mut whole = Whole::default();
     let mut rest = bytes;
     while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -62,7 +70,7 @@ pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(u64, Read<'a>
         rest = &rest[end + 1..];
         let seq = whole.lines + 1;
         let parsed = parse(line, seq, &whole.sum).map_err(|why| broken(path, seq, why))?;
-        each(seq, parsed.is)?;
+        each(Line { seq, v: parsed.v }, parsed.is)?;
         whole.lines = seq;
         whole.length += end as u64 + 1;
         parsed.sum.clone_into(&mut whole.sum);
@@ -80,7 +88,7 @@ enum Why {
 fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
     let text = std::str::from_utf8(line).map_err(|_| Why::Changed("it is not UTF-8"))?;
     if let Ok(OnlyVersion { v }) = version(text)
-        && v != VERSION
+        && !(OLDEST..=VERSION).contains(&v)
     {
         return Err(Why::Version(v));
     }
@@ -89,7 +97,7 @@ fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
     if Digest::parse(parsed.sum) != Some(Digest::of(body)) {
         return Err(Why::Changed("its text does not match its digest"));
     }
-    if parsed.seq != seq || parsed.v != VERSION {
+    if parsed.seq != seq {
         return Err(Why::Changed("its number is not the next one"));
     }
     if parsed.prev != prev {
@@ -104,9 +112,9 @@ fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
 
 /// Looks only at `{"v":N` unless that is not how the line begins.
 fn version(text: &str) -> serde_json::Result<OnlyVersion> {
-    match text.strip_prefix("{\"v\":1,") {
-        Some(_) => Ok(OnlyVersion { v: 1 }),
-        None => serde_json::from_str(text),
+    match text.as_bytes() {
+        [b'{', b'"', b'v', b'"', b':', digit @ b'1'..=b'9', b',', ..] => Ok(OnlyVersion { v: u32::from(digit - b'0') }),
+        _ => serde_json::from_str(text),
     }
 }
 
@@ -129,7 +137,10 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
         }
         Why::Version(v) => Failure::new(
             Code::JournalVersion,
-            format!("{}:{seq}: this journal has version {v}; this nietz knows version {VERSION}", path.display()),
+            format!(
+                "{}:{seq}: this journal has format {v}; this nietz knows formats {OLDEST} to {VERSION}",
+                path.display()
+            ),
         )
         .hint("use the nietz that wrote it, or a newer one"),
     }
@@ -138,7 +149,7 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::v1::{Open, Record, Text};
+    use crate::journal::lines::{Open, Record, Text};
     use crate::journal::writer::{Tail, Writer};
 
     fn journal() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {

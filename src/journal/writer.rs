@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::error::{Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
+use crate::journal::lines::{Line, Record, Text, VERSION};
 use crate::journal::texts::{self, Chain, Texts};
-use crate::journal::v1::{Line, Record, Text, VERSION};
 use crate::model::digest::Digest;
 
 /// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.

@@ -1,9 +1,9 @@
 //! Drives a flow and its branches: resumes each until it asks for something, takes that to the gate, and
 //! gives back what comes of it.
 //!
-//! Everything that a run did is given back in the order in which it was given the first time: recorded
-//! outcomes by their line in the journal, and only when all branches wait. So branches that share a table
-//! see the same interleaving again.
+//! Outcomes are given to a flow when all of its branches wait: those that are there, together. Which were, and in
+//! which order, stands in the journal, and is given back like that. So branches that share a table see the same
+//! interleaving again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -16,6 +16,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::engine::gate::{Admitted, Gate, Live};
+use crate::engine::past::Turn;
+use crate::engine::process::is_inside;
 use crate::engine::world::Pulse;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::Key;
@@ -91,6 +93,8 @@ struct Waiting {
     pulse: Pulse,
     /// It goes on to its end, whoever waits for it.
     lasts: bool,
+    /// A person is asked.
+    asks: bool,
 }
 
 /// A limit of a scope: live effects in it are over when it is.
@@ -100,7 +104,10 @@ struct Limit {
 }
 
 enum LimitKind {
-    Until(Instant),
+    /// What is left of the time for all effects of the scope together. Waiting for a person takes none of it.
+    Whole {
+        left: Duration,
+    },
     Silence(Duration),
 }
 
@@ -118,8 +125,8 @@ pub struct Scheduler<'a> {
     tasks: HashMap<Id, Task>,
     next_id: Id,
     ready: VecDeque<(Id, Answer)>,
-    /// By line; one that comes from another run is written under its key before it is given.
-    recorded: BTreeMap<u64, (Id, Option<Key>, Result<Value>)>,
+    /// What earlier processes did, and branches wait for.
+    recorded: BTreeMap<Turn, (Id, Key, Result<Value>)>,
     live: FuturesUnordered<LocalBoxFuture<'static, (Key, Result<Value>)>>,
     /// Who waits for which live effect; one that is not here any more was cancelled.
     waiting: HashMap<Key, Waiting>,
@@ -165,13 +172,10 @@ impl<'a> Scheduler<'a> {
                 if let Some(ended) = self.step(id, answer)? {
                     return Ok(ended);
                 }
-            } else if let Some((_, (id, taken, outcome))) = self.recorded.pop_first() {
+            } else if let Some((turn, _)) = self.recorded.first_key_value() {
+                let turn = *turn;
                 self.vm.allow();
-                let outcome = match taken {
-                    Some(key) => self.gate.end(key, outcome)?,
-                    None => outcome,
-                };
-                self.deliver(id, outcome)?;
+                self.give_back(turn)?;
             } else if self.live.is_empty() {
                 let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
                 return Ok(Ended::Parked(self.parked.take().unwrap_or_else(nobody)));
@@ -183,6 +187,19 @@ impl<'a> Scheduler<'a> {
                 self.vm.allow();
             }
         }
+    }
+
+    /// Gives the flow all recorded outcomes that it was given together the first time.
+    fn give_back(&mut self, turn: Turn) -> Result<()> {
+        let (mut ids, mut together) = (Vec::new(), Vec::new());
+        while let Some(next) = self.recorded.first_entry().filter(|next| next.key().is_with(turn)) {
+            let turn = *next.key();
+            let (id, key, outcome) = next.remove();
+            ids.push(id);
+            together.push((turn, key, outcome));
+        }
+        let outcomes = self.gate.give(together)?;
+        ids.into_iter().zip(outcomes).try_for_each(|(id, outcome)| self.deliver(id, outcome))
     }
 
     fn spawn(&mut self, run: Function, scope: String, role: Role, argument: LuaValue) -> Result<Id> {
@@ -250,12 +267,8 @@ impl<'a> Scheduler<'a> {
         let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         match self.gate.admit(&scope, effect)? {
             Admitted::Now(outcome) => self.deliver(id, outcome),
-            Admitted::Recorded(line, outcome) => {
-                self.recorded.insert(line, (id, None, outcome));
-                Ok(())
-            }
-            Admitted::Taken(line, key, outcome) => {
-                self.recorded.insert(line, (id, Some(key), outcome));
+            Admitted::Recorded(turn, key, outcome) => {
+                self.recorded.insert(turn, (id, key, outcome));
                 Ok(())
             }
             Admitted::Live(live) => {
@@ -265,9 +278,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn start(&mut self, id: Id, Live { key, future, pulse, lasts }: Live) {
+    fn start(&mut self, id: Id, Live { key, future, pulse, lasts, asks }: Live) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse, lasts });
+        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse, lasts, asks });
         self.live.push(
             async move {
                 tokio::select! {
@@ -285,7 +298,9 @@ impl<'a> Scheduler<'a> {
     async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<Option<Failure>> {
         // Effects that are over at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
-        let mut limit = self.limits.iter().filter_map(|limit| self.ends(limit)).min();
+        let began = Instant::now();
+        let running: Vec<bool> = self.limits.iter().map(|limit| self.runs(&limit.scope)).collect();
+        let mut limit = self.limits.iter().filter_map(|limit| self.ends(limit, began)).min();
         if let Some((until, failure)) = &self.deadline {
             match *until > tokio::time::Instant::now() {
                 true => limit = Some(limit.map_or(*until, |limit| limit.min(*until))),
@@ -301,10 +316,12 @@ impl<'a> Scheduler<'a> {
             }
             Some(over) = self.live.next() => over,
             () = tokio::time::sleep_until(limit.unwrap_or_else(Instant::now)), if limit.is_some() => {
+                self.count_time(began, &running);
                 self.time_out();
                 return Ok(None);
             }
         };
+        self.count_time(began, &running);
         let mut over = vec![first];
         if !self.live.is_empty() {
             // What came in meanwhile shares the sync.
@@ -322,15 +339,21 @@ impl<'a> Scheduler<'a> {
                 Err(failure) if parks(failure.code) => self.parked = Some(failure),
                 // Ctrl-C reached a question first. It counts for every branch.
                 Err(failure) if failure.code == Code::Interrupted => interrupted = Some(failure),
-                outcome => outcomes.push((id, self.gate.end(key, outcome)?)),
+                outcome => outcomes.push((id, key, outcome)),
             }
+        }
+        // Of an interrupted run the flow is given nothing any more.
+        let given = if interrupted.is_some() { 0 } else { outcomes.len() };
+        let mut answers = Vec::with_capacity(outcomes.len());
+        for (at, (id, key, outcome)) in outcomes.into_iter().enumerate() {
+            answers.push((id, self.gate.end(key, outcome, at + 1 != given)?));
         }
         if let Some(failure) = interrupted {
             self.stop(interrupts).await?;
             return Ok(Some(failure));
         }
         self.gate.sync()?;
-        for (id, outcome) in outcomes {
+        for (id, outcome) in answers {
             self.deliver(id, outcome)?;
         }
         Ok(None)
@@ -349,7 +372,9 @@ impl<'a> Scheduler<'a> {
                 () = interrupts.next() => break,
                 over = self.live.next() => match over {
                     // A failure now may come from the interruption itself: what has become of it is looked at on resume.
-                    Some((key, Ok(value))) if self.waiting.remove(&key).is_some() => _ = self.gate.end(key, Ok(value))?,
+                    Some((key, Ok(value))) if self.waiting.remove(&key).is_some() => {
+                        _ = self.gate.end(key, Ok(value), true)?;
+                    }
                     Some(_) => {}
                     None => break,
                 },
@@ -359,12 +384,27 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Returns when a limit is over, as things stand. A scope in which nothing waits is not silent.
-    fn ends(&self, limit: &Limit) -> Option<Instant> {
+    fn ends(&self, limit: &Limit, now: Instant) -> Option<Instant> {
         match limit.kind {
-            LimitKind::Until(until) => Some(until),
+            LimitKind::Whole { left } => self.runs(&limit.scope).then(|| now + left),
             LimitKind::Silence(silence) => {
                 let inside = self.waiting.values().filter(|waiting| self.waits_in(waiting, &limit.scope));
                 inside.filter(|waiting| waiting.cancel.is_some()).map(|waiting| waiting.pulse.last() + silence).min()
+            }
+        }
+    }
+
+    /// Tells whether something is under way in a scope that takes of its time.
+    fn runs(&self, scope: &str) -> bool {
+        self.waiting.values().any(|waiting| !waiting.asks && waiting.cancel.is_some() && self.waits_in(waiting, scope))
+    }
+
+    /// Takes off what the wait since `began` took of the time of scopes.
+    fn count_time(&mut self, began: Instant, running: &[bool]) {
+        let took = began.elapsed();
+        for (limit, _) in self.limits.iter_mut().zip(running).filter(|(_, runs)| **runs) {
+            if let LimitKind::Whole { left } = &mut limit.kind {
+                *left = left.saturating_sub(took);
             }
         }
     }
@@ -379,10 +419,10 @@ impl<'a> Scheduler<'a> {
         let over: Vec<(String, String)> = self
             .limits
             .iter()
-            .filter(|limit| self.ends(limit).is_some_and(|until| until <= now))
+            .filter(|limit| self.ends(limit, now).is_some_and(|until| until <= now))
             .map(|limit| {
                 let why = match limit.kind {
-                    LimitKind::Until(_) => "the time limit of this branch is over".to_owned(),
+                    LimitKind::Whole { .. } => "the time limit of this branch is over".to_owned(),
                     LimitKind::Silence(silence) => format!("nothing happened for {} s", silence.as_secs_f64()),
                 };
                 (limit.scope.clone(), why)
@@ -442,7 +482,10 @@ impl<'a> Scheduler<'a> {
         self.spawn(run, scope.clone(), Role::Scoped { of: id }, LuaValue::Nil)?;
         if let Some(limit) = limit {
             let kind = match limit {
-                Limited::Whole(seconds) => LimitKind::Until(Instant::now() + Duration::from_secs_f64(seconds)),
+                Limited::Whole(seconds) => {
+                    let used = self.gate.used(&scope);
+                    LimitKind::Whole { left: Duration::from_secs_f64(seconds).saturating_sub(used) }
+                }
                 Limited::Silence(seconds) => LimitKind::Silence(Duration::from_secs_f64(seconds)),
             };
             self.limits.push(Limit { scope, kind });
@@ -535,10 +578,6 @@ fn plain(result: std::result::Result<LuaValue, LuaValue>) -> Answer {
         Ok(value) => Answer::Value(value),
         Err(raised) => Answer::Error(unwrap_problem(&raised)),
     }
-}
-
-fn is_inside(scope: &str, outer: &str) -> bool {
-    outer == "/" || scope.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns whether a run waits with this failure rather than fails.

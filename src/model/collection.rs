@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::model::canonical;
+use crate::model::digest::Digest;
 
 /// The documents of one kind, as the flow's manifest declares them.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +24,19 @@ pub struct Collection {
     pub keys: BTreeMap<String, String>,
     /// What of its documents can be asked in SQL.
     pub index: Vec<IndexTable>,
+}
+
+impl Collection {
+    /// Returns the digest of what makes a document of this collection another one, or invalid: its schema, its
+    /// version, its format and where it is.
+    pub fn digest(&self) -> Digest {
+        let version = self.version.as_ref().map(|version| (&version.field, &version.current));
+        let keys: Value = self.keys.iter().map(|(hole, pointer)| (hole.clone(), json!(pointer))).collect();
+        // Tables of Lua have no order.
+        let mut text = Vec::new();
+        canonical::write(&json!([self.path, self.format, version, keys, self.schema]), &mut text);
+        Digest::of(&text)
+    }
 }
 
 /// A table that is kept beside the documents of a collection: a row for each document, or for each item of its lists.

@@ -72,3 +72,17 @@ pub enum EndStatus {
     Waiting,
     Interrupted,
 }
+
+impl EndStatus {
+    pub const ALL: [EndStatus; 4] = [EndStatus::Done, EndStatus::Failed, EndStatus::Waiting, EndStatus::Interrupted];
+
+    /// Returns the name that people, events and journals see.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndStatus::Done => "done",
+            EndStatus::Failed => "failed",
+            EndStatus::Waiting => "waiting",
+            EndStatus::Interrupted => "interrupted",
+        }
+    }
+}

@@ -98,12 +98,12 @@ fn a_flipped_bit_is_refused_by_its_line_and_the_whole_part_goes_on() {
 #[test]
 fn a_journal_of_another_version_is_refused_and_left_alone() {
     let (_server, env, bytes) = finished();
-    let text = String::from_utf8(bytes).expect("journals are UTF-8").replacen("{\"v\":1,", "{\"v\":9,", 1);
+    let text = String::from_utf8(bytes).expect("journals are UTF-8").replacen("{\"v\":2,", "{\"v\":9,", 1);
     std::fs::write(env.journal_path(), &text).expect("it can be written");
     for arguments in [vec!["resume", RUN], vec!["resume", RUN, "--whole"]] {
         let refused = env.nietz(arguments).go().exits(4);
         assert!(refused.stderr.contains("error[journal-version]"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("journal.jsonl:1: this journal has version 9"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("journal.jsonl:1: this journal has format 9"), "{}", refused.stderr);
     }
     assert_eq!(std::fs::read_to_string(env.journal_path()).expect("it is there"), text);
 }

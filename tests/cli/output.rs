@@ -83,13 +83,13 @@ fn runs_and_logs_tell_what_happened() {
     exit 0
     -- stdout
         1          run r1  short {"rounds":1,"topic":"coffee"} · nietz 0.1.0
-        2 10:30:00 chat 15e93d10  openai/test, 1 messages: talk about coffee
-        3 10:30:00   = 15e93d10  a reply (2 tokens)
-        4 10:30:00 ask 0b5604af  What else?
-        5 10:30:00   = 0b5604af  sugar
-        6 10:30:00 say 9f2960f8  Saved.
-        7 10:30:00 save 2370f5a4  notes {"slug":"first"}
-        8 10:30:00   = 2370f5a4  notes/first.yaml
+        2 10:30:00 chat 3b846b52  openai/test, 1 messages: talk about coffee
+        3 10:30:00   = 3b846b52  a reply (2 tokens)
+        4 10:30:00 ask 44fb7218  What else?
+        5 10:30:00   = 44fb7218  sugar
+        6 10:30:00 say 54895f94  Saved.
+        7 10:30:00 save 21af0f6f  notes {"slug":"first"}
+        8 10:30:00   = 21af0f6f  notes/first.yaml
         9          end: done
     "#);
     // Digests are of files with the paths of this machine: they are not shown here.

@@ -100,6 +100,7 @@ impl Bench {
             front: Rc::clone(front) as Rc<dyn FrontEnd>,
             details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
+            declared: RefCell::default(),
             files: Files::new(self.path(), &[], None),
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {

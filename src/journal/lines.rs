@@ -1,22 +1,29 @@
-//! The first version of the journal's lines. Persisted for good: fields are neither renamed nor reordered.
+//! The lines of a journal, in the first format and the second. Persisted for good: fields are neither renamed nor
+//! reordered, and what they hold has a form of its own (`persisted`), which does not change with the program.
+//!
+//! Both formats are read; the second is written. It adds which outcomes a flow was given together ([`Outcome::held`],
+//! [`Given`]), texts that are parts of earlier ones, and keys of saves that know their collection. Fields, codes and
+//! kinds of effects that this program does not know are no fault; a third format is.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::journal::persisted::{self, put, put_all, put_some, take, take_all, take_some};
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;
 use crate::model::effect::Sources;
 use crate::model::event::EndStatus;
 
-/// The version that stands in each line.
-pub const VERSION: u32 = 1;
+/// The format that is written; it stands in each line.
+pub const VERSION: u32 = 2;
+/// The oldest format that is read.
+pub const OLDEST: u32 = 1;
 
 /// One line. The digest of a line is `sum`: BLAKE3, 128 bits in hex, over its text up to `,"sum"`.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Line<R> {
     pub v: u32,
     /// From 1, without gaps.
@@ -36,12 +43,13 @@ pub enum Record<'a> {
     Intent(Intent<'a>),
     Outcome(Outcome<'a>),
     Effect(Done<'a>),
+    Given(Given),
     End(Box<End>),
 }
 
 /// What is read; requests and outcomes stay text until somebody needs them.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case")]
 pub enum Read<'a> {
     Open(Box<Open>),
     Resume(Resume),
@@ -53,12 +61,12 @@ pub enum Read<'a> {
     Outcome(ReadOutcome<'a>),
     #[serde(borrow)]
     Effect(ReadDone<'a>),
+    Given(Given),
     End(Box<End>),
 }
 
 /// The first line: what the run is, and all that its effects depend on besides the flow's files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Open {
     pub run: String,
     /// The flow's name, and how it is found again.
@@ -74,9 +82,19 @@ pub struct Open {
     pub aliases: std::collections::BTreeMap<String, String>,
     pub lang: String,
     pub seed: u64,
-    #[serde(default, skip_serializing_if = "Grants::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Grants::is_none",
+        serialize_with = "put::<persisted::Grants, _, _>",
+        deserialize_with = "take::<persisted::Grants, _, _>"
+    )]
     pub grants: Grants,
-    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    #[serde(
+        default,
+        skip_serializing_if = "Budget::is_unlimited",
+        serialize_with = "put::<persisted::Budget, _, _>",
+        deserialize_with = "take::<persisted::Budget, _, _>"
+    )]
     pub budget: Budget,
     /// The flow's settings, as the configuration had them.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
@@ -91,11 +109,13 @@ pub struct Open {
     /// The run that this one takes from, by its id, and from which line on it takes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// What this program does not know of.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// Where a run was forked from another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Fork {
     pub run: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +124,6 @@ pub struct Fork {
 
 /// The run went on in another process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Resume {
     pub host: String,
     /// Source files that are not as they were, with their new digests.
@@ -128,7 +147,6 @@ pub struct Text<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ReadText<'a> {
     pub id: &'a str,
     #[serde(borrow)]
@@ -149,7 +167,6 @@ pub struct Intent<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ReadIntent<'a> {
     pub key: &'a str,
     pub kind: &'a str,
@@ -168,21 +185,32 @@ pub struct Outcome<'a> {
     pub key: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "put_some::<persisted::Failure, _, _>")]
     pub failure: Option<&'a Failure>,
+    /// The flow is not given it yet: it gets it together with the next outcome of this process that is not held, in the
+    /// order of their lines. Where the process ended before, a later [`Given`] says when.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     pub at: u64,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ReadOutcome<'a> {
     pub key: &'a str,
     /// `null` is an outcome too: there is no such document.
     #[serde(borrow, default, deserialize_with = "present")]
     pub ok: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "take_some::<persisted::Failure, _, _>")]
     pub failure: Option<Failure>,
+    #[serde(default)]
+    pub held: bool,
     pub at: u64,
+}
+
+/// The flow is given outcomes that an earlier process held, all together and in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    pub keys: Vec<String>,
 }
 
 /// Reads a member that is there, whatever it holds; serde takes `null` for an absent one.
@@ -202,7 +230,6 @@ pub struct Done<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ReadDone<'a> {
     pub key: &'a str,
     pub kind: &'a str,
@@ -216,17 +243,31 @@ pub struct ReadDone<'a> {
 
 /// The run ended, for now or for good.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct End {
+    #[serde(serialize_with = "put::<persisted::Status, _, _>", deserialize_with = "take::<persisted::Status, _, _>")]
     pub status: EndStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "put_some::<persisted::Failure, _, _>",
+        deserialize_with = "take_some::<persisted::Failure, _, _>"
+    )]
     pub failure: Option<Failure>,
+    #[serde(serialize_with = "put::<persisted::Usage, _, _>", deserialize_with = "take::<persisted::Usage, _, _>")]
     pub usage: Usage,
     pub calls: u64,
     /// By model and persona.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "put_all::<persisted::Spent, _, _>",
+        deserialize_with = "take_all::<persisted::Spent, _, _>"
+    )]
     pub spent: Vec<Spent>,
     pub at: String,
+    /// What this program does not know of.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }

@@ -1,0 +1,131 @@
+//! What one process did of a run, as its lines tell it: where the flow went on, and how long it took.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::journal::key::Key;
+
+/// The lines of a journal between two resumptions.
+#[derive(Default)]
+pub(super) struct Process {
+    /// The line of the last activity in each scope.
+    active: HashMap<String, u64>,
+    pub(super) scopes: HashMap<Key, String>,
+    /// With the lines of their outcomes.
+    pub(super) failures: Vec<(Key, u64)>,
+    /// Outcomes that the flow was not given yet.
+    pub(super) held: Vec<Key>,
+    /// Effects without an outcome: when they began, and whether a person is asked.
+    open: HashMap<Key, (u64, bool)>,
+    /// When the last line was written that says so, in milliseconds since 1970.
+    pub(super) at: u64,
+}
+
+/// When an effect in a scope was under way, in milliseconds since 1970.
+pub(super) struct Span {
+    scope: String,
+    from: u64,
+    to: u64,
+}
+
+/// When effects of a run were under way.
+#[derive(Default)]
+pub(super) struct Times(Vec<Span>);
+
+impl Process {
+    pub(super) fn note_activity(&mut self, scope: &str, seq: u64) {
+        match self.active.get_mut(scope) {
+            Some(last) => *last = seq,
+            None => {
+                self.active.insert(scope.to_owned(), seq);
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, key: Key, kind: &str, scope: String, at: u64) {
+        self.at = at;
+        self.open.insert(key, (at, kind == "ask"));
+        self.scopes.insert(key, scope);
+    }
+
+    /// Returns when an effect was under way that is over now; nothing of one that asked a person.
+    pub(super) fn ended(&mut self, key: Key, at: u64) -> Option<Span> {
+        self.at = at;
+        let (from, asks) = self.open.remove(&key)?;
+        (!asks).then(|| Span { scope: self.scopes.get(&key).cloned().unwrap_or_default(), from, to: at })
+    }
+
+    /// Returns when effects were under way that the process ended in.
+    pub(super) fn left_open(&mut self) -> Vec<Span> {
+        let keys: Vec<Key> = self.open.keys().copied().collect();
+        keys.into_iter().filter_map(|key| self.ended(key, self.at)).collect()
+    }
+
+    /// Tells whether something else is under way in a scope that is neither around this one nor inside of it.
+    pub(super) fn is_beside_another(&self, scope: &str) -> bool {
+        let scopes = self.open.keys().filter_map(|key| self.scopes.get(key));
+        scopes.into_iter().any(|other| !is_inside(other, scope) && !is_inside(scope, other))
+    }
+
+    /// Tells whether the flow went on after this line: in the scope, around it, or inside of it.
+    pub(super) fn went_on(&self, scope: &str, seq: u64) -> bool {
+        self.active.iter().any(|(other, last)| *last > seq && (is_inside(other, scope) || is_inside(scope, other)))
+    }
+}
+
+impl Times {
+    pub(super) fn add(&mut self, span: Option<Span>) {
+        self.0.extend(span);
+    }
+
+    /// Returns how long something was under way in a scope; what went on side by side counts once.
+    pub(super) fn used(&self, scope: &str) -> Duration {
+        let mut spans: Vec<(u64, u64)> =
+            self.0.iter().filter(|span| is_inside(&span.scope, scope)).map(|span| (span.from, span.to)).collect();
+        spans.sort_unstable();
+        let mut over = 0;
+        let millis = spans.into_iter().fold(0, |sum, (from, to)| {
+            let new = to.saturating_sub(from.max(over));
+            over = over.max(to);
+            sum + new
+        });
+        Duration::from_millis(millis)
+    }
+}
+
+/// Tells whether a scope is another or inside of it.
+pub fn is_inside(scope: &str, outer: &str) -> bool {
+    outer == "/" || scope.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_side_by_side_is_counted_once_and_a_person_not_at_all() {
+        let (mut process, mut times) = (Process::default(), Times::default());
+        let key = |text: &str| Key::of(text.as_bytes());
+        process.begin(key("a"), "chat", "/x/a".to_owned(), 1000);
+        process.begin(key("b"), "chat", "/x/b".to_owned(), 1500);
+        process.begin(key("c"), "chat", "/y".to_owned(), 1500);
+        times.add(process.ended(key("a"), 2000));
+        times.add(process.ended(key("b"), 3000));
+        process.begin(key("d"), "ask", "/x".to_owned(), 4000);
+        times.add(process.ended(key("d"), 9000));
+        assert_eq!((times.used("/x"), times.used("/x/a")), (Duration::from_secs(2), Duration::from_secs(1)));
+        process.left_open().into_iter().for_each(|span| times.add(Some(span)));
+        assert_eq!(times.used("/y"), Duration::from_millis(7500), "as far as the process is known to have come");
+    }
+
+    #[test]
+    fn a_flow_went_on_where_something_followed_around_a_failure_or_inside_of_its_scope() {
+        let mut process = Process::default();
+        for (scope, line) in [("/a", 5), ("/b/c", 9)] {
+            process.note_activity(scope, line);
+        }
+        let went_on = |scope, line| process.went_on(scope, line);
+        assert_eq!([went_on("/a", 4), went_on("/a", 5), went_on("/a/x", 4)], [true, false, true]);
+        assert_eq!([went_on("/b", 7), went_on("/bc", 1), went_on("/", 8)], [true, false, true]);
+    }
+}

@@ -1,0 +1,227 @@
+//! How what a run is made of stands in its journal: forms of the journal's own, so that the program's types can change
+//! and old journals stay readable. Unknown fields are passed over; an unknown code keeps its name.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error;
+use crate::model::{budget, chat, command, event};
+
+/// Writes a value in its persisted form `P`.
+pub(super) fn put<P, T, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    P: for<'a> From<&'a T> + Serialize,
+{
+    P::from(value).serialize(serializer)
+}
+
+pub(super) fn take<'de, P, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
+where
+    P: Deserialize<'de> + Into<T>,
+{
+    P::deserialize(deserializer).map(Into::into)
+}
+
+/// Like [`put`], for what may be absent; `R` is a value or a reference to one.
+pub(super) fn put_some<P, R, S: Serializer>(value: &Option<R>, serializer: S) -> Result<S::Ok, S::Error>
+where
+    R: Borrowed,
+    P: for<'a> From<&'a R::Of> + Serialize,
+{
+    value.as_ref().map(|value| P::from(value.of())).serialize(serializer)
+}
+
+pub(super) fn take_some<'de, P, T, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    P: Deserialize<'de> + Into<T>,
+{
+    Option::<P>::deserialize(deserializer).map(|value| value.map(Into::into))
+}
+
+pub(super) fn put_all<P, T, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error>
+where
+    P: for<'a> From<&'a T> + Serialize,
+{
+    serializer.collect_seq(values.iter().map(|value| P::from(value)))
+}
+
+pub(super) fn take_all<'de, P, T, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    P: Deserialize<'de> + Into<T>,
+{
+    Vec::<P>::deserialize(deserializer).map(|values| values.into_iter().map(Into::into).collect())
+}
+
+/// A failure, or a reference to one.
+pub(super) trait Borrowed {
+    type Of;
+    fn of(&self) -> &Self::Of;
+}
+
+impl Borrowed for error::Failure {
+    type Of = error::Failure;
+    fn of(&self) -> &error::Failure {
+        self
+    }
+}
+
+impl Borrowed for &error::Failure {
+    type Of = error::Failure;
+    fn of(&self) -> &error::Failure {
+        self
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failure {
+    code: String,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    details: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<Place>,
+}
+
+/// Where it is: a file of the flow's or of the user's.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    file: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// As a JSON pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+}
+
+impl From<&error::Failure> for Failure {
+    fn from(failure: &error::Failure) -> Failure {
+        let error::Failure { code, message, hint, details, place } = failure.clone();
+        let place = place.map(|error::Place { file, line, field }| Place { file, line, field });
+        Failure { code: code.name().to_owned(), message, hint, details, place }
+    }
+}
+
+impl From<Failure> for error::Failure {
+    fn from(Failure { code, message, hint, details, place }: Failure) -> error::Failure {
+        let place = place.map(|Place { file, line, field }| error::Place { file, line, field });
+        error::Failure { code: error::Code::of(&code), message, hint, details, place }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Grants {
+    net: bool,
+    no_sandbox: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    read: Vec<String>,
+}
+
+impl Default for Grants {
+    fn default() -> Grants {
+        Grants::from(&command::Grants::default())
+    }
+}
+
+impl From<&command::Grants> for Grants {
+    fn from(grants: &command::Grants) -> Grants {
+        let command::Grants { net, no_sandbox, read } = grants.clone();
+        Grants { net, no_sandbox, read }
+    }
+}
+
+impl From<Grants> for command::Grants {
+    fn from(Grants { net, no_sandbox, read }: Grants) -> command::Grants {
+        command::Grants { net, no_sandbox, read }
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Budget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+    /// As a person writes it: `1h30m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<budget::Span>,
+}
+
+impl From<&budget::Budget> for Budget {
+    fn from(&budget::Budget { calls, tokens, cost, time }: &budget::Budget) -> Budget {
+        Budget { calls, tokens, cost, time }
+    }
+}
+
+impl From<Budget> for budget::Budget {
+    fn from(Budget { calls, tokens, cost, time }: Budget) -> budget::Budget {
+        budget::Budget { calls, tokens, cost, time }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Usage {
+    input: u64,
+    output: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    cached: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl From<&chat::Usage> for Usage {
+    fn from(&chat::Usage { input, output, cached }: &chat::Usage) -> Usage {
+        Usage { input, output, cached }
+    }
+}
+
+impl From<Usage> for chat::Usage {
+    fn from(Usage { input, output, cached }: Usage) -> chat::Usage {
+        chat::Usage { input, output, cached }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Spent {
+    model: String,
+    label: String,
+    calls: u64,
+    usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+impl From<&budget::Spent> for Spent {
+    fn from(spent: &budget::Spent) -> Spent {
+        let budget::Spent { model, label, calls, usage, cost } = spent.clone();
+        Spent { model, label, calls, usage: Usage::from(&usage), cost }
+    }
+}
+
+impl From<Spent> for budget::Spent {
+    fn from(Spent { model, label, calls, usage, cost }: Spent) -> budget::Spent {
+        budget::Spent { model, label, calls, usage: usage.into(), cost }
+    }
+}
+
+/// How a run ended, by its name. One that this program does not know is an end that can be gone on from.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Status(String);
+
+impl From<&event::EndStatus> for Status {
+    fn from(status: &event::EndStatus) -> Status {
+        Status(status.name().to_owned())
+    }
+}
+
+impl From<Status> for event::EndStatus {
+    fn from(Status(name): Status) -> event::EndStatus {
+        event::EndStatus::ALL.into_iter().find(|status| status.name() == name).unwrap_or(event::EndStatus::Interrupted)
+    }
+}

@@ -7,6 +7,7 @@ mod cassettes;
 mod disk_faults;
 mod elsewhere;
 mod exits;
+mod first_format;
 mod foreign;
 mod forks;
 mod git;

@@ -170,8 +170,8 @@ pub(super) fn play(
     let spent = gate.spent();
     let (usage, calls) = total(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
-    let (at, more) = (open.at.clone(), serde_json::Map::new());
-    gate.close(End { status, result: ended, failure: shown, usage, calls, spent, at, more })?;
+    let (at, void, more) = (open.at.clone(), Vec::new(), serde_json::Map::new());
+    gate.close(End { status, result: ended, failure: shown, usage, calls, void, spent, at, more })?;
     let effects = donor.as_ref().map_or(0, Donor::taken);
     Ok(Played { effects, status, result, failure, left, donor })
 }

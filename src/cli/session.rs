@@ -403,6 +403,7 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
         calls,
         spent: spent.clone(),
         at: iso(now),
+        void: Vec::new(),
         more: serde_json::Map::new(),
     });
     if status == EndStatus::Done && gate.only_replayed() {

@@ -69,6 +69,8 @@ struct State {
     given_back: usize,
     seed: u64,
     donor: Option<Donor>,
+    /// The failures that the process ends with.
+    void: Vec<Key>,
 }
 
 impl Gate {
@@ -90,6 +92,7 @@ impl Gate {
             given_back: 0,
             seed,
             donor: None,
+            void: Vec::new(),
         };
         Gate { world, redactor, meter, state: RefCell::new(state) }
     }
@@ -445,6 +448,11 @@ impl Gate {
         self.state.borrow().resume.is_some()
     }
 
+    /// Notes the failures that the flow ended with, so that a later process tries again what failed.
+    pub fn void(&self, failures: Vec<Key>) {
+        self.state.borrow_mut().void = failures;
+    }
+
     /// Writes how the run ended. A finished run that was only replayed has its end already.
     pub fn close(&self, mut end: End) -> Result<()> {
         end.result.iter_mut().for_each(|result| self.redactor.value(result));
@@ -454,6 +462,7 @@ impl Gate {
             return Ok(());
         }
         state.go_live(&self.world)?;
+        end.void = state.void.iter().map(Key::to_string).collect();
         state.writer.append(&Record::End(Box::new(end)))?;
         state.writer.sync()
     }

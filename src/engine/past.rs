@@ -131,7 +131,7 @@ impl Past {
                     past.open.insert(key, prepared);
                     process.note_activity(&intent.scope, seq);
                     if line.v == 1 {
-                        past.first_format = true;
+                        process.first_format = true;
                         past.unordered |= process.is_beside_another(&intent.scope);
                     }
                     process.begin(key, intent.kind, intent.scope.into_owned(), intent.at);
@@ -166,7 +166,7 @@ impl Past {
                 }
                 Read::Effect(done) => {
                     let key = parse_key(path, seq, done.key)?;
-                    past.first_format |= line.v == 1;
+                    process.first_format |= line.v == 1;
                     process.note_activity(&done.scope, seq);
                     process.at = done.at;
                     past.outcomes.insert(key, (Turn::Given { with: seq, place: 0 }, Recorded::Ok(place(done.ok))));
@@ -190,23 +190,31 @@ impl Past {
         }
     }
 
-    /// A process is over. A failure that the flow went on after in that process was handled, and is given back as it
-    /// was. One that nothing followed, in its scope, around it or inside of it, or that the process ended with, is void:
-    /// it is tried again. A run that is done went on after each of its failures, even after the last.
+    /// A process is over. The failures that it ended with are void, and so is one that nothing at all followed: what
+    /// failed is tried again. Any other failure is given back: the flow went on after it.
+    ///
+    /// In the first format nobody wrote down which they were: there a failure is void that nothing followed in its
+    /// scope, around it or inside of it. A run that is done went on even after its last failure.
     fn over(&mut self, mut process: Process, as_it_was: bool) {
+        self.first_format |= process.first_format;
         let spans = process.left_open();
         spans.into_iter().for_each(|span| self.times.add(Some(span)));
         let done = self.end.as_ref().is_some_and(|end| end.status == EndStatus::Done);
         if done || as_it_was {
             return;
         }
-        let last = self.end.as_ref().and_then(|end| end.failure.as_ref());
-        let ended_with =
-            |failure: &Failure| last.is_some_and(|last| last.code == failure.code && last.message == failure.message);
-        for (key, seq) in std::mem::take(&mut process.failures) {
-            let Some((_, Recorded::Failed(failure))) = self.outcomes.get(&key) else { continue };
-            let scope = process.scopes.get(&key).map_or("/", String::as_str);
-            if ended_with(failure) || !process.went_on(scope, seq) {
+        let mut void: Vec<Key> = match &self.end {
+            Some(end) => end.void.iter().filter_map(|key| Key::parse(key)).collect(),
+            None => Vec::new(),
+        };
+        let first = process.first_format;
+        let nothing_followed = |(key, seq): &(Key, u64)| match first {
+            true => !process.went_on(process.scopes.get(key).map_or("/", String::as_str), *seq),
+            false => !process.went_on("/", *seq),
+        };
+        void.extend(process.failures.iter().filter(|failure| nothing_followed(failure)).map(|(key, _)| *key));
+        for key in void {
+            if matches!(self.outcomes.get(&key), Some((_, Recorded::Failed(_)))) {
                 self.outcomes.remove(&key);
             }
         }

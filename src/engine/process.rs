@@ -17,6 +17,8 @@ pub(super) struct Process {
     pub(super) held: Vec<Key>,
     /// Effects without an outcome: when they began, and whether a person is asked.
     open: HashMap<Key, (u64, bool)>,
+    /// It wrote the first format.
+    pub(super) first_format: bool,
     /// When the last line was written that says so, in milliseconds since 1970.
     pub(super) at: u64,
 }

@@ -258,6 +258,9 @@ pub struct End {
     #[serde(serialize_with = "put::<persisted::Usage, _, _>", deserialize_with = "take::<persisted::Usage, _, _>")]
     pub usage: Usage,
     pub calls: u64,
+    /// The keys of the failures that the process ended with: they are void, and what failed is tried again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void: Vec<String>,
     /// By model and persona.
     #[serde(
         default,

@@ -70,6 +70,24 @@ struct Task {
     scope: String,
     role: Role,
     finish: Finish,
+    /// The last failures that it was given, until it has shown that it goes on.
+    failed: Option<Failed>,
+}
+
+/// Failures of effects that came up to a task.
+#[derive(Clone)]
+struct Failed {
+    keys: Vec<Key>,
+    code: Code,
+    message: String,
+    /// It was given something else since then.
+    went_on: bool,
+}
+
+impl Failed {
+    fn new(keys: Vec<Key>, failure: &Failure) -> Failed {
+        Failed { keys, code: failure.code, message: failure.message.clone(), went_on: false }
+    }
 }
 
 /// Who waits for a task's result.
@@ -116,6 +134,8 @@ struct Gathering {
     left: usize,
     settle: bool,
     results: BTreeMap<String, std::result::Result<LuaValue, LuaValue>>,
+    /// The failures of effects that ended branches.
+    escaped: Vec<Key>,
 }
 
 /// Runs one function of a flow to its end.
@@ -191,15 +211,15 @@ impl<'a> Scheduler<'a> {
 
     /// Gives the flow all recorded outcomes that it was given together the first time.
     fn give_back(&mut self, turn: Turn) -> Result<()> {
-        let (mut ids, mut together) = (Vec::new(), Vec::new());
+        let (mut tasks, mut together) = (Vec::new(), Vec::new());
         while let Some(next) = self.recorded.first_entry().filter(|next| next.key().is_with(turn)) {
             let turn = *next.key();
             let (id, key, outcome) = next.remove();
-            ids.push(id);
+            tasks.push((id, key));
             together.push((turn, key, outcome));
         }
         let outcomes = self.gate.give(together)?;
-        ids.into_iter().zip(outcomes).try_for_each(|(id, outcome)| self.deliver(id, outcome))
+        tasks.into_iter().zip(outcomes).try_for_each(|((id, key), outcome)| self.deliver(id, Some(key), outcome))
     }
 
     fn spawn(&mut self, run: Function, scope: String, role: Role, argument: LuaValue) -> Result<Id> {
@@ -207,7 +227,7 @@ impl<'a> Scheduler<'a> {
         self.next_id += 1;
         let thread =
             self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
-        self.tasks.insert(id, Task { thread, scope, role, finish: nothing });
+        self.tasks.insert(id, Task { thread, scope, role, finish: nothing, failed: None });
         self.ready.push_back((id, Answer::Begin(run, argument)));
         Ok(id)
     }
@@ -266,7 +286,7 @@ impl<'a> Scheduler<'a> {
     fn admit(&mut self, id: Id, effect: Effect) -> Result<()> {
         let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         match self.gate.admit(&scope, effect)? {
-            Admitted::Now(outcome) => self.deliver(id, outcome),
+            Admitted::Now(outcome) => self.deliver(id, None, outcome),
             Admitted::Recorded(turn, key, outcome) => {
                 self.recorded.insert(turn, (id, key, outcome));
                 Ok(())
@@ -346,15 +366,15 @@ impl<'a> Scheduler<'a> {
         let given = if interrupted.is_some() { 0 } else { outcomes.len() };
         let mut answers = Vec::with_capacity(outcomes.len());
         for (at, (id, key, outcome)) in outcomes.into_iter().enumerate() {
-            answers.push((id, self.gate.end(key, outcome, at + 1 != given)?));
+            answers.push((id, key, self.gate.end(key, outcome, at + 1 != given)?));
         }
         if let Some(failure) = interrupted {
             self.stop(interrupts).await?;
             return Ok(Some(failure));
         }
         self.gate.sync()?;
-        for (id, outcome) in answers {
-            self.deliver(id, outcome)?;
+        for (id, key, outcome) in answers {
+            self.deliver(id, Some(key), outcome)?;
         }
         Ok(None)
     }
@@ -444,11 +464,33 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Gives an outcome to the task that waits for it.
-    fn deliver(&mut self, id: Id, outcome: Result<Value>) -> Result<()> {
+    /// Gives an outcome to the task that waits for it. `key` is that of a recorded effect.
+    fn deliver(&mut self, id: Id, key: Option<Key>, outcome: Result<Value>) -> Result<()> {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            match (&outcome, key) {
+                (Err(failure), Some(key)) => task.failed = Some(Failed::new(vec![key], failure)),
+                _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
+            }
+        }
         let finish = self.tasks.get(&id).map_or(nothing as Finish, |task| task.finish);
         let answer = outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| fault::from_error(&error)));
         self.answer(id, answer)
+    }
+
+    /// Returns the failures of effects that ended a task which raised this.
+    fn escaped(&self, task: &Task, failure: &Failure) -> Vec<Key> {
+        let same = |it: &&Failed| !it.went_on || it.code == failure.code && it.message == failure.message;
+        task.failed.as_ref().filter(same).map(|failed| failed.keys.clone()).unwrap_or_default()
+    }
+
+    /// Notes what came up to a task from one that ended.
+    fn came_up(&mut self, id: Id, keys: Vec<Key>, failure: Option<&Failure>) {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            match failure {
+                Some(failure) if !keys.is_empty() => task.failed = Some(Failed::new(keys, failure)),
+                _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
+            }
+        }
     }
 
     fn answer(&mut self, id: Id, answer: Result<LuaValue>) -> Result<()> {
@@ -465,7 +507,8 @@ impl<'a> Scheduler<'a> {
 
     fn branch(&mut self, id: Id, branches: Vec<(String, Function)>, settle: bool) -> Result<()> {
         let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
-        self.gatherings.insert(id, Gathering { left: branches.len(), settle, results: BTreeMap::new() });
+        self.gatherings
+            .insert(id, Gathering { left: branches.len(), settle, results: BTreeMap::new(), escaped: Vec::new() });
         if branches.is_empty() {
             return self.gathered(id);
         }
@@ -495,22 +538,26 @@ impl<'a> Scheduler<'a> {
 
     fn finished(&mut self, id: Id, result: std::result::Result<LuaValue, LuaValue>) -> Result<Option<Ended>> {
         let Some(task) = self.tasks.remove(&id) else { return Ok(None) };
+        let failure = result.as_ref().err().map(|raised| self.failure(raised));
+        let escaped = failure.as_ref().map(|failure| self.escaped(&task, failure)).unwrap_or_default();
         match task.role {
-            Role::Root => Ok(Some(match result {
-                Ok(value) => Ended::Returned(value),
-                Err(raised) => {
-                    let failure = self.failure(&raised);
-                    Ended::Raised(failure)
+            Role::Root => Ok(Some(match (result, failure) {
+                (Ok(value), _) => Ended::Returned(value),
+                (Err(raised), failure) => {
+                    self.gate.void(escaped);
+                    Ended::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
                 }
             })),
             Role::Scoped { of } => {
                 self.limits.retain(|limit| limit.scope != task.scope);
+                self.came_up(of, escaped, failure.as_ref());
                 self.ready.push_back((of, plain(result)));
                 Ok(None)
             }
             Role::Branch { of, name } => {
                 if let Some(gathering) = self.gatherings.get_mut(&of) {
                     gathering.left -= 1;
+                    gathering.escaped.extend(escaped);
                     gathering.results.insert(name, result.map_err(|raised| unwrap_problem(&raised)));
                     if gathering.left == 0 {
                         self.gathered(of)?;
@@ -548,6 +595,8 @@ impl<'a> Scheduler<'a> {
             Ok(Ok(LuaValue::Table(table)))
         };
         let answer = build().map_err(|error| fault::from_error(&error))?;
+        let failure = answer.as_ref().err().map(|raised| self.failure(raised));
+        self.came_up(id, gathering.escaped, failure.as_ref());
         self.ready.push_back((id, plain(answer)));
         Ok(())
     }

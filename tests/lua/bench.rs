@@ -17,6 +17,7 @@ use nietz::host::exec::Commands;
 use nietz::host::files::Files;
 use nietz::host::git::Repository;
 use nietz::host::{CallEvent, FrontEnd, Models};
+use nietz::journal::lines::Resume;
 use nietz::journal::writer::{Tail, Writer};
 use nietz::lua::api::Context;
 use nietz::lua::flow::{Done, Flow, Start};
@@ -94,10 +95,24 @@ impl Bench {
         self.runs.set(self.runs.get() + 1);
         let journal = self.path().join(format!(".nietz/{}.jsonl", self.runs.get()));
         std::fs::create_dir_all(self.path().join(".nietz")).expect("folders can be made");
-        let world = World {
-            models: Box::new(Obliging),
+        let world = self.world(flow, Box::new(Obliging), Rc::clone(front) as Rc<dyn FrontEnd>)?;
+        let writer = Writer::open(&journal, Tail::default(), None)?;
+        let gate = gate(flow, world, (writer, Past::default(), None));
+        let done = runtime().block_on(flow.run(None, &start(params), gate, &mut Nobody));
+        let _ = std::fs::remove_file(&journal);
+        match done? {
+            Done::Returned(value) => Ok(value),
+            Done::Failed(failure) | Done::Parked(failure) => Err(failure),
+            Done::Interrupted(_) => unreachable!("nobody interrupts"),
+        }
+    }
+
+    /// Returns everything outside of a run of this flow, with these models and this user.
+    pub fn world(&self, flow: &Flow, models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Result<World> {
+        Ok(World {
+            models,
             store: Store::new(self.path())?,
-            front: Rc::clone(front) as Rc<dyn FrontEnd>,
+            front,
             details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
             declared: RefCell::default(),
@@ -112,30 +127,25 @@ impl Bench {
                 redactor: Redactor::new(BTreeMap::new()),
             },
             now: Box::new(|| 1_768_000_000_000),
-        };
-        let writer = Writer::open(&journal, Tail::default(), None)?;
-        let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
-        let meter = Meter::new(Budget::default());
-        let gate = Rc::new(Gate::new(Rc::new(world), redactor, meter, (writer, Past::default(), None), 7));
-        gate.permit(flow.manifest.permissions.clone());
-        let settings = json!({});
-        let start = Start {
-            params,
-            settings,
-            run: "test".to_owned(),
-            lang: "en".to_owned(),
-            workspace: "workspace".to_owned(),
-        };
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
-        let done = runtime.block_on(flow.run(None, &start, gate, &mut Nobody));
-        let _ = std::fs::remove_file(&journal);
-        match done? {
-            Done::Returned(value) => Ok(value),
-            Done::Failed(failure) | Done::Parked(failure) => Err(failure),
-            Done::Interrupted(_) => unreachable!("nobody interrupts"),
-        }
+        })
     }
+}
+
+/// Returns the gate of a run that goes on from here.
+pub fn gate(flow: &Flow, world: World, recorded: (Writer, Past, Option<Resume>)) -> Rc<Gate> {
+    let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
+    let gate = Rc::new(Gate::new(Rc::new(world), redactor, Meter::new(Budget::default()), recorded, 7));
+    gate.permit(flow.manifest.permissions.clone());
+    gate
+}
+
+pub fn start(params: Value) -> Start {
+    let (run, lang, workspace) = ("test".to_owned(), "en".to_owned(), "workspace".to_owned());
+    Start { params, settings: json!({}), run, lang, workspace }
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
 }
 
 fn environment() -> BTreeMap<String, String> {
@@ -143,7 +153,7 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 /// A user who never presses Ctrl-C.
-struct Nobody;
+pub struct Nobody;
 
 impl Interrupts for Nobody {
     fn next(&mut self) -> LocalBoxFuture<'_, ()> {
@@ -153,7 +163,7 @@ impl Interrupts for Nobody {
 
 /// A user who answers everything: "x", the first option, yes.
 #[derive(Default)]
-struct Front(RefCell<Vec<String>>);
+pub struct Front(RefCell<Vec<String>>);
 
 impl FrontEnd for Front {
     fn show(&self, event: &Event) {

@@ -3,6 +3,7 @@
 mod bench;
 mod chance;
 mod errors;
+mod exact;
 mod hostile;
 mod parity;
 mod structure;

@@ -6,6 +6,7 @@ mod budget;
 mod cassettes;
 mod disk_faults;
 mod elsewhere;
+mod exact;
 mod exits;
 mod first_format;
 mod foreign;

@@ -166,16 +166,7 @@ impl Models for Slow {
             if prompt.starts_with("refuse") {
                 return Err(Failure::new(Code::ModelRefused, "it refuses"));
             }
-            let text = format!("r-{}", prompt.split('|').next().unwrap_or_default());
-            Ok(ChatReply {
-                text,
-                tool_calls: Vec::new(),
-                state: None,
-                usage: Usage { input: 1, output: 1, cached: 0 },
-                model: request.model.clone(),
-                finish: Finish::Stop,
-                cost: None,
-            })
+            Ok(reply(request, format!("r-{}", prompt.split('|').next().unwrap_or_default())))
         }
         .boxed_local()
     }
@@ -335,6 +326,71 @@ fn a_run_killed_anywhere_and_resumed_has_one_history() {
     let (together, resumed) = seen.get();
     println!("{cases} flows, {resumed} kills, {together} outcomes given together with a later one");
     assert!(together > cases && resumed > cases, "what is drawn is no test: {together} together, {resumed} kills");
+}
+
+/// The time that earlier processes used counts in the limit of a scope.
+#[test]
+fn a_limit_is_over_when_all_processes_together_have_used_it_up() {
+    let bench = Bench::new();
+    let source = "local llm, task = require('@nietz/llm'), require('@nietz/task')
+        return require('@nietz').flow { name = 'limit', summary = 'Limits', permissions = { llm = true },
+          run = function()
+            local ok, err = pcall(task.limit, 60, function()
+              llm.chat { prompt = 'a' }
+              llm.chat { prompt = 'b' }
+              return llm.chat { prompt = 'never' }
+            end)
+            return { ok = ok, code = err.code }
+          end }";
+    bench.file("flows/exact.lua", source);
+    std::fs::create_dir_all(bench.path().join(".nietz")).expect("folders can be made");
+    let flow = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 }).expect("it is a flow");
+    // Each look at the clock is 40 s later than the one before.
+    let times = Rc::new(Cell::new(0));
+    let process = |kill: Option<u64>| {
+        let path = journal(&bench);
+        let (past, tail) = if path.exists() { Past::read(&path)? } else { Default::default() };
+        let resume = (tail.seq > 0).then(|| Resume {
+            host: "nietz".to_owned(),
+            changed: BTreeMap::new(),
+            torn: 0,
+            at: String::new(),
+        });
+        let writer = Writer::open(&path, tail, kill.map(Fault::FullAt))?.without_sync();
+        let mut world = bench.world(&flow, Box::new(Never), Rc::new(Front::default()))?;
+        let times = Rc::clone(&times);
+        world.now = Box::new(move || times.replace(times.get() + 40_000));
+        let gate = gate(&flow, world, (writer, past, resume));
+        runtime().block_on(flow.run(None, &start(json!({})), gate, &mut Nobody))
+    };
+    // After the second outcome: two calls of 40 s each.
+    assert!(matches!(process(Some(5)), Err(failure) if failure.code == Code::DiskFailed));
+    let begun = std::time::Instant::now();
+    let Ok(Done::Returned(result)) = process(None) else { panic!("it returns") };
+    assert_eq!(result, json!({ "ok": false, "code": "timed-out" }));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "nothing was left to wait for");
+}
+
+/// A model that answers all but `never`.
+struct Never;
+
+impl Models for Never {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _: &'a mut dyn FnMut(CallEvent<'_>),
+    ) -> LocalBoxFuture<'a, Result<ChatReply, Failure>> {
+        match request.messages.iter().any(|message| message.content == "never") {
+            true => futures_util::future::pending().boxed_local(),
+            false => futures_util::future::ready(Ok(reply(request, "x".to_owned()))).boxed_local(),
+        }
+    }
+}
+
+fn reply(request: &ChatRequest, text: String) -> ChatReply {
+    let usage = Usage { input: 1, output: 1, cached: 0 };
+    let model = request.model.clone();
+    ChatReply { text, tool_calls: Vec::new(), state: None, usage, model, finish: Finish::Stop, cost: None }
 }
 
 /// For whoever wants to read one.

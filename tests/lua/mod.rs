@@ -3,7 +3,7 @@
 mod bench;
 mod chance;
 mod errors;
-mod exact;
+pub(crate) mod exact;
 mod hostile;
 mod parity;
 mod structure;

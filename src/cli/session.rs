@@ -12,7 +12,7 @@ use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
 use crate::cli::pack::trust;
 use crate::engine::budget::Meter;
-use crate::engine::donor::{Donor, Takes};
+use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
 use crate::engine::past::Past;
 use crate::engine::run::{Locked, check_name};
@@ -383,7 +383,7 @@ pub(super) fn told(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Fail
 
 /// Returns the run that a fork takes from, up to where it was forked.
 pub(super) fn donor(host: &Host, fork: &Fork) -> Result<Donor> {
-    let mut donor = Donor::new(&host.runs().journal(&fork.run), Takes::Everything)?;
+    let mut donor = Donor::forked(&host.runs().journal(&fork.run))?;
     if let Some(line) = fork.before {
         donor.cut(line)?;
     }

@@ -52,6 +52,12 @@ impl Donor {
         Ok(Donor { path: path.to_owned(), past, takes, alone: false, used: HashSet::new() })
     }
 
+    /// Returns the run that another is forked from. What it ended with is tried again.
+    pub fn forked(path: &Path) -> Result<Donor> {
+        let (past, _) = Past::read(path)?;
+        Ok(Donor { path: path.to_owned(), past, takes: Takes::Everything, alone: false, used: HashSet::new() })
+    }
+
     /// Returns a cassette: the only one who answers.
     pub fn alone(path: &Path) -> Result<Donor> {
         Ok(Donor { alone: true, ..Donor::new(path, Takes::Everything)? })

@@ -1,6 +1,6 @@
 //! What a journal says has happened: outcomes by key, intents without an outcome, texts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +16,9 @@ use crate::journal::reader::{self, Whole};
 use crate::journal::texts::{Texts, Unfold};
 use crate::journal::writer::Tail;
 use crate::model::event::EndStatus;
+
+/// How many of the last texts a new one is looked for in.
+const LAST_TEXTS: usize = 16;
 
 /// An outcome as it stands in the journal; parsed when it is needed.
 #[derive(Clone, Debug)]
@@ -105,6 +108,7 @@ impl Past {
         let mut past = Past::default();
         let mut texts = Texts::default();
         let mut process = Process::default();
+        let mut last_texts = VecDeque::new();
         let base = bytes.as_ptr() as usize;
         let place = |raw: &RawValue| {
             let start = raw.get().as_ptr() as usize - base;
@@ -120,9 +124,13 @@ impl Past {
                 }
                 Read::End(end) => past.end = Some(end),
                 Read::Text(text) => {
-                    texts.learn(parse_key(path, seq, text.id)?);
-                    let plain = serde_json::from_str(text.text.get()).map_err(|error| damaged(path, seq, &error))?;
-                    past.unfold.learn(text.id, plain);
+                    let id = parse_key(path, seq, text.id)?;
+                    texts.learn(id);
+                    last_texts.push_back((id, text.id));
+                    if last_texts.len() > LAST_TEXTS {
+                        last_texts.pop_front();
+                    }
+                    text.learn(&mut past.unfold).map_err(|why| damaged(path, seq, &why))?;
                 }
                 Read::Intent(intent) => {
                     let key = parse_key(path, seq, intent.key)?;
@@ -175,6 +183,9 @@ impl Past {
             Ok(())
         })?;
         past.over(process, as_it_was);
+        for (id, name) in last_texts {
+            past.unfold.text(name).iter().for_each(|text| texts.keep(id, text));
+        }
         past.effects = past.outcomes.len();
         past.whole = whole.clone();
         past.bytes = bytes;

@@ -35,8 +35,7 @@ fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String>
     };
     Ok(Some(match record {
         Read::Text(text) => {
-            let plain: String = serde_json::from_str(text.text.get()).map_err(|error| error.to_string())?;
-            unfold.learn(text.id, plain);
+            text.learn(unfold)?;
             return Ok(None);
         }
         Read::Open(open) => json!({ "type": "open", "open": *open }),

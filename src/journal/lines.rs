@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::journal::parts;
 use crate::journal::persisted::{self, put, put_all, put_some, take, take_all, take_some};
+use crate::journal::texts::{Piece, Unfold};
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;
@@ -139,18 +141,74 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A long text, written once; later lines refer to it as `{"$text": id}`.
+/// A long text, written once; later lines refer to it as `{"$text": id}`. One that repeats others is written in parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Text<'a> {
     pub id: &'a str,
-    pub text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<Part<'a>>>,
+}
+
+/// A string that is new, or bytes of an earlier text.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Part<'a> {
+    New(&'a str),
+    Of { of: String, from: u64, to: u64 },
 }
 
 #[derive(Debug, Deserialize)]
 pub struct ReadText<'a> {
     pub id: &'a str,
-    #[serde(borrow)]
-    pub text: &'a RawValue,
+    #[serde(borrow, default)]
+    pub text: Option<&'a RawValue>,
+    #[serde(default)]
+    pub parts: Option<Vec<ReadPart>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum ReadPart {
+    New(String),
+    Of { of: String, from: usize, to: usize },
+}
+
+impl<'a> Text<'a> {
+    pub fn new(id: &'a str, parts: &[parts::Part<'a>]) -> Text<'a> {
+        if let [parts::Part::New(text)] = parts {
+            return Text { id, text: Some(text), parts: None };
+        }
+        let part = |part: &parts::Part<'a>| match *part {
+            parts::Part::New(text) => Part::New(text),
+            parts::Part::Of { id, from, to } => Part::Of { of: id.to_string(), from: from as u64, to: to as u64 },
+        };
+        Text { id, text: None, parts: Some(parts.iter().map(part).collect()) }
+    }
+}
+
+impl ReadText<'_> {
+    /// Gives the text to whoever puts texts back, or says what is wrong with it.
+    pub fn learn(self, unfold: &mut Unfold) -> Result<(), String> {
+        let pieces = match (self.text, self.parts) {
+            (Some(text), None) => {
+                vec![Piece::New(serde_json::from_str(text.get()).map_err(|error| error.to_string())?)]
+            }
+            (None, Some(parts)) => parts.into_iter().map(Piece::from).collect(),
+            _ => return Err("a text is either one string or parts".to_owned()),
+        };
+        unfold.learn(self.id, pieces)
+    }
+}
+
+impl From<ReadPart> for Piece {
+    fn from(part: ReadPart) -> Piece {
+        match part {
+            ReadPart::New(text) => Piece::New(text),
+            ReadPart::Of { of, from, to } => Piece::Of { id: of, from, to },
+        }
+    }
 }
 
 /// An effect is about to happen.

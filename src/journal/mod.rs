@@ -12,6 +12,7 @@ pub mod entries;
 pub mod fault;
 pub mod key;
 pub mod lines;
+pub mod parts;
 mod persisted;
 pub mod reader;
 pub mod texts;

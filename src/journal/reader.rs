@@ -157,7 +157,7 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
         for text in ["one", "two", "three"] {
-            writer.append(&Record::Text(Text { id: text, text })).unwrap();
+            writer.append(&Record::Text(Text { id: text, text: Some(text), parts: None })).unwrap();
         }
         writer.sync().unwrap();
         let bytes = std::fs::read(&path).unwrap();

@@ -1,7 +1,8 @@
 //! Long texts are written once.
 //!
 //! A debate sends its whole history with each call; writing it again each time would make the journal grow
-//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, and a list of
+//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, whose text is written
+//! once, as far as it is new (`parts`), and a list of
 //! [`LIST`] items or more becomes `{"$list": id, "$after": id, "items": […]}`: the items behind those of a
 //! list that was written before, if there is one that it begins with.
 
@@ -9,12 +10,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
+use crate::journal::parts::{Earlier, Part};
 use crate::model::digest::Digest;
 
 /// The shortest string, in bytes, that is written as a text of its own.
 pub const LONG: usize = 256;
 /// The shortest list that later lists can refer to.
 pub const LIST: usize = 4;
+/// The longest text, in bytes: a few lines could otherwise stand for one that fills the memory.
+const LONGEST: usize = 256 << 20;
 
 /// The digests of all beginnings of a list: of its first item, of its first two, and so on.
 #[derive(Default)]
@@ -44,15 +48,21 @@ impl Chain {
 pub struct Texts {
     texts: HashSet<Digest>,
     lists: HashSet<Digest>,
+    earlier: Earlier,
 }
 
-/// What writes a new text into the journal.
-type Write<'a, E> = &'a mut dyn FnMut(&str, &str) -> Result<(), E>;
+/// What writes a new text into the journal: by its id, in parts.
+type Write<'a, E> = &'a mut dyn FnMut(&str, &[Part<'_>]) -> Result<(), E>;
 
 impl Texts {
     /// Remembers a text that an earlier process wrote.
     pub fn learn(&mut self, id: Digest) {
         self.texts.insert(id);
+    }
+
+    /// Remembers what it says, too: the next one may repeat it.
+    pub fn keep(&mut self, id: Digest, text: &str) {
+        self.earlier.keep(id, text);
     }
 
     /// Returns the value with long strings taken out, and gives each new one to `write` first.
@@ -65,7 +75,8 @@ impl Texts {
                 let id = Digest::of(text.as_bytes());
                 let name = id.to_string();
                 if !self.texts.contains(&id) {
-                    write(&name, &text)?;
+                    write(&name, &self.earlier.parts(&text).unwrap_or_else(|| vec![Part::New(&text)]))?;
+                    self.earlier.keep(id, &text);
                     self.texts.insert(id);
                 }
                 json!({ "$text": name })
@@ -126,14 +137,89 @@ pub fn stays(value: &Value) -> bool {
 /// Puts back what [`Texts`] took out.
 #[derive(Default)]
 pub struct Unfold {
-    texts: HashMap<String, String>,
+    texts: HashMap<String, Text>,
     /// By id: a list as it was folded.
     lists: HashMap<String, Vec<Value>>,
 }
 
+/// A text as it was written.
+struct Text {
+    length: usize,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of a text.
+#[derive(Debug)]
+pub enum Piece {
+    New(String),
+    Of { id: String, from: usize, to: usize },
+}
+
+impl Piece {
+    fn length(&self) -> usize {
+        match self {
+            Piece::New(text) => text.len(),
+            Piece::Of { from, to, .. } => to - from,
+        }
+    }
+}
+
 impl Unfold {
-    pub fn learn(&mut self, id: &str, text: String) {
-        self.texts.insert(id.to_owned(), text);
+    /// Remembers a text, or says what is wrong with it.
+    pub fn learn(&mut self, id: &str, pieces: Vec<Piece>) -> Result<(), String> {
+        let mut length: usize = 0;
+        for piece in &pieces {
+            if let Piece::Of { id: of, from, to } = piece {
+                let known = self.texts.get(of).ok_or_else(|| format!("it refers to {of}, which is not there"))?;
+                if from > to || *to > known.length {
+                    return Err(format!("it refers to a part of {of} that is not there"));
+                }
+            }
+            length = length.saturating_add(piece.length());
+        }
+        if length > LONGEST {
+            return Err(format!("it stands for a text of more than {LONGEST} bytes"));
+        }
+        self.texts.insert(id.to_owned(), Text { length, pieces });
+        Ok(())
+    }
+
+    /// Returns a text that was learnt.
+    pub fn text(&self, id: &str) -> Option<String> {
+        let mut bytes = Vec::with_capacity(self.texts.get(id)?.length);
+        // What is left to put together, last first: texts refer to others, and those again, without end.
+        let mut left = vec![(id, 0, self.texts.get(id)?.length)];
+        while let Some((id, from, to)) = left.pop() {
+            let mut at = 0;
+            let mut here = Vec::new();
+            for piece in &self.texts.get(id)?.pieces {
+                let (begin, end) = (from.max(at), to.min(at + piece.length()));
+                if begin < end {
+                    here.push((piece, begin - at, end - at));
+                }
+                at += piece.length();
+            }
+            // Plain pieces in front of the first reference are put down at once.
+            let plain = here.iter().take_while(|(piece, ..)| matches!(piece, Piece::New(_))).count();
+            for (piece, begin, end) in here.drain(..plain) {
+                if let Piece::New(text) = piece {
+                    bytes.extend_from_slice(&text.as_bytes()[begin..end]);
+                }
+            }
+            if here.is_empty() {
+                continue;
+            }
+            // The rest of this text comes behind what its next reference stands for.
+            let (piece, begin, end) = here.remove(0);
+            let behind: usize = here.iter().map(|(_, begin, end)| end - begin).sum();
+            if behind > 0 {
+                left.push((id, to - behind, to));
+            }
+            if let Piece::Of { id, from, .. } = piece {
+                left.push((id, from + begin, from + end));
+            }
+        }
+        String::from_utf8(bytes).ok()
     }
 
     /// Returns the value with everything put back, or the id that is not known.
@@ -144,7 +230,7 @@ impl Unfold {
             Value::Array(items) => self.items(items)?,
             Value::Object(mut members) => {
                 if let Some(Value::String(id)) = members.get("$text") {
-                    return self.texts.get(id).cloned().map(Value::String).ok_or_else(|| id.clone());
+                    return self.text(id).map(Value::String).ok_or_else(|| id.clone());
                 }
                 if let Some(Value::String(id)) = members.remove("$list") {
                     let mut items = match members.remove("$after") {
@@ -189,16 +275,53 @@ mod tests {
         for value in [first, second] {
             let mut new = Vec::new();
             let folded = texts
-                .fold(value.clone(), true, &mut |id, text| -> Result<(), ()> {
-                    new.push((id.to_owned(), text.to_owned()));
+                .fold(value.clone(), true, &mut |id, parts| -> Result<(), ()> {
+                    new.push((id.to_owned(), parts.iter().map(piece).collect()));
                     Ok(())
                 })
                 .unwrap();
             written += new.len();
-            new.into_iter().for_each(|(id, text)| unfold.learn(&id, text));
+            new.into_iter().for_each(|(id, pieces)| unfold.learn(&id, pieces).unwrap());
             assert!(folded.to_string().len() < 200, "{folded}");
             assert_eq!(unfold.value(folded), Ok(value));
         }
         assert_eq!(written, 1);
+    }
+
+    fn piece(part: &Part<'_>) -> Piece {
+        match part {
+            Part::New(text) => Piece::New((*text).to_owned()),
+            Part::Of { id, from, to } => Piece::Of { id: id.to_string(), from: *from, to: *to },
+        }
+    }
+
+    #[test]
+    fn a_text_of_parts_of_parts_comes_back_and_one_of_nothing_is_refused() {
+        let (mut texts, mut unfold) = (Texts::default(), Unfold::default());
+        let mut all = Vec::new();
+        let mut text = String::new();
+        for turn in 0..300 {
+            let new = format!("turn {turn}: {}\n", "und so weiter, möglichst lang; ".repeat(10));
+            text = if turn % 7 == 3 { format!("{new}{text}") } else { text + &new };
+            let folded = texts.fold(json!(text), false, &mut |id, parts| -> Result<(), String> {
+                unfold.learn(id, parts.iter().map(piece).collect())
+            });
+            all.push((folded.unwrap(), text.clone()));
+        }
+        for (folded, text) in all {
+            assert_eq!(unfold.value(folded), Ok(json!(text)));
+        }
+        let of = |id: &str, to| vec![Piece::Of { id: id.to_owned(), from: 0, to }];
+        unfold.learn("a", vec![Piece::New("0123456789".to_owned())]).unwrap();
+        assert!(unfold.learn("b", of("a", 11)).unwrap_err().contains("part of a"));
+        assert!(unfold.learn("b", of("c", 1)).unwrap_err().contains("c, which is not there"));
+        let mut last = "a".to_owned();
+        let bomb = (0..60).map(|level| format!("d{level}")).find_map(|id| {
+            let length = unfold.texts[&last].length;
+            let pieces = (0..10).flat_map(|_| of(&last, length)).collect();
+            last.clone_from(&id);
+            unfold.learn(&id, pieces).err()
+        });
+        assert!(bomb.is_some_and(|why| why.contains("more than")));
     }
 }

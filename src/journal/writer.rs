@@ -78,7 +78,7 @@ impl Writer {
     pub fn fold(&mut self, value: Value, lists: bool) -> Result<Value> {
         let mut texts = std::mem::take(&mut self.texts);
         let folded =
-            texts.fold(value, lists, &mut |id, text| self.append(&Record::Text(Text { id, text })).map(|_| ()));
+            texts.fold(value, lists, &mut |id, parts| self.append(&Record::Text(Text::new(id, parts))).map(|_| ()));
         self.texts = texts;
         folded
     }
@@ -94,8 +94,9 @@ impl Writer {
     /// Takes what was written before out of a list; `item` is called for the items that are new.
     pub fn fold_list(&mut self, chain: &Chain, length: usize, item: impl FnMut(usize) -> Value) -> Result<Value> {
         let mut texts = std::mem::take(&mut self.texts);
-        let folded = texts
-            .fold_list(chain, length, item, &mut |id, text| self.append(&Record::Text(Text { id, text })).map(|_| ()));
+        let folded = texts.fold_list(chain, length, item, &mut |id, parts| {
+            self.append(&Record::Text(Text::new(id, parts))).map(|_| ())
+        });
         self.texts = texts;
         folded
     }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 pub fn main(words: &[String]) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["calls", count, url] => calls(count.parse().expect("a number"), url),
+        ["calls", count, url] => calls(count.parse().expect("a number"), url, false),
+        ["joined", count, url] => calls(count.parse().expect("a number"), url, true),
         ["parse", path, _] => parse(path),
         ["engine", weights, _] => engine(weights),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
@@ -20,8 +21,8 @@ pub fn main(words: &[String]) {
     }
 }
 
-/// The calls of the debate with reqwest, and one synced line for each reply.
-fn calls(count: usize, url: &str) {
+/// The calls of the debate with reqwest, as messages or joined in one, and one synced line for each reply.
+fn calls(count: usize, url: &str, joined: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
@@ -34,7 +35,13 @@ fn calls(count: usize, url: &str) {
         for call in 0..count {
             let name = ["architect", "security", "product", "tester"][call % 4];
             let mut all = vec![json!({ "role": "system", "content": format!("You are the {name}.") })];
-            all.extend(messages.iter().cloned());
+            match joined {
+                true => {
+                    let said: Vec<&str> = messages.iter().filter_map(|said| said["content"].as_str()).collect();
+                    all.push(json!({ "role": "user", "content": said.join("\n") }));
+                }
+                false => all.extend(messages.iter().cloned()),
+            }
             let body = json!({ "model": "gpt-4.1", "messages": all, "stream": true, "stream_options": { "include_usage": true } });
             let text = send(&client, url, &body).await;
             writeln!(file, "{}", json!({ "call": call, "text": text })).expect("written");

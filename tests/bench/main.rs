@@ -61,12 +61,16 @@ fn debates(count: usize) -> Vec<Row> {
     let server = Server::start();
     let subject = Subject::new(&server.url);
     let mut rows = Vec::new();
-    for calls in [40, 400] {
-        let (ours, floors) = pairs(count, || subject.debate(calls), || subject.floor(&["calls", &calls.to_string()]));
-        let aim = if calls == 40 { 1.5 } else { 1.3 };
-        rows.push(Row::ratio(&format!("{calls} calls of a debate, journal on"), &ours, &floors, aim));
-        if calls == 400 {
-            rows.push(Row::memory("memory of the 400-call run", &ours, 20.0));
+    for (flow, floor, how) in [("debate", "calls", "messages"), ("joined", "joined", "one joined prompt")] {
+        for calls in [40, 400] {
+            let (ours, floors) =
+                pairs(count, || subject.calls(flow, calls), || subject.floor(&[floor, &calls.to_string()]));
+            let aim = if calls == 40 { 1.5 } else { 1.3 };
+            rows.push(Row::ratio(&format!("{calls} calls of a debate, {how}, journal on"), &ours, &floors, aim));
+            if calls == 400 {
+                rows.push(Row::memory(&format!("memory of the 400-call run, {how}"), &ours, 20.0));
+                rows.push(Row::size(&format!("its journal, {how}"), subject.journal(flow, calls), 0.8));
+            }
         }
     }
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
@@ -79,12 +83,14 @@ fn runs(count: usize) -> Vec<Row> {
     let server = Server::start();
     let subject = Subject::new(&server.url);
     let mut rows = Vec::new();
-    let (ours, floors) = pairs(count * 3, || subject.debate(1), || subject.floor(&["calls", "1"]));
+    let (ours, floors) = pairs(count * 3, || subject.calls("debate", 1), || subject.floor(&["calls", "1"]));
     rows.push(Row::ratio("start to the first reply", &ours, &floors, 2.0));
-    let replay = subject.replay_of(400);
-    let (ours, floors) = pairs(count, || replay.run(), || subject.floor(&["parse", &replay.journal()]));
-    rows.push(Row::wall("replay of the finished 400-call run", &ours, 50.0));
-    rows.push(Row::ratio("the same, beside parsing its journal", &ours, &floors, f64::INFINITY));
+    for (flow, how) in [("debate", "messages"), ("joined", "one joined prompt")] {
+        let replay = subject.replay_of(flow, 400);
+        let (ours, floors) = pairs(count, || replay.run(), || subject.floor(&["parse", &replay.journal()]));
+        rows.push(Row::wall(&format!("replay of the finished 400-call run, {how}"), &ours, 50.0));
+        rows.push(Row::ratio("the same, beside parsing its journal", &ours, &floors, f64::INFINITY));
+    }
     let resume = subject.effects(10_000);
     let (ours, floors) = pairs(count, || resume.run(), || subject.floor(&["parse", &resume.journal()]));
     rows.push(Row::ratio("resume over 10,000 effects", &ours, &floors, 3.0));

@@ -85,6 +85,11 @@ impl Row {
         Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure, aim }
     }
 
+    /// A size in MB, which is the same each time.
+    pub fn size(what: &str, figure: f64, aim: f64) -> Row {
+        Row { what: format!("{what} (MB)"), ours: format!("{figure:.2} MB"), floor: "-".to_owned(), figure, aim }
+    }
+
     /// The median of the peak memory in MB.
     pub fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
         let figure = median(ours.iter().map(|cost| cost.memory));

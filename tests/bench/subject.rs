@@ -39,6 +39,26 @@ return nietz.flow {
 }
 "#;
 
+/// The same, as many people write it: each prompt is all that was said so far, joined.
+const JOINED: &str = r#"
+local nietz = require("@nietz")
+local llm = require("@nietz/llm")
+local names = { "architect", "security", "product", "tester" }
+return nietz.flow {
+  name = "joined", summary = "A debate in one prompt", permissions = { llm = true },
+  params = { calls = { type = "integer", default = 40 } },
+  run = function(ctx)
+    local log = { "How should a checkout survive a payment outage?" }
+    for call = 1, ctx.params.calls do
+      local name = names[(call - 1) % 4 + 1]
+      local reply = llm.chat { system = "You are the " .. name .. ".", prompt = table.concat(log, "\n") }
+      table.insert(log, name .. ": " .. reply.text)
+    end
+    return #log
+  end,
+}
+"#;
+
 /// Many small effects.
 const EFFECTS: &str = r#"
 local nietz = require("@nietz")
@@ -98,7 +118,9 @@ impl Subject {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let flows = folder.path().join("flows");
         std::fs::create_dir(&flows).expect("a folder");
-        for (name, source) in [("debate", DEBATE), ("effects", EFFECTS), ("side", SIDE_BY_SIDE), ("one", LOCAL)] {
+        for (name, source) in
+            [("debate", DEBATE), ("joined", JOINED), ("effects", EFFECTS), ("side", SIDE_BY_SIDE), ("one", LOCAL)]
+        {
             std::fs::write(flows.join(format!("{name}.lua")), source).expect("a file");
         }
         Subject { folder, url: url.to_owned(), next: Cell::new(0) }
@@ -123,8 +145,17 @@ impl Subject {
         (command, run)
     }
 
-    pub fn debate(&self, calls: usize) -> Cost {
-        cost(&mut self.new_run("debate", "--calls", calls).0)
+    /// `flow` is `debate` or `joined`.
+    pub fn calls(&self, flow: &str, calls: usize) -> Cost {
+        cost(&mut self.new_run(flow, "--calls", calls).0)
+    }
+
+    /// Returns the size of a run's journal in megabytes.
+    pub fn journal(&self, flow: &str, calls: usize) -> f64 {
+        let (mut command, run) = self.new_run(flow, "--calls", calls);
+        cost(&mut command);
+        let path = self.folder.path().join(format!(".nietz/runs/{run}/journal.jsonl"));
+        std::fs::metadata(path).expect("it has a journal").len() as f64 / 1e6
     }
 
     /// Puts the weights where the program looks for them, and returns their path; nothing if there are none.
@@ -152,8 +183,8 @@ impl Subject {
         cost(Command::new(this).arg("floor").args(words).arg(&self.url).current_dir(self.folder.path()))
     }
 
-    pub fn replay_of(&self, calls: usize) -> Replay<'_> {
-        let (mut command, run) = self.new_run("debate", "--calls", calls);
+    pub fn replay_of(&self, flow: &str, calls: usize) -> Replay<'_> {
+        let (mut command, run) = self.new_run(flow, "--calls", calls);
         cost(&mut command);
         Replay { subject: self, run }
     }

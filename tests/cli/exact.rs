@@ -155,7 +155,9 @@ fn a_failure_before_another_is_tried_again_too() {
     env.resume().go().exits(1);
     mended.store(true, Ordering::SeqCst);
     env.write("flows/asks.lua", asks("one"));
-    assert_eq!((env.resume().go().result(), server.calls()), (json!("fine"), 3));
+    let forked = env.nietz(["fork", "r1", "--json"]).var("NIETZ_RUN", "r2").go();
+    assert_eq!((forked.result(), server.calls()), (json!("fine"), 3));
+    assert_eq!((env.resume().go().result(), server.calls()), (json!("fine"), 4));
 }
 
 /// A failure that a flow notes down before it gives up is the one that it ended with.

@@ -1,0 +1,92 @@
+//! Taking the secrets out of effects, before anything else happens to them.
+
+use std::rc::Rc;
+
+use super::Gate;
+use crate::model::chat::Said;
+use crate::model::command::Run;
+use crate::model::effect::Effect;
+use crate::model::git::{Git, TreeOp};
+use crate::model::redact::Redactor;
+
+impl Gate {
+    /// Takes the secrets out of an effect. What is performed and what is recorded are the same.
+    pub(super) fn redact(&self, effect: &mut Effect) {
+        let redactor = &*self.redactor;
+        match effect {
+            Effect::Say { markdown, from } => {
+                redact_text(redactor, markdown);
+                from.iter_mut().for_each(|from| redact_text(redactor, from));
+            }
+            Effect::Save { value, .. } => redactor.value(value),
+            Effect::Append { row, .. } => redactor.value(row),
+            Effect::Chat { request, conversation, show } => {
+                redact_text(redactor, &mut show.label);
+                request.system.iter_mut().for_each(|text| redact_text(redactor, text));
+                for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
+                    let mut message = said.message.clone();
+                    redact_text(redactor, &mut message.content);
+                    message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
+                    message.state.iter_mut().for_each(|state| redact_text(redactor, state));
+                    match message == said.message {
+                        true => said.clean.set(true),
+                        false => *said = Rc::new(Said::new(message)),
+                    }
+                }
+                for tool in &mut request.tools {
+                    redact_text(redactor, &mut tool.description);
+                    redactor.value(&mut tool.parameters);
+                }
+                request.schema.iter_mut().for_each(|schema| redactor.value(schema));
+            }
+            Effect::Ask(question) => {
+                redact_text(redactor, &mut question.prompt);
+                question.default.iter_mut().for_each(|default| redactor.value(default));
+                for option in &mut question.options {
+                    redact_text(redactor, &mut option.label);
+                    redact_text(redactor, &mut option.value);
+                }
+            }
+            Effect::Status { text } | Effect::Progress { label: text, .. } => redact_text(redactor, text),
+            Effect::Query { sql, bind, .. } => {
+                redact_text(redactor, sql);
+                bind.iter_mut().for_each(|value| redactor.value(value));
+            }
+            Effect::Git(Git::Merge { message, .. }) => redact_text(redactor, message),
+            Effect::Tree { op, .. } => match op {
+                TreeOp::Write { text, .. } => redact_text(redactor, text),
+                TreeOp::Replace { old, new, .. } => {
+                    redact_text(redactor, old);
+                    redact_text(redactor, new);
+                }
+                TreeOp::Commit { message, .. } => redact_text(redactor, message),
+                TreeOp::Grep { pattern, .. } => redact_text(redactor, pattern),
+                TreeOp::Read { .. }
+                | TreeOp::List { .. }
+                | TreeOp::Find { .. }
+                | TreeOp::Restore { .. }
+                | TreeOp::Remove { .. } => {}
+            },
+            Effect::Exec(command) => match &mut command.run {
+                Run::Program(words) => words.iter_mut().for_each(|word| redact_text(redactor, word)),
+                Run::Shell(text) => redact_text(redactor, text),
+            },
+            // Nothing free in them: names of collections and branches, and keys that are parts of file names.
+            Effect::Git(_)
+            | Effect::Clock
+            | Effect::Random
+            | Effect::Load { .. }
+            | Effect::List { .. }
+            | Effect::Scan { .. }
+            | Effect::File(_)
+            | Effect::Rows { .. }
+            | Effect::Delete { .. } => {}
+        }
+    }
+}
+
+fn redact_text(redactor: &Redactor, text: &mut String) {
+    if let std::borrow::Cow::Owned(redacted) = redactor.text(text) {
+        *text = redacted;
+    }
+}

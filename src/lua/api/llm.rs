@@ -23,6 +23,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("call", call)?
         .pure("learn", learn)?
         .pure("tidy", tidy)?
+        .pure("keep", keep)?
         .pure("unknown", unknown)?
         .pure("decode", decode)?
         .pure("render", personas::render)?
@@ -39,19 +40,30 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 }
 
 /// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
-/// message of it becomes JSON, is searched for secrets and digested once.
+/// message of it becomes JSON, is searched for secrets and digested once. Those that the flow has dropped are dropped.
 #[derive(Default)]
-struct Learned(RefCell<Vec<Rc<Said>>>);
+struct Learned(RefCell<Messages>);
+
+#[derive(Default)]
+struct Messages {
+    /// By number.
+    all: Vec<Option<Rc<Said>>>,
+    count: usize,
+    /// Bytes of text in them, and in those that came since it was last looked which of them are still there.
+    text: usize,
+    since: usize,
+}
 
 /// So many messages, and so much of their text in bytes, are kept from one call to the next.
 const KEPT: (usize, usize) = (20_000, 2 * convert::TEXT);
 /// The most messages of one call.
 const MOST: usize = 50_000;
+/// After so many bytes of new text it is looked which messages the flow still has.
+const LOOK: usize = 1 << 20;
 
-impl Learned {
+impl Messages {
     fn holds_more_than(&self, messages: usize, text: usize) -> bool {
-        let all = self.0.borrow();
-        all.len() > messages || all.iter().map(|said| said.message.size()).sum::<usize>() > text
+        self.count > messages || self.text > text
     }
 }
 
@@ -65,23 +77,53 @@ fn learn(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let at = args.number(1)?;
     let message: Message = args.data(0, &format!("messages[{at}]"))?;
     let learned = learned(lua)?;
-    if learned.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
+    let mut messages = learned.0.borrow_mut();
+    if messages.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
         return Err(too_long());
     }
-    let mut all = learned.0.borrow_mut();
-    all.push(Rc::new(Said::new(message)));
+    messages.count += 1;
+    messages.text += message.size();
+    messages.since += message.size();
+    messages.all.push(Some(Rc::new(Said::new(message))));
     #[allow(clippy::cast_precision_loss)]
-    Ok(LuaValue::Number((all.len() - 1) as f64))
+    Ok(LuaValue::Number((messages.all.len() - 1) as f64))
 }
 
-/// Forgets all messages if they have become many; tells whether it did.
+/// Forgets all messages if they have become many, and says `all` then; says `some` when it is time to look which of
+/// them are still there.
 fn tidy(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
     let learned = learned(lua)?;
-    let full = learned.holds_more_than(KEPT.0, KEPT.1);
-    if full {
-        learned.0.borrow_mut().clear();
+    let mut messages = learned.0.borrow_mut();
+    if messages.holds_more_than(KEPT.0, KEPT.1) {
+        *messages = Messages::default();
+        return Ok(LuaValue::String(lua.create_string("all").map_err(|error| crate::lua::fault::from_error(&error))?));
     }
-    Ok(LuaValue::Boolean(full))
+    if messages.since > LOOK {
+        return Ok(LuaValue::String(lua.create_string("some").map_err(|error| crate::lua::fault::from_error(&error))?));
+    }
+    Ok(LuaValue::Nil)
+}
+
+/// Keeps the messages with these numbers, and forgets all others.
+fn keep(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let Some(LuaValue::Buffer(numbers)) = values.into_iter().next() else { return Ok(LuaValue::Nil) };
+    let learned = learned(lua)?;
+    let mut messages = learned.0.borrow_mut();
+    let mut kept = Messages { all: vec![None; messages.all.len()], ..Messages::default() };
+    for number in numbers.to_vec().chunks(4).filter_map(number) {
+        if let Some(said) = messages.all.get_mut(number).and_then(Option::take) {
+            kept.count += 1;
+            kept.text += said.message.size();
+            kept.all[number] = Some(said);
+        }
+    }
+    *messages = kept;
+    Ok(LuaValue::Nil)
+}
+
+/// Reads a whole number of 32 bits, least byte first.
+fn number(bytes: &[u8]) -> Option<usize> {
+    Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
 }
 
 fn too_long() -> Failure {
@@ -96,9 +138,9 @@ fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<Said>>> {
     let LuaValue::Buffer(numbers) = numbers else { return Err(invalid("llm.chat: messages must be a list")) };
     let numbers = numbers.to_vec();
     let learned = learned(lua)?;
-    let all = learned.0.borrow();
-    let number = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize);
-    let said: Option<Vec<Rc<Said>>> = numbers.chunks(4).map(|bytes| all.get(number(bytes)?).cloned()).collect();
+    let messages = learned.0.borrow();
+    let said: Option<Vec<Rc<Said>>> =
+        numbers.chunks(4).map(|bytes| messages.all.get(number(bytes)?).cloned().flatten()).collect();
     let said = said.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
     if said.len() > MOST || said.iter().map(|said| said.message.size()).sum::<usize>() > convert::TEXT {
         return Err(too_long());

@@ -25,6 +25,7 @@ mod places;
 mod redaction;
 mod required_tools;
 mod sandbox;
+mod seeds;
 mod settings;
 mod shots;
 mod shots_models;

@@ -95,6 +95,7 @@ impl Bench {
         let journal = self.path().join(format!(".nietz/{}.jsonl", self.runs.get()));
         std::fs::create_dir_all(self.path().join(".nietz")).expect("folders can be made");
         let world = World {
+            run: "bench".to_owned(),
             models: Box::new(Obliging),
             store: Store::new(self.path())?,
             front: Rc::clone(front) as Rc<dyn FrontEnd>,

@@ -197,7 +197,8 @@ impl Played {
                 .hint("if that is as it should be, record it anew: nietz test --record")
         };
         if let Some(missed) = self.failure.as_ref().filter(|failure| {
-            matches!(failure.code, Code::CassetteMissed) || was.failure.is_none() && self.status == EndStatus::Failed
+            matches!(failure.code, Code::CassetteMissed | Code::Interrupted)
+                || was.failure.is_none() && self.status == EndStatus::Failed
         }) {
             return Err(missed.clone());
         }

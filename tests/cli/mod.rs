@@ -22,6 +22,7 @@ mod order;
 mod output;
 mod packs;
 mod places;
+mod recording;
 mod redaction;
 mod required_tools;
 mod sandbox;

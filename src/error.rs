@@ -82,6 +82,7 @@ codes! {
     JournalVersion "journal-version" Invalid,
     CassetteMissed "cassette-missed" Failed,
     CassetteDiffers "cassette-differs" Failed,
+    RecordingFailed "recording-failed" Failed,
     PackInvalid "pack-invalid" Invalid,
     PackNotFound "pack-not-found" Usage,
     PackChanged "pack-changed" Refused,

@@ -128,6 +128,7 @@ pub(super) fn play(
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
     let at = u64::try_from(at).unwrap_or_default();
     let world = World {
+        run: open.run.clone(),
         models: Box::new(Nobody),
         store: Store::new(&host.workspace)?,
         front: Rc::new(Nobody),
@@ -198,7 +199,8 @@ impl Played {
                 .hint("if that is as it should be, record it anew: nietz test --record")
         };
         if let Some(missed) = self.failure.as_ref().filter(|failure| {
-            matches!(failure.code, Code::CassetteMissed) || was.failure.is_none() && self.status == EndStatus::Failed
+            matches!(failure.code, Code::CassetteMissed | Code::Interrupted)
+                || was.failure.is_none() && self.status == EndStatus::Failed
         }) {
             return Err(missed.clone());
         }

@@ -66,7 +66,7 @@ struct HostArgs {
     /// Language of the flow, two letters [default: from the locale]
     #[arg(long, value_name = "LANG", global = true)]
     lang: Option<String>,
-    /// Seed of chance and of local models, for a run that can be repeated
+    /// Seed of local models and, with the run's name, of chance
     #[arg(long, value_name = "N", global = true)]
     seed: Option<u64>,
     /// Show what the flow may do, with which models and within which limits, and end

@@ -294,6 +294,7 @@ impl Session {
         }
         let models: Box<dyn Models> = Box::new(client);
         let world = World {
+            run: open.run.clone(),
             models,
             store: Store::new(&host.workspace)?,
             front: Rc::clone(&shown),

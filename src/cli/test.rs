@@ -1,5 +1,7 @@
 //! `nietz test [PATH…]`.
 
+mod record;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,14 +11,9 @@ use serde_json::json;
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::replay::{self, Ends};
-use crate::cli::run::{self, Line};
-use crate::cli::session::{Begin, FrontArgs, Session};
-use crate::engine::donor::{Donor, Takes};
-use crate::error::{Code, Exit, Failure, Result};
+use crate::cli::session::FrontArgs;
+use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
-use crate::model::budget::Budget;
-use crate::model::command::Grants;
-use crate::model::event::EndStatus;
 use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree, below};
 
@@ -42,6 +39,9 @@ pub(super) struct TestArgs {
     /// The model to record with, instead of the one that it was recorded with
     #[arg(long, value_name = "NAME", requires = "record")]
     model: Option<String>,
+    /// Record a run that fails, and only one that fails with this code
+    #[arg(long, value_name = "CODE", value_parser = code)]
+    expect_failure: Option<Code>,
     #[command(flatten)]
     front: FrontArgs,
     /// Arguments of the flow to record, as for `nietz run`
@@ -57,12 +57,39 @@ pub(super) struct Case {
     root: PathBuf,
 }
 
+/// What became of one case.
+struct Outcome {
+    effects: usize,
+    how: &'static str,
+    /// What the test shows is a failure, with this code.
+    fails: Option<Code>,
+}
+
+impl Outcome {
+    /// Returns the end of a line that tells of a test which shows a failure.
+    fn failing(&self) -> String {
+        self.fails.map(|code| format!("; it shows the failure {}", code.name())).unwrap_or_default()
+    }
+}
+
+/// Reads the name of a code.
+fn code(name: &str) -> Result<Code, String> {
+    Code::parse(name).ok_or_else(|| match nearest(name, Code::ALL.iter().map(|code| code.name())) {
+        Some(near) => format!("no failure has this code; did you mean `{near}`?"),
+        None => "no failure has this code; `nietz explain` lists them".to_owned(),
+    })
+}
+
 pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
     if let Some(wanted) = &args.from_run {
-        return from_run(host, wanted, args.name.as_deref());
+        return record::from_run(host, wanted, args.name.as_deref(), args.expect_failure);
+    }
+    if args.expect_failure.is_some() && !args.record {
+        return Err(Failure::new(Code::Usage, "--expect-failure says what may be recorded, and nothing is recorded")
+            .hint("a replay compares each failure with the one that was recorded; to record: --record or --from-run"));
     }
     if args.record && (!args.rest.is_empty() || args.name.is_some()) {
-        return record_new(host, args);
+        return record::new(host, args);
     }
     let cases = cases(host, &args.paths)?;
     if cases.is_empty() {
@@ -72,9 +99,13 @@ pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
     let (mut failed, total) = (0, cases.len());
     for case in &cases {
         let since = Instant::now();
-        let mut outcome = case.played(host).map(|effects| (effects, "passed"));
-        if args.record && outcome.is_err() {
-            outcome = case.record(host, &args).map(|effects| (effects, "recorded"));
+        let interrupted = |failure: &Failure| failure.code == Code::Interrupted;
+        let outcome = match case.played(host) {
+            Err(failure) if args.record && !interrupted(&failure) => record::anew(host, case, &args),
+            played => played,
+        };
+        if outcome.as_ref().is_err_and(interrupted) {
+            return outcome.map(|_| Exit::Interrupted);
         }
         failed += usize::from(outcome.is_err());
         tell(host, case, &outcome, since.elapsed().as_millis(), args.front.json)?;
@@ -85,13 +116,21 @@ pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-fn tell(host: &Host, case: &Case, outcome: &Result<(usize, &str)>, ms: u128, as_json: bool) -> Result<()> {
-    let shown = below(&host.workspace, &case.path).unwrap_or_else(|| case.path.display().to_string());
+fn tell(host: &Host, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: bool) -> Result<()> {
+    let shown = shown(host, &case.path);
     match outcome {
-        Ok((effects, how)) if as_json => output::line(
-            json!({ "case": case.name, "path": shown, "passed": true, "how": how, "effects": effects, "ms": ms }),
-        ),
-        Ok((effects, how)) => output::line(format!("{how} {}: {effects} effects in {ms} ms", case.name)),
+        Ok(Outcome { effects, how, fails }) if as_json => {
+            let mut line =
+                json!({ "case": case.name, "path": shown, "passed": true, "how": how, "effects": effects, "ms": ms });
+            if let Some(code) = fails {
+                line["fails"] = json!(code);
+            }
+            output::line(line)
+        }
+        Ok(outcome) => {
+            let Outcome { effects, how, .. } = outcome;
+            output::line(format!("{how} {}: {effects} effects in {ms} ms{}", case.name, outcome.failing()))
+        }
         Err(failure) if as_json => {
             output::line(json!({ "case": case.name, "path": shown, "passed": false, "ms": ms, "failure": failure }))
         }
@@ -100,6 +139,11 @@ fn tell(host: &Host, case: &Case, outcome: &Result<(usize, &str)>, ms: u128, as_
             output::line(ending::failure(failure, &ending::plain).trim_end())
         }
     }
+}
+
+/// Returns how a cassette is called on the screen.
+fn shown(host: &Host, path: &Path) -> String {
+    below(&host.workspace, path).unwrap_or_else(|| path.display().to_string())
 }
 
 /// Plays every cassette of a pack, and returns how many there are.
@@ -132,153 +176,14 @@ impl Case {
         Ok((located, layers))
     }
 
-    fn played(&self, host: &Host) -> Result<usize> {
+    fn played(&self, host: &Host) -> Result<Outcome> {
         let ends = self.ends()?;
-        let end = ended(&self.path, &ends)?;
+        let end = record::ended(&self.path, &ends)?;
         let flow = self.flow(host, &ends)?;
         let played = replay::play(host, flow, (&self.path, &ends.open), None)?;
         played.compared(&self.path, &end)?;
-        Ok(played.effects)
+        Ok(Outcome { effects: played.effects, how: "passed", fails: end.failure.map(|failure| failure.code) })
     }
-
-    /// Runs the flow again in an empty folder: what was said is taken from the cassette where it is asked for just so,
-    /// everything else happens anew.
-    fn record(&self, host: &Host, args: &TestArgs) -> Result<usize> {
-        let ends = self.ends()?;
-        let (located, layers) = self.flow(host, &ends)?;
-        let open = &ends.open;
-        let begin = Begin {
-            command: open.command.clone(),
-            params: open.params.clone(),
-            model: args.model.clone().or_else(|| open.model.clone()),
-            lang: Some(open.lang.clone()),
-            seed: Some(open.seed),
-            budget: Budget::default(),
-            id: Some(open.run.clone()),
-            grants: Grants::default(),
-            workspace: open.workspace.clone(),
-            fork: None,
-            donor: Some(Donor::new(&self.path, Takes::WhatWasSaid)?),
-            kept: false,
-        };
-        let session = Session::load_with(host, located.clone(), layers.clone())?;
-        live(host, session, begin, &args.front, |journal| make(host, (located, layers), journal, &self.path))
-    }
-}
-
-/// Runs a flow in an empty folder that is gone afterwards, and gives its journal to `then`.
-fn live<T>(
-    host: &Host,
-    session: Session,
-    begin: Begin,
-    front: &FrontArgs,
-    then: impl FnOnce(&Path) -> Result<T>,
-) -> Result<T> {
-    let folder = tempfile::tempdir()
-        .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
-    let place = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;
-    let work = host.in_workspace(place);
-    session.begin(&work, begin, front)?;
-    let id = work.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
-    then(&work.runs().journal(&id))
-}
-
-fn record_new(host: &Host, args: TestArgs) -> Result<Exit> {
-    let [wanted] = args.paths.as_slice() else {
-        return Err(Failure::new(Code::Usage, "which flow is recorded?").hint("nietz test --record FLOW -- ARGS"));
-    };
-    let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
-    let layers = host.layers(&located.tree)?;
-    let session = Session::load_with(host, located.clone(), layers.clone())?;
-    let (mut begin, front) = match run::line(host, wanted, &session, args.rest)? {
-        Line::Run(begin, front) => (*begin, front),
-        Line::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
-        Line::Over(exit) => return Ok(exit),
-    };
-    begin.workspace = Some(host.workspace_name());
-    begin.kept = false;
-    let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
-    let path = place(host, &located, &session.flow.manifest.name, &name)?;
-    let effects = live(host, session, begin, &front, |journal| make(host, (located, layers), journal, &path))?;
-    told(host, &path, effects)
-}
-
-fn from_run(host: &Host, wanted: &str, name: Option<&str>) -> Result<Exit> {
-    let runs = host.runs();
-    let id = runs.find(Some(wanted))?;
-    let journal = runs.journal(&id);
-    let ends = replay::ends(&journal)?;
-    let located = replay::located(host, &id, &ends)?;
-    let layers = host.layers(&located.tree)?;
-    let path = match name {
-        Some(name) => place(host, &located, &ends.open.flow, name)?,
-        None => {
-            let first = ends.open.command.clone().unwrap_or_else(|| "run".to_owned());
-            let names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}-{number}")));
-            let mut paths = names.map(|name| place(host, &located, &ends.open.flow, &name));
-            paths
-                .find(|path| path.as_ref().map_or(true, |path| !path.exists()))
-                .unwrap_or_else(|| Err(Failure::new(Code::Internal, "there are more cassettes than numbers")))?
-        }
-    };
-    let effects = make(host, (located, layers), &journal, &path)?;
-    told(host, &path, effects)
-}
-
-fn told(host: &Host, path: &Path, effects: usize) -> Result<Exit> {
-    let shown = below(&host.workspace, path).unwrap_or_else(|| path.display().to_string());
-    output::line(format!("recorded {shown}: {effects} effects"))?;
-    Ok(Exit::Done)
-}
-
-/// Writes a cassette of a journal: what a replay of it needs and nothing else, with today's secrets taken out.
-fn make(host: &Host, flow: (Located, Vec<Tree>), journal: &Path, path: &Path) -> Result<usize> {
-    let ends = replay::ends(journal)?;
-    let end = ended(journal, &ends)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    let beside = path.with_extension("jsonl.new");
-    let played = replay::play(host, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
-        // What was tried and given up on the way is not part of the test.
-        played.forget_left();
-        played.compared(journal, &end)?;
-        std::fs::rename(&beside, path).map_err(|error| Failure::io(path, "write", &error))?;
-        Ok(played.effects)
-    });
-    if played.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    played.map_err(|failure| match failure.code {
-        Code::CassetteMissed | Code::CassetteDiffers => failure.hint("the flow or a secret has changed since that run"),
-        _ => failure,
-    })
-}
-
-/// Returns how a run ended that can be a test.
-fn ended(path: &Path, ends: &Ends) -> Result<crate::journal::lines::End> {
-    let end = ends.end.clone().filter(|end| matches!(end.status, EndStatus::Done | EndStatus::Failed));
-    end.ok_or_else(|| {
-        Failure::new(Code::Usage, format!("{}: this run was not taken to its end", path.display()))
-            .hint("a test needs an end to compare: nietz resume, then record it")
-    })
-}
-
-/// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
-fn place(host: &Host, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
-    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
-    // A journal says which flow it is of, and both become parts of a path.
-    for part in [flow, name] {
-        if !plain(part) {
-            let shown = crate::model::text::excerpt(part);
-            return Err(Failure::new(Code::Usage, format!("`{shown}` is no name of a cassette or a flow"))
-                .hint("use letters, digits, hyphens"));
-        }
-    }
-    let root = match &located.tree.root {
-        Root::Disk(root) if !root.starts_with(host.packs()) => root.clone(),
-        Root::Disk(_) | Root::Bundled => host.workspace.clone(),
-    };
-    Ok(replay::folder(&root).join(flow).join(format!("{name}.jsonl")))
 }
 
 /// Finds the cassettes that paths name.

@@ -21,9 +21,42 @@ const NAMED: usize = 10;
 pub enum Takes {
     /// All of them.
     Everything,
-    /// What models and people said, time and chance: what was paid for, and what a result depends on. Documents, git
-    /// and commands happen anew.
+    /// What models and people said, time and chance: what was paid for, and what a result depends on. Documents, files,
+    /// git and commands happen anew, in another folder.
     WhatWasSaid,
+    /// All but documents, which happen anew in an empty folder. Files, git and commands would find nothing there: what
+    /// the donor does not have of them is an error.
+    AllButDocuments,
+}
+
+/// What an effect is about, where it matters who answers it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    /// Models, people, time, chance.
+    Said,
+    /// What is shown is shown again, where somebody is there to see it.
+    Shown,
+    Documents,
+    /// Files, the repository and commands: what was there before the run.
+    Surroundings,
+}
+
+impl About {
+    fn of(effect: &Effect) -> About {
+        match effect {
+            Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random => About::Said,
+            Effect::Say { .. } | Effect::Status { .. } | Effect::Progress { .. } => About::Shown,
+            Effect::Load { .. }
+            | Effect::Save { .. }
+            | Effect::List { .. }
+            | Effect::Scan { .. }
+            | Effect::Append { .. }
+            | Effect::Rows { .. }
+            | Effect::Delete { .. }
+            | Effect::Query { .. } => About::Documents,
+            Effect::File(_) | Effect::Git(_) | Effect::Tree { .. } | Effect::Exec(_) => About::Surroundings,
+        }
+    }
 }
 
 /// A journal that outcomes are taken from.
@@ -63,8 +96,9 @@ impl Donor {
         Ok(Donor { alone: true, ..Donor::new(path, Takes::Everything)? })
     }
 
-    pub fn is_alone(&self) -> bool {
-        self.alone
+    /// Tells whether nobody but this donor answers such an effect.
+    pub fn is_alone_for(&self, effect: &Effect) -> bool {
+        self.alone || self.takes == Takes::AllButDocuments && About::of(effect) == About::Surroundings
     }
 
     /// Forgets the effect in this line, and all that were asked for after it.
@@ -92,10 +126,14 @@ impl Donor {
 
     /// Returns the outcome of an effect and when the flow is given it, if it is there and is taken.
     pub fn take(&mut self, keys: Keys, effect: &Effect) -> Result<Option<(Turn, Result<Value>)>> {
-        let said = matches!(effect, Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random);
-        // What is shown is shown again, where somebody is there to see it.
-        let shown = matches!(effect, Effect::Say { .. });
-        if !self.alone && (shown || self.takes == Takes::WhatWasSaid && !said) {
+        let taken = match (About::of(effect), self.takes) {
+            _ if self.alone => true,
+            (About::Shown, _) => false,
+            (About::Said, _) | (_, Takes::Everything) => true,
+            (About::Surroundings, takes) => takes == Takes::AllButDocuments,
+            (About::Documents, _) => false,
+        };
+        if !taken {
             return Ok(None);
         }
         let (key, before) = self.past.of_either(keys)?;
@@ -116,7 +154,11 @@ impl Donor {
             Code::CassetteMissed,
             format!("the flow asks for {} `{kind}`{here} that {} does not have", article(kind), self.path.display()),
         )
-        .hint("if that is as it should be, record it anew: nietz test --record");
+        .hint(match self.alone {
+            true => "if that is as it should be, record it anew: nietz test --record",
+            false => "a recording is made in an empty folder, without files, git and commands of its own: where the flow asks \
+                 for others, run it, then nietz test --from-run RUN --name NAME",
+        });
         let same: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
         if let Some(twin) = same.iter().find(|entry| entry.request == *request) {
             let count = same.iter().filter(|entry| entry.request == *request && entry.scope == scope).count();
@@ -167,22 +209,60 @@ impl Donor {
     }
 
     fn entries(&self) -> Result<Vec<Entry>> {
-        let mut found = Vec::new();
-        entries::read(&self.path, |mut entry| {
-            if let Some(key) = entry["key"].as_str().and_then(Key::parse)
-                && matches!(entry["type"].as_str(), Some("intent" | "effect"))
-            {
-                found.push(Entry {
-                    seq: entry["seq"].as_u64().unwrap_or_default(),
-                    key,
-                    kind: entry["kind"].as_str().unwrap_or_default().to_owned(),
-                    scope: entry["scope"].as_str().unwrap_or_default().to_owned(),
-                    request: entry["request"].take(),
-                });
-            }
-        })?;
-        Ok(found)
+        entries_of(&self.path)
     }
+}
+
+/// Returns the first line of a donor that read documents and got others than the run that took from it: those were there
+/// before the donor's run, and not before this one.
+pub fn read_otherwise(donor: &Path, run: &Path) -> Result<Option<u64>> {
+    let (mut before, mut now) = (Past::read_as_it_was(donor)?, Past::read_as_it_was(run)?);
+    for entry in entries_of(donor)? {
+        let reads = matches!(entry.kind.as_str(), "load" | "list" | "scan" | "rows" | "query");
+        let (true, Before::Ended(_, was), Before::Ended(_, is)) = (reads, before.of(entry.key)?, now.of(entry.key)?)
+        else {
+            continue;
+        };
+        let same = match (was, is) {
+            (Ok(was), Ok(is)) => without_digests(was) == without_digests(is),
+            (was, is) => was.map_err(|failure| failure.code) == is.map_err(|failure| failure.code),
+        };
+        if !same {
+            return Ok(Some(entry.seq));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns what documents say, however their files are written.
+fn without_digests(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            members.remove("digest");
+            members.values_mut().for_each(|member| *member = without_digests(member.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_digests(item.take())),
+        _ => {}
+    }
+    value
+}
+
+fn entries_of(journal: &Path) -> Result<Vec<Entry>> {
+    let mut found = Vec::new();
+    entries::read(journal, |mut entry| {
+        if let Some(key) = entry["key"].as_str().and_then(Key::parse)
+            && matches!(entry["type"].as_str(), Some("intent" | "effect"))
+        {
+            found.push(Entry {
+                seq: entry["seq"].as_u64().unwrap_or_default(),
+                key,
+                kind: entry["kind"].as_str().unwrap_or_default().to_owned(),
+                scope: entry["scope"].as_str().unwrap_or_default().to_owned(),
+                request: entry["request"].take(),
+            });
+        }
+    })?;
+    Ok(found)
 }
 
 fn article(kind: &str) -> &'static str {

@@ -180,7 +180,7 @@ impl Gate {
         let State { donor: Some(donor), permissions, .. } = &mut *state else {
             return Err(Failure::new(Code::Internal, "there is nothing to take from"));
         };
-        let alone = donor.is_alone();
+        let alone = donor.is_alone_for(&effect);
         if alone && let Err(refused) = permitted(&effect, permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }

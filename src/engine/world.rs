@@ -49,6 +49,8 @@ impl Default for Pulse {
 
 /// Everything outside of the process, as one run sees it.
 pub struct World {
+    /// The run's name.
+    pub run: String,
     pub models: Box<dyn Models>,
     pub store: Store,
     pub front: Rc<dyn FrontEnd>,
@@ -64,11 +66,20 @@ pub struct World {
     pub now: Box<dyn Fn() -> u64>,
 }
 
-/// Returns the chance that an effect has in a run with this seed.
+/// Returns the chance that an effect has in all runs with this seed: what a model draws from, so that it gives the same
+/// reply to the same request.
 pub fn chance(seed: u64, key: Key) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(&key.bytes());
+    Digest::of(hasher.finalize().as_bytes())
+}
+
+/// Returns the chance that an effect has in one run alone. Ids are made of it, and two runs of one seed may work in one folder.
+fn own_chance(seed: u64, run: &str, key: Key) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&chance(seed, key).bytes());
+    hasher.update(run.as_bytes());
     Digest::of(hasher.finalize().as_bytes())
 }
 
@@ -94,7 +105,7 @@ impl World {
         match effect {
             Effect::Clock => json!(self.clock()),
             Effect::Random => {
-                json!(chance(seed, key).to_string())
+                json!(own_chance(seed, &self.run, key).to_string())
             }
             Effect::Say { markdown, from } => {
                 self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });

@@ -265,7 +265,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
-          --seed <N>            Seed of chance and of local models, for a run that can be repeated
+          --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,
                                 and end
       -C, --workspace <FOLDER>  Work for this folder
@@ -301,7 +301,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
-          --seed <N>            Seed of chance and of local models, for a run that can be repeated
+          --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,
                                 and end
       -C, --workspace <FOLDER>  Work for this folder
@@ -334,7 +334,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
-          --seed <N>            Seed of chance and of local models, for a run that can be repeated
+          --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,
                                 and end
       -C, --workspace <FOLDER>  Work for this folder

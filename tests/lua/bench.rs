@@ -110,6 +110,7 @@ impl Bench {
     /// Returns everything outside of a run of this flow, with these models and this user.
     pub fn world(&self, flow: &Flow, models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Result<World> {
         Ok(World {
+            run: "bench".to_owned(),
             models,
             store: Store::new(self.path())?,
             front,

@@ -1,6 +1,7 @@
 --!strict
 --- NAME: looks at a question from two sides, and says what decides it. This is an example to change: edit anything here
---- or in `NAME/prompts/`, and run it again. Its test is `tests/cassettes/NAME/run.jsonl`; `nietz test` plays it.
+--- or in `NAME/prompts/`, and run it again. Its test is `tests/cassettes/NAME/run.jsonl`: `nietz test` plays it, and after
+--- a change `nietz test --record` records it anew with your model.
 
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")

@@ -17,6 +17,9 @@ const PERSONA: &str = include_str!("persona.md");
 const QUOTES: &str = include_str!("quotes.yaml");
 const PACK: &str = include_str!("pack.yaml");
 const README: &str = include_str!("README.md");
+/// The model of the example's cassette. There is no provider of this name: whoever records it anew does so with a model of
+/// their own.
+pub(super) const NO_MODEL: &str = "example/model";
 /// A run of the example, which its requests do not name: it is a test of any flow that is made from it.
 const CASSETTE: &str = include_str!("cassette.jsonl");
 

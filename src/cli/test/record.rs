@@ -1,0 +1,255 @@
+//! Recording: a run becomes a cassette. What is kept must be worth comparing with, so that a run which fails, waits or is
+//! interrupted makes no test: it leaves the cassette that there was. Who wants a failure tested names its code.
+
+use std::path::{Path, PathBuf};
+
+use super::{Case, Outcome, TestArgs, shown};
+use crate::cli::host::Host;
+use crate::cli::replay::{self, Ends};
+use crate::cli::run::{self, Line};
+use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::cli::{new, output};
+use crate::engine::donor::{Donor, Takes, read_otherwise};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::journal::lines::End;
+use crate::model::budget::Budget;
+use crate::model::command::Grants;
+use crate::model::event::EndStatus;
+use crate::pack::resolve::{self, Located};
+use crate::pack::tree::{Root, Tree};
+
+/// Where a recording goes, and what may be kept there.
+struct Place<'a> {
+    host: &'a Host,
+    path: &'a Path,
+    /// The cassette that this recording takes from.
+    donor: Option<&'a Path>,
+    /// How the recording that is there ended.
+    was: Option<End>,
+    /// The failure that is wanted.
+    expected: Option<Code>,
+}
+
+/// Records a case anew. What was said, and what files, git and commands gave, is taken from its cassette where it is asked
+/// for just so; documents happen anew in an empty folder.
+pub(super) fn anew(host: &Host, case: &Case, args: &TestArgs) -> Result<Outcome> {
+    let ends = case.ends()?;
+    let (located, layers) = case.flow(host, &ends)?;
+    let place = Place { donor: Some(&case.path), ..Place::at(host, &case.path, args.expect_failure) };
+    let open = ends.open;
+    // What `nietz new` wrote was said by no model: it is the user's that says it now.
+    let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
+    let begin = Begin {
+        command: open.command,
+        params: open.params,
+        model: args.model.clone().or(recorded_with),
+        lang: Some(open.lang),
+        seed: Some(open.seed),
+        budget: Budget::default(),
+        id: Some(open.run),
+        grants: Grants::default(),
+        workspace: open.workspace,
+        fork: None,
+        donor: Some(Donor::new(&case.path, Takes::AllButDocuments)?),
+        kept: false,
+    };
+    let session = Session::load_with(host, located.clone(), layers.clone())?;
+    live(host, session, begin, &args.front, |journal| make((located, layers), journal, &place))
+}
+
+/// What to do where the empty folder of a recording is not enough.
+const FROM_RUN: &str = "run it where all that it works on is, then nietz test --from-run RUN --name NAME";
+
+/// Records a flow for the first time.
+pub(super) fn new(host: &Host, args: TestArgs) -> Result<Exit> {
+    let [wanted] = args.paths.as_slice() else {
+        return Err(Failure::new(Code::Usage, "which flow is recorded?").hint("nietz test --record FLOW -- ARGS"));
+    };
+    let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
+    let layers = host.layers(&located.tree)?;
+    let session = Session::load_with(host, located.clone(), layers.clone())?;
+    let (mut begin, front) = match run::line(host, wanted, &session, args.rest)? {
+        Line::Run(begin, front) => (*begin, front),
+        Line::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
+        Line::Over(exit) => return Ok(exit),
+    };
+    begin.workspace = Some(host.workspace_name());
+    begin.model = begin.model.or(args.model);
+    begin.kept = false;
+    let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
+    let path = named(host, &located, &session.flow.manifest.name, &name)?;
+    let place = Place::at(host, &path, args.expect_failure);
+    let outcome =
+        live(host, session, begin, &front.or(args.front), |journal| make((located, layers), journal, &place))?;
+    told(host, &path, &outcome)
+}
+
+/// Makes a cassette of a run of this folder.
+pub(super) fn from_run(host: &Host, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
+    let runs = host.runs();
+    let id = runs.find(Some(wanted))?;
+    let journal = runs.journal(&id);
+    let ends = replay::ends(&journal)?;
+    ended(&journal, &ends)?;
+    let located = replay::located(host, &id, &ends)?;
+    let layers = host.layers(&located.tree)?;
+    let path = match name {
+        Some(name) => named(host, &located, &ends.open.flow, name)?,
+        None => {
+            let first = ends.open.command.clone().unwrap_or_else(|| "run".to_owned());
+            let names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}-{number}")));
+            let mut paths = names.map(|name| named(host, &located, &ends.open.flow, &name));
+            paths
+                .find(|path| path.as_ref().map_or(true, |path| !path.exists()))
+                .unwrap_or_else(|| Err(Failure::new(Code::Internal, "there are more cassettes than numbers")))?
+        }
+    };
+    let outcome = make((located, layers), &journal, &Place::at(host, &path, expected))?;
+    told(host, &path, &outcome)
+}
+
+fn told(host: &Host, path: &Path, outcome: &Outcome) -> Result<Exit> {
+    output::line(format!("recorded {}: {} effects{}", shown(host, path), outcome.effects, outcome.failing()))?;
+    Ok(Exit::Done)
+}
+
+/// Runs a flow in an empty folder that is gone afterwards, and gives its journal to `then`.
+fn live<T>(
+    host: &Host,
+    session: Session,
+    begin: Begin,
+    front: &FrontArgs,
+    then: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
+    let place = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;
+    let work = host.in_workspace(place);
+    session.begin(&work, begin, front)?;
+    let id = work.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
+    then(&work.runs().journal(&id))
+}
+
+impl<'a> Place<'a> {
+    /// Looks at what is there already. What cannot be read is no recording that somebody relies on.
+    fn at(host: &'a Host, path: &'a Path, expected: Option<Code>) -> Place<'a> {
+        Place { host, path, was: replay::ends(path).ok().and_then(|ends| ends.end), expected, donor: None }
+    }
+
+    /// Returns what is said of a recording that is not kept.
+    fn refused(&self, why: &str) -> Failure {
+        let shown = shown(self.host, self.path);
+        Failure::new(
+            Code::RecordingFailed,
+            match self.path.exists() {
+                true => format!("{shown} is as it was: {why}"),
+                false => format!("{shown} is not written: {why}"),
+            },
+        )
+    }
+
+    /// Refuses a run that did not end as a test may end.
+    fn admit(&self, end: Option<&End>) -> Result<()> {
+        let Some(end) = end else { return Err(self.refused("the journal of the run was not written to its end")) };
+        let was = self.was.as_ref();
+        let failed_before = was.filter(|was| was.status == EndStatus::Failed).and_then(|was| was.failure.as_ref());
+        let compared = |why: &str| {
+            let failure = self.refused(why).because(format!("now: {}", how(end)));
+            was.into_iter().fold(failure, |failure, was| failure.because(format!("before: {}", how(was))))
+        };
+        match (end.status, self.expected, &end.failure) {
+            (EndStatus::Interrupted, ..) => {
+                let shown = self.refused("the recording was interrupted").message;
+                Err(Failure::new(Code::Interrupted, shown).hint("record it again"))
+            }
+            (EndStatus::Waiting, ..) => Err(compared("a run that waits is no test")
+                .hint("give what it waits for, --answers FILE for answers, and record it again")),
+            (EndStatus::Done, None, _) => Ok(()),
+            (EndStatus::Failed, Some(wanted), Some(failure)) if failure.code == wanted => Ok(()),
+            (EndStatus::Failed, None, Some(failure)) if failed_before.is_some_and(|was| was.code == failure.code) => {
+                Ok(())
+            }
+            (_, Some(wanted), _) => Err(compared(&format!("it was to fail with {}", wanted.name()))
+                .hint("--expect-failure keeps a run that fails with just that code")),
+            (EndStatus::Failed, None, failure) => {
+                let code = failure.as_ref().map_or(Code::Internal, |failure| failure.code);
+                Err(compared("the run failed").hint(match code {
+                    Code::CassetteMissed | Code::DocumentChanged => FROM_RUN.to_owned(),
+                    _ => format!(
+                        "put that right and record it again, with another model by --model NAME; if the failure is what \
+                         the test is to show: --expect-failure {}",
+                        code.name()
+                    ),
+                }))
+            }
+        }
+    }
+}
+
+/// Returns how a run ended, for a line of a message.
+fn how(end: &End) -> String {
+    match &end.failure {
+        None => "it came to its end".to_owned(),
+        Some(failure) => format!("{}: {}", failure.code.name(), failure.message),
+    }
+}
+
+/// Writes a cassette of a journal: what a replay of it needs and nothing else, with today's secrets taken out.
+fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result<Outcome> {
+    let Place { host, path, .. } = place;
+    let ends = replay::ends(journal)?;
+    place.admit(ends.end.as_ref())?;
+    let end = ended(journal, &ends)?;
+    if let Some(donor) = place.donor
+        && let Some(line) = read_otherwise(donor, journal)?
+    {
+        let why = format!(
+            "its line {line} read documents that were there before, and a recording is made in an empty folder"
+        );
+        return Err(place.refused("the flow works on documents that are there").because(why).hint(FROM_RUN));
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    let beside = path.with_extension("jsonl.new");
+    let played = replay::play(host, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
+        // What was tried and given up on the way is not part of the test.
+        played.forget_left();
+        played.compared(journal, &end)?;
+        std::fs::rename(&beside, path).map_err(|error| Failure::io(path, "write", &error))?;
+        Ok(Outcome { effects: played.effects, how: "recorded", fails: end.failure.map(|failure| failure.code) })
+    });
+    if played.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    played.map_err(|failure| match failure.code {
+        Code::CassetteMissed | Code::CassetteDiffers => failure.hint("the flow or a secret has changed since that run"),
+        _ => failure,
+    })
+}
+
+/// Returns how a run ended that can be a test.
+pub(super) fn ended(path: &Path, ends: &Ends) -> Result<End> {
+    let end = ends.end.clone().filter(|end| matches!(end.status, EndStatus::Done | EndStatus::Failed));
+    end.ok_or_else(|| {
+        Failure::new(Code::Usage, format!("{}: this run was not taken to its end", path.display()))
+            .hint("a test needs an end to compare: nietz resume, then record it")
+    })
+}
+
+/// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
+fn named(host: &Host, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
+    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+    // A journal says which flow it is of, and both become parts of a path.
+    for part in [flow, name] {
+        if !plain(part) {
+            let shown = crate::model::text::excerpt(part);
+            return Err(Failure::new(Code::Usage, format!("`{shown}` is no name of a cassette or a flow"))
+                .hint("use letters, digits, hyphens"));
+        }
+    }
+    let root = match &located.tree.root {
+        Root::Disk(root) if !root.starts_with(host.packs()) => root.clone(),
+        Root::Disk(_) | Root::Bundled => host.workspace.clone(),
+    };
+    Ok(replay::folder(&root).join(flow).join(format!("{name}.jsonl")))
+}

@@ -31,4 +31,5 @@ mod shots_models;
 mod shots_record;
 mod shots_strict;
 mod telemetry;
+mod terminals;
 mod thoughts;

@@ -17,6 +17,7 @@ mod idle;
 mod index;
 mod journal_file;
 mod kill_matrix;
+mod kill_signals;
 mod leftovers;
 mod model_faults;
 mod order;

@@ -41,9 +41,12 @@ fn no_worktree_is_left(what: &str, env: &Env) {
     assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "{what}");
 }
 
+/// Paths with what is committed there.
+type Kept = &'static [(&'static str, &'static str)];
+
 #[test]
 fn what_a_command_makes_of_tracked_folders_and_files_is_committed_as_it_is() {
-    let cases: [(&str, &str, &[(&str, &str)]); 4] = [
+    let cases: [(&str, &str, Kept); 4] = [
         ("a folder behind a link", "mv big real; ln -s real big", &[("big", "real"), ("real/README", "read me")]),
         ("a file in the place of a folder", "rm -r big; echo file > big", &[("big", "file")]),
         (

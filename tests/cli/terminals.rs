@@ -187,7 +187,8 @@ fn resume_without_a_name_passes_over_a_run_that_another_process_is_at() {
     running.wait_for("asked");
     let resumed = env.nietz(["resume", "--json"]).stdin("Xanthippe\n").go();
     assert_eq!(resumed.result(), "Xanthippe");
-    assert_eq!(env.nietz(["resume", "--json"]).go().exits(1).stderr.contains("error[run-busy]"), true);
+    let busy = env.nietz(["resume", "--json"]).go().exits(1);
+    assert!(busy.stderr.contains("error[run-busy]"), "{}", busy.stderr);
     running.say("Diotima\n");
     assert_eq!(running.end().result(), "Diotima");
 }

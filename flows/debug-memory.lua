@@ -5,6 +5,7 @@
 local commands = require("./debug-memory/commands")
 local git = require("@nietz/git")
 local layout = require("./common/layout")
+local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
 local memory = require("./debug-memory/memory")
@@ -47,8 +48,14 @@ end
 
 --- Shows what was changed, and how to take it.
 local function offer(self: state.Session, commit: string)
-	local diff = git.diff(self.start, commit)
-	ui.say("```diff\n" .. diff.patch .. (if diff.cut then "[cut here]\n" else "") .. "```")
+	local shown, diff = leftovers.try(function()
+		return git.diff(self.start, commit)
+	end)
+	if shown then
+		ui.say("```diff\n" .. diff.patch .. (if diff.cut then "[cut here]\n" else "") .. "```")
+	else
+		ui.say(`Git cannot show the change: {diff}`)
+	end
 	ui.say(`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start} {self.branch} | git apply\``)
 end
 
@@ -60,7 +67,12 @@ local function run(ctx: nietz.Context): any
 	end
 	local self = begin(ctx)
 	local ending = loop.run(self)
-	self.tree:remove({ discard = true })
+	local removed, why = leftovers.try(function()
+		return self.tree:remove({ discard = true })
+	end)
+	if not removed then
+		ui.say(`The worktree {self.tree.path} stays: {why}`)
+	end
 	local commit = git.commit_of(self.branch) :: string
 	if commit ~= self.start then
 		offer(self, commit)

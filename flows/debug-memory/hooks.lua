@@ -87,8 +87,9 @@ local ACTIONS = {
 		count(self)
 		recurring(self)
 		local ok, code = pcall(self.tree.read, self.tree, self.doc.file_path)
-		if ok then
-			self.doc.executions[#self.doc.executions].code_snapshot = string.sub(code, 1, SNAPSHOT)
+		local last = self.doc.executions[#self.doc.executions]
+		if ok and last ~= nil then
+			last.code_snapshot = string.sub(code, 1, SNAPSHOT)
 		end
 	end,
 } :: { [string]: (self: state.Session) -> () }

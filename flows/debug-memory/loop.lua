@@ -7,6 +7,7 @@ local git = require("@nietz/git")
 local hooks = require("./hooks")
 local json = require("@nietz/json")
 local judge = require("./judge")
+local leftovers = require("../common/leftovers")
 local memory = require("./memory")
 local models = require("./models")
 local programs = require("../common/programs")
@@ -246,7 +247,12 @@ end
 
 --- Runs a session to its end, which is recorded.
 function loop.run(self: state.Session): Ending
-	local ending = works(self)
+	local came, ending: any = leftovers.try(function()
+		return works(self)
+	end)
+	if not came then
+		ending = { status = "escalated", reason = `left_behind: {ending}` }
+	end
 	self.doc.status = ending.status
 	hooks.count(self)
 	if ending.status == "passed" then

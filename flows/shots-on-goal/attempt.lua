@@ -1,10 +1,11 @@
 --!strict
---- One attempt of one model: a branch and a worktree of its own, tools, limits, and what came of it. Whatever happens,
---- the work is committed on its branch and the end is recorded.
+--- One attempt of one model: a branch and a worktree of its own, tools, limits, and what came of it. Whatever is left in
+--- the worktree, what can be committed is committed on its branch, and the end is recorded.
 
 local clock = require("@nietz/clock")
 local exchange = require("../common/exchange")
 local git = require("@nietz/git")
+local leftovers = require("../common/leftovers")
 local live = require("./live")
 local programs = require("../common/programs")
 local recall = require("../debug-memory/recall")
@@ -141,8 +142,14 @@ end
 local function finish(self: state.Session, begun: Begun, commit: string, status: string, detail: string): number
 	local patch = ""
 	if commit ~= begun.start then
-		local diff = git.diff(begun.start, commit)
-		patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.start} {commit}]\n` else "")
+		local ok, diff = leftovers.try(function()
+			return git.diff(begun.start, commit)
+		end)
+		if ok then
+			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.start} {commit}]\n` else "")
+		else
+			patch = `[git cannot show it: {diff}]\n`
+		end
 	end
 	local id = record.add(self.record, "attempt_result", {
 		attempt_id = begun.id,
@@ -166,8 +173,7 @@ end
 
 --- Removes the worktree and returns what came of the attempt, without what only some have.
 local function close(self: state.Session, begun: Begun, result_id: number, status: string, detail: string, commit: string): Outcome
-	begun.tree:remove({ discard = true })
-	record.add(self.record, "worktree_end", { worktree_id = begun.worktree_id })
+	validate.remove(self, begun.tree, begun.worktree_id)
 	live.over(self, begun.shot, status)
 	return {
 		id = begun.id,
@@ -189,9 +195,14 @@ end
 --- memory knows of failures like that.
 local function evidence(self: state.Session, begun: Begun, commit: string, checked: validate.Checked?): string
 	local start = begun.start
-	local paths = git.changed(start, commit)
-	local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
-	local parts = { if #paths > 0 then `It changed {shown}.` else "It changed nothing." }
+	local ok, paths = leftovers.try(function()
+		return git.changed(start, commit)
+	end)
+	local parts = {}
+	if ok then
+		local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
+		table.insert(parts, if #paths > 0 then `It changed {shown}.` else "It changed nothing.")
+	end
 	local last = if checked then checked.runs[#checked.runs] else nil
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
@@ -221,20 +232,29 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	})
 	local begun = begin(self, goal, model, "implementation", prompt)
 	local status, detail = work(self, begun, {})
-	local committed = begun.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+	local kept, committed = leftovers.try(function()
+		return begun.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+	end)
 	local checked: validate.Checked? = nil
-	local commit = committed.commit
-	if status == "completed" then
+	local commit = if kept then committed.commit else begun.start
+	if not kept then
+		status, detail = "error", `the work cannot be committed: {committed}; {status}: {detail}`
+	elseif status == "completed" then
 		local done = validate.check(self, goal, begun.tree, begun.doing)
 		checked, commit = done, done.commit or commit
-		status, detail = validate.judge(self, goal, #git.changed(goal.base, commit) > 0, done, detail)
+		local ok, paths = leftovers.try(function()
+			return git.changed(goal.base, commit)
+		end)
+		local changed = if ok then #paths > 0 else commit ~= goal.base
+		status, detail = validate.judge(self, goal, changed, done, detail)
 	end
 	local result_id = finish(self, begun, commit, status, detail)
 	if checked ~= nil then
 		validate.record(self, checked :: any, result_id)
 	end
 	local outcome = close(self, begun, result_id, status, detail, commit)
-	outcome.fingerprint = `{committed.tree} {status} ` .. (if checked then (checked :: any).fingerprint else "")
+	-- Nothing is known to be the same as what could not be committed.
+	outcome.fingerprint = `{if kept then committed.tree else begun.branch} {status} ` .. (if checked then (checked :: any).fingerprint else "")
 	outcome.evidence = evidence(self, begun, commit, checked)
 	return outcome
 end

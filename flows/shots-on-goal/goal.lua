@@ -4,6 +4,7 @@
 
 local attempt = require("./attempt")
 local git = require("@nietz/git")
+local leftovers = require("../common/leftovers")
 local live = require("./live")
 local record = require("./record")
 local show = require("./show")
@@ -82,9 +83,15 @@ function goal.open(self: state.Session, target: state.Goal, name: string, from: 
 	})
 end
 
---- Merges a branch into a goal's; returns why it cannot be merged, if it cannot.
-local function merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): string?
-	local merged = git.merge({ from = from, into = into.branch, message = what })
+--- Merges a branch into a goal's; returns why it cannot be merged, if it cannot, and whether that is for another reason
+--- than what stands in the two: then no attempt can change it.
+local function merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): (string?, boolean)
+	local began, merged = leftovers.try(function()
+		return git.merge({ from = from, into = into.branch, message = what })
+	end)
+	if not began then
+		return merged, true
+	end
 	local row = {
 		from_branch_id = from_id,
 		from_commit_sha = merged.from,
@@ -94,11 +101,11 @@ local function merge(self: state.Session, from: string, from_id: number, into: s
 	if merged.commit == nil then
 		row.paths, row.messages = merged.conflicts, merged.messages
 		record.add(self.record, "merge_conflict", row)
-		return "conflicts in " .. table.concat(merged.conflicts :: { string }, ", ")
+		return "conflicts in " .. table.concat(merged.conflicts :: { string }, ", "), false
 	end
 	row.result_commit_sha = merged.commit
 	record.add(self.record, "merge", row)
-	return nil
+	return nil, false
 end
 
 --- Returns the better of two outcomes: one that validates; else that which came to its end; else the first.
@@ -161,12 +168,11 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 		live.doing(self, shot, what)
 	end)
 	validate.record(self, checked, result_id)
-	tree:remove({ discard = true })
-	record.add(self.record, "worktree_end", { worktree_id = worktree_id })
+	validate.remove(self, tree, worktree_id)
 	live.over(self, shot, if checked.passed then "success" else "completed")
 	if not checked.passed then
 		local last = checked.runs[#checked.runs]
-		table.insert(target.history, `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
+		table.insert(target.history, if last == nil then `All sub-goals together: {checked.hindered}` else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
 	end
 	return checked.passed
 end
@@ -256,12 +262,16 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		local outcomes = shoot(self, target, self.models[shooter], parents)
 		local best = outcomes[1]
 		if best.status == "success" then
-			local conflict = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
+			local conflict, for_good = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
 			if conflict == nil then
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return best.result_id
 			end
-			table.insert(target.history, `Attempt {best.id} validates on {best.branch}, and cannot be merged: {conflict}`)
+			local why = `attempt {best.id} validates on {best.branch}, and cannot be merged: {conflict}`
+			if for_good then
+				return fail(self, target, why)
+			end
+			table.insert(target.history, why)
 		end
 		for _, outcome in outcomes do
 			if target.seen[outcome.fingerprint] then

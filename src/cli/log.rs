@@ -12,7 +12,7 @@ use crate::model::text::excerpt;
 /// Show what a run did: its journal, made readable
 #[derive(Args)]
 pub(super) struct LogArgs {
-    /// The run's id, or a part of it that only one has; without it, the latest that is not done
+    /// The run's id, or a part of it that only one has; without it, the latest that can go on
     run: Option<String>,
     /// One JSON object for each line of the journal, with long texts put back
     #[arg(long)]

@@ -33,6 +33,7 @@ mod types;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -133,7 +134,9 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
 }
 
 fn failed(failure: &Failure) -> ExitCode {
-    eprint!("{}", crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain));
+    let text = crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain);
+    // Whoever closed standard error does not want to read it; the exit status says the rest.
+    let _ = std::io::stderr().write_all(text.as_bytes());
     code(failure.code.exit())
 }
 

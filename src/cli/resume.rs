@@ -12,7 +12,7 @@ use crate::error::{Code, Exit, Failure, Result};
 /// Go on with a run: nothing that is finished is done, asked or paid for again
 #[derive(Args)]
 pub(super) struct ResumeArgs {
-    /// The run's id, or a part of it that only one has; without it, your latest that is not done
+    /// The run's id, or a part of it that only one has; without it, your latest that can go on
     run: Option<String>,
     /// Go on from the whole part of a broken journal; the broken file is kept beside it
     #[arg(long)]

@@ -110,7 +110,7 @@ impl Runs {
     }
 
     /// Returns the id of the run that `wanted` names: whole, by a part that only one has, or the latest of the
-    /// user's own that is not done.
+    /// user's own that can go on.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         let ids = self.ids();
         let Some(wanted) = wanted else { return self.latest(&ids) };
@@ -134,19 +134,25 @@ impl Runs {
         }
     }
 
-    /// Returns the latest run of the user's own that is not done. Whatever else a checkout brings is only named.
+    /// Returns the run that a person means who names none: the latest of their own that can go on, and that no process
+    /// is at. Whatever else a checkout brings is only named.
     fn latest(&self, ids: &[String]) -> Result<String> {
-        let mut foreign = Vec::new();
+        let (mut foreign, mut busy) = (Vec::new(), None);
         for id in ids.iter().rev() {
             let summary = self.summary(id);
-            let done = summary.end.is_some_and(|end| end.status == EndStatus::Done);
+            if summary.end.as_deref().is_some_and(is_over) {
+                continue;
+            }
             match summary.origin {
-                Origin::Own if !done => return Ok(id.clone()),
-                Origin::Foreign(_) if !done => foreign.push(excerpt(id)),
-                _ => {}
+                Origin::Own if !summary.busy => return Ok(id.clone()),
+                Origin::Own => busy = busy.or_else(|| Some(id.clone())),
+                Origin::Foreign(_) => foreign.push(excerpt(id)),
             }
         }
-        let failure = Failure::new(Code::RunNotFound, "there is no run of yours here that is not done");
+        if let Some(id) = busy {
+            return Ok(id);
+        }
+        let failure = Failure::new(Code::RunNotFound, "there is no run of yours here that can go on");
         if foreign.is_empty() {
             return Err(failure.hint("`nietz runs` lists all; name one to replay it"));
         }
@@ -193,6 +199,11 @@ impl Runs {
         summary.busy = matches!(self.lock(id), Err(Failure { code: Code::RunBusy, .. }));
         summary
     }
+}
+
+/// Tells whether nothing comes of going on: the run is done, or it was called wrongly, and would be again.
+fn is_over(end: &End) -> bool {
+    end.status == EndStatus::Done || end.failure.as_ref().is_some_and(|failure| failure.code == Code::Usage)
 }
 
 /// Refuses what is no name of a run: it becomes part of paths and of branches.

@@ -109,7 +109,7 @@ fn an_interrupted_flow_is_told_nothing_and_goes_on_as_if_nothing_had_been() {
 
 #[test]
 fn whatever_was_under_way_side_by_side_is_dropped_and_what_was_finished_is_kept() {
-    for signal in [Running::interrupt, Running::terminate] {
+    for signal in [Running::interrupt, Running::terminate, Running::hang_up] {
         let gate = Gate::default();
         let held = gate.clone();
         let server = ModelServer::start(move |request| {

@@ -52,7 +52,7 @@ fn a_journal_that_was_brought_along_grants_no_reading() {
 
     let refused = mine.nietz(["resume"]).go().exits(2);
     assert_snapshot!(mine.normal(&refused.stderr), @r"
-    error[run-not-found]: there is no run of yours here that is not done
+    error[run-not-found]: there is no run of yours here that can go on
       - not begun by you in this folder: r1
     hint: nothing that a foreign run grants or names holds: `nietz explain run-foreign`
     ");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{FOLDER, analysis, attempt, call, debug, edits, has, is_analysis, memory_of, project, session, step, task};
 use crate::support::env::Env;
-use crate::support::git::git;
+use crate::support::git::{broken, git};
 use crate::support::kills;
 use crate::support::model_server::{ModelServer, Request, Response};
 
@@ -346,4 +346,23 @@ fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
         assert_eq!(seen(&env, &resumed), expected, "killed after line {line}");
         assert_eq!(std::fs::read_dir(env.path(&format!("{FOLDER}/sessions"))).unwrap().count(), 1);
     });
+}
+
+/// What git fails at because of what is in the worktree ends a session as any other end does: told, kept, and with the
+/// memory valid.
+#[test]
+fn what_git_fails_at_is_left_to_a_person() {
+    const FILES: &[(&str, &str)] =
+        &[("list.js", "list[0].name\n"), ("test.sh", "echo TAP version 13\necho 'not ok 1 - first'\necho 1..1\n")];
+    for (what, pattern, from) in [("commit", "*write-tree*", 1), ("restore", "*read-tree*", 3)] {
+        let server = ModelServer::start(edits("list.js", &[("list[0].name", "list[0]?.name")]));
+        let env = broken(project(&server, FILES), pattern, from);
+        let ended = debug(&env, "r1", &["--test", "sh test.sh"]);
+        let result = ended.result();
+        assert_eq!(result["status"], "escalated", "{what}: {result}");
+        let reason = result["reason"].as_str().expect("a text");
+        assert!(reason.starts_with("left_behind: git ") && reason.ends_with("it is broken"), "{what}: {reason}");
+        assert_eq!(memory_of(&env, &ended)["status"], "escalated", "{what}");
+        assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "{what}: no worktree is left");
+    }
 }

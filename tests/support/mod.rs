@@ -8,3 +8,4 @@ pub(crate) mod kills;
 pub(crate) mod model_server;
 pub(crate) mod process;
 pub(crate) mod strict;
+pub(crate) mod terminal;

@@ -1,6 +1,7 @@
 //! The program as a child process: run to its end, or held, signalled and killed half-way.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -10,6 +11,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::Value;
+
+use crate::support::terminal::Seat;
 
 /// A child that takes longer is killed, so that a test that hangs fails instead.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -69,6 +72,44 @@ impl Call {
         self.command.process_group(0);
         self.group = true;
         self
+    }
+
+    /// Starts it at a terminal, in the way that a terminal's own program is started: the terminal leads its session.
+    pub(crate) fn at_a_terminal(self) -> Seat {
+        let mut call = self.by("setsid", ["--ctty"]);
+        Seat::take(&mut call.command)
+    }
+
+    /// Starts it at a terminal that does not lead its session, so that no signal tells of its end.
+    pub(crate) fn beside_a_terminal(mut self) -> Seat {
+        Seat::take(&mut self.command)
+    }
+
+    /// Has another program start it, with these arguments before its own.
+    pub(crate) fn by<'a>(self, program: &str, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+        let own = self.command.get_program().to_owned();
+        let before = arguments.into_iter().map(OsString::from).chain([own]).collect();
+        self.behind(program, before)
+    }
+
+    /// Takes another copy of the program.
+    pub(crate) fn instead(self, program: &str) -> Call {
+        self.behind(program, Vec::new())
+    }
+
+    fn behind(self, program: &str, before: Vec<OsString>) -> Call {
+        let mut command = Command::new(program);
+        command.args(before).args(self.command.get_args());
+        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(self.command.get_current_dir().expect("it was given"));
+        Call { command, ..self }
+    }
+
+    /// Runs it to its end with nobody at the other end of its output.
+    pub(crate) fn unheard(mut self) -> Option<i32> {
+        let closed = || std::io::pipe().expect("the system gives a pipe").1;
+        self.command.stdin(Stdio::null()).stdout(closed()).stderr(closed());
+        self.command.status().expect("the program starts").code()
     }
 
     /// Gives this to the program's standard input, which then ends.
@@ -155,6 +196,29 @@ impl Running {
             assert!(ended.is_none() || is_so(), "the program ended too early: {ended:?}");
             std::thread::yield_now();
         }
+    }
+
+    /// Waits until this is so, and returns true, or until the program is over.
+    pub(crate) fn until_or_over(&mut self, is_so: impl Fn(&Running) -> bool) -> bool {
+        while !is_so(self) {
+            if self.child.try_wait().expect("it can be asked").is_some() {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    /// Tells whether it has a file or a folder open.
+    pub(crate) fn has_open(&self, path: &Path) -> bool {
+        let path = path.canonicalize().expect("it is there");
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).into_iter().flatten().flatten();
+        open.map(|entry| std::fs::read_link(entry.path())).any(|to| to.is_ok_and(|to| to == path))
+    }
+
+    /// Tells it that its terminal is gone, as the kernel does.
+    pub(crate) fn hang_up(&self) {
+        signal(self.child.id(), "HUP");
     }
 
     /// Asks it to end, as a service manager does.

@@ -12,6 +12,9 @@ use crate::model::text::excerpt;
 /// The longest patch that a flow gets; the commits hold the whole one.
 const MOST_PATCH: usize = 256 << 10;
 
+/// How a patch is made: nothing of the repository's configuration is run for it.
+const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
+
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
     pub(super) fn head(&self) -> Result<Value> {
@@ -46,6 +49,7 @@ impl Repository {
     pub(super) fn branch(&self, name: &str, commit: &str) -> Result<Value> {
         check_own(name)?;
         check_commit(commit)?;
+        self.check_room(name)?;
         let full = format!("refs/heads/{name}");
         // The old value of zeros says that there must be none.
         self.call()?.args(["update-ref", &full, commit, &"0".repeat(commit.len())]).bytes().map_err(|failure| {
@@ -56,6 +60,20 @@ impl Repository {
             }
         })?;
         Ok(json!({ "name": name, "commit": commit }))
+    }
+
+    /// Git keeps branches as folders and files: none can be called as the beginning of another.
+    fn check_room(&self, name: &str) -> Result<()> {
+        for (end, _) in name.match_indices('/') {
+            let above = &name[..end];
+            if self.commit_of(above)?.is_some() {
+                let message = format!("there is a branch `{above}`, and beside it git makes none called `{above}/…`");
+                return Err(
+                    Failure::new(Code::GitFailed, message).hint(format!("rename it: git branch -m {above} ANOTHER"))
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Deletes a branch of a run's own; one that is not there is fine.
@@ -70,11 +88,28 @@ impl Repository {
     pub(super) fn diff(&self, from: &str, to: &str) -> Result<Value> {
         check_commit(from)?;
         check_commit(to)?;
-        let patch = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "-M", from, to];
-        let bytes = self.reading()?.args(patch).bytes()?;
+        let bytes = match self.reading()?.args(PATCH).args(["-M", from, to]).bytes() {
+            Ok(bytes) => bytes,
+            Err(_) => self.diff_by_path(from, to)?,
+        };
         let cut = bytes.len() > MOST_PATCH;
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
         Ok(json!({ "patch": text, "cut": cut }))
+    }
+
+    /// Returns a patch path by path, where a partial clone has not all that the whole one needs.
+    fn diff_by_path(&self, from: &str, to: &str) -> Result<Vec<u8>> {
+        let mut patch = Vec::new();
+        for path in self.reading()?.changed_paths(from, to)? {
+            match self.reading()?.args(PATCH).args(["--no-renames", from, to, "--", &path]).bytes() {
+                Ok(bytes) => patch.extend(bytes),
+                Err(failure) => patch.extend(format!("diff --git a/{path} b/{path}\n[{failure}]\n").into_bytes()),
+            }
+            if patch.len() > MOST_PATCH {
+                break;
+            }
+        }
+        Ok(patch)
     }
 
     pub(super) fn changed(&self, from: &str, to: &str) -> Result<Value> {

@@ -44,6 +44,9 @@ const USERS: &[&str] = &[
 const CONFIGURATION: &[&str] =
     &["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID"];
 
+/// How many characters of what git said are kept.
+const MOST_SAID: usize = 1000;
+
 /// Who makes the commits of runs.
 const NAME: &str = "nietz";
 const EMAIL: &str = "nietz@localhost";
@@ -255,7 +258,12 @@ pub(super) fn configuration(environment: &BTreeMap<String, String>) -> BTreeMap<
 pub(super) fn failure(what: &str, output: &Output) -> Failure {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim().trim_start_matches("fatal: ");
-    Failure::new(Code::GitFailed, format!("git {what}: {}", excerpt(said)))
+    let short = excerpt(said);
+    let failure = Failure::new(Code::GitFailed, format!("git {what}: {short}"));
+    match short.ends_with('…') {
+        true => failure.because(said.chars().take(MOST_SAID).collect::<String>()),
+        false => failure,
+    }
 }
 
 /// Returns the names in a list that git separates by NUL; one that is not UTF-8 is no name that a flow can use.

@@ -3,8 +3,9 @@
 //! - `call` runs one git command, with the user's hooks, signing and configuration kept out, and `programs` keeps out
 //!   what the repository's own configuration would run;
 //! - `branches` makes, compares and merges branches, all in memory;
-//! - `worktrees` makes and removes worktrees, commits and restores them; `files` and `search` read and write in them,
-//!   through `beneath`, which cannot leave them;
+//! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `sweep`, which take a
+//!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
+//!   them;
 //! - `fetch` gets one commit of somebody's repository.
 //!
 //! The user's checkout, index and stashes are never touched, and no branch is moved but those that begin with
@@ -18,6 +19,8 @@ pub mod fetch;
 mod files;
 mod programs;
 pub(super) mod search;
+mod stage;
+mod sweep;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -2,23 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::Repository;
 use super::branches::{check_commit, check_own};
-use super::call::{Call, names};
+use super::call::{Call, failure, names};
 use super::search::globs;
+use super::stage::{self, stage};
+use super::sweep::{self, clear};
 use crate::error::{Code, Failure, Result};
 use crate::model::git::{Protect, is_of_runs, is_reserved};
 use crate::model::text::excerpt;
 
-/// How many files that are left out of a commit are named.
-const NAMED: usize = 5;
-/// How long a git that nobody waits for may take to its end.
-const LEFT_BEHIND: Duration = Duration::from_secs(10);
+/// What is missing now was missing at the start: a partial clone has not all objects.
+const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
+/// Sparse patterns that leave nothing out.
+const EVERYTHING: &str = "/*\n";
 
 /// One worktree of this run. Where its repository is, is known from the repository's side alone.
 pub(super) struct Tree<'r> {
@@ -47,7 +49,7 @@ impl Repository {
         let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
         add.holding(&alone)?.bytes()?;
         let tree = self.tree(name)?;
-        tree.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).holding(&alone)?.bytes()?;
+        tree.fill(&alone)?;
         self.tell_filters(&git_dir, || tree.call())?;
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
@@ -66,14 +68,14 @@ impl Repository {
         call()?.args(["read-tree", head]).bytes()?;
         self.tell_filters(&own, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
-        let mut changed = Vec::new();
         // What runs have left is no part of what the next one works on.
-        for path in names(&list).filter(|path| !path.ends_with('/') && !is_of_runs(path)) {
-            changed.extend_from_slice(path.as_bytes());
-            changed.push(0);
+        let changed =
+            names(&list).filter(|path| !path.ends_with('/') && !is_of_runs(path)).map(str::to_owned).collect();
+        let left = stage(&call, &self.workspace, &changed, false)?;
+        if !left.is_empty() {
+            self.remark(format!("left out of what the run works on: {}", stage::told(&left)));
         }
-        call()?.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).input(changed).bytes()?;
-        let tree = call()?.args(["write-tree"]).line()?;
+        let tree = call()?.args(WRITE_TREE).line()?;
         let before = call()?.args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
         if tree == before {
             return Ok(json!({ "commit": head, "changed": false }));
@@ -122,12 +124,15 @@ impl Repository {
     pub(super) fn tree(&self, name: &str) -> Result<Tree<'_>> {
         let (folder, git_dir) = self.place(name)?;
         let linked = std::fs::read_to_string(git_dir.join("gitdir")).unwrap_or_default();
-        let is_folder = std::fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
-        if !is_folder || Path::new(linked.trim_end()) != folder.join(".git") {
+        let found = std::fs::symlink_metadata(&folder).ok().filter(std::fs::Metadata::is_dir);
+        if found.is_none() || Path::new(linked.trim_end()) != folder.join(".git") {
             let message = format!("there is no worktree `{name}` of this run in {}", folder.display());
             return Err(
                 Failure::new(Code::GitFailed, message).hint("was it removed? `git worktree list` shows what is")
             );
+        }
+        if found.is_some_and(|found| found.permissions().mode() & 0o700 != 0o700) {
+            sweep::make_usable(&folder)?;
         }
         Ok(Tree { repository: self, name: name.to_owned(), folder, git_dir })
     }
@@ -155,19 +160,31 @@ impl Tree<'_> {
     /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
     /// merged with the rest.
     fn unclean(&self) -> Result<BTreeSet<String>> {
-        let list = self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
-        let all = names(&list).filter(|path| !path.ends_with('/'));
+        let list = || self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).output();
+        let mut listed = list()?;
+        if !listed.stderr.is_empty() {
+            // It passes over what it cannot look into, and says so.
+            sweep::make_usable(&self.folder)?;
+            listed = list()?;
+        }
+        if !listed.status.success() {
+            return Err(failure("ls-files", &listed));
+        }
+        let all = names(&listed.stdout).filter(|path| !path.ends_with('/'));
         let (left_out, changed): (BTreeSet<&str>, BTreeSet<&str>) = all.partition(|path| is_reserved(path));
         if !left_out.is_empty() {
-            let mut named: Vec<String> =
-                left_out.iter().take(NAMED).map(|path| format!("`{}`", excerpt(path))).collect();
-            let more = left_out.len() - named.len();
-            named.extend((more > 0).then(|| format!("{more} more")));
-            let (named, name) = (named.join(", "), &self.name);
+            let (name, named) = (&self.name, stage::named(left_out.iter().map(|path| format!("`{}`", excerpt(path)))));
             self.repository
                 .remark(format!("not committed from the worktree `{name}`, as it belongs to nietz itself: {named}"));
         }
         Ok(changed.into_iter().map(str::to_owned).collect())
+    }
+
+    fn not_committed(&self, left: &[(String, String)]) {
+        if !left.is_empty() {
+            let (name, named) = (&self.name, stage::told(left));
+            self.repository.remark(format!("not committed from the worktree `{name}`: {named}"));
+        }
     }
 
     pub(super) fn prepare_commit(&self) -> Result<Value> {
@@ -191,18 +208,8 @@ impl Tree<'_> {
             let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
             return Err(Failure::new(Code::GitFailed, message));
         }
-        let list = self.unclean()?.into_iter().fold(Vec::new(), |mut list, path| {
-            list.extend_from_slice(path.as_bytes());
-            list.push(0);
-            list
-        });
-        if !list.is_empty() {
-            self.call()?
-                .args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"])
-                .input(list)
-                .bytes()?;
-        }
-        let tree = self.call()?.args(["write-tree"]).line()?;
+        self.not_committed(&stage(&|| self.call(), &self.folder, &self.unclean()?, true)?);
+        let tree = self.call()?.args(WRITE_TREE).line()?;
         let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
         let (head, old) = before.trim_end().split_once('\n').unwrap_or_default();
         if tree == old {
@@ -216,8 +223,7 @@ impl Tree<'_> {
     /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
     /// are protected. Returns the protected files that the commit has changed.
     pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Value> {
-        self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes()?;
-        self.call()?.args(["clean", "-ffdxq"]).bytes()?;
+        self.as_committed()?;
         let Some(Protect { from, globs: patterns }) = protect else { return Ok(json!({ "touched": [] })) };
         check_commit(from)?;
         let globs = globs(patterns)?;
@@ -245,6 +251,44 @@ impl Tree<'_> {
         Ok(json!({ "touched": touched }))
     }
 
+    /// Makes everything as in the last commit, ignored files included.
+    fn as_committed(&self) -> Result<()> {
+        // What is not known goes first: a link may stand where a folder has to be.
+        let by_git = self
+            .call()?
+            .args(["clean", "-ffdxq"])
+            .bytes()
+            .and_then(|_| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
+        by_git.map(drop).or_else(|_| self.anew())
+    }
+
+    /// Makes everything anew from the last commit, whatever is there.
+    fn anew(&self) -> Result<()> {
+        sweep::empty(&self.folder, &[".git"])?;
+        let index = self.git_dir.join("index");
+        match std::fs::remove_file(&index) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::io(&index, "remove", &error)),
+            _ => self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes().map(drop),
+        }
+    }
+
+    /// Makes the files of a new worktree: all of them, also where the user's own checkout is sparse, because commands
+    /// are to see what is committed. Files that a partial clone does not have are left out, as they are there.
+    fn fill(&self, alone: &File) -> Result<()> {
+        let read = || self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).holding(alone)?.bytes().map(drop);
+        let file = self.git_dir.join("info/sparse-checkout");
+        let Ok(patterns) = std::fs::read(&file) else { return read() };
+        let write =
+            |patterns: &[u8]| std::fs::write(&file, patterns).map_err(|error| Failure::io(&file, "write", &error));
+        write(EVERYTHING.as_bytes())?;
+        let Err(why) = read() else { return Ok(()) };
+        write(&patterns)?;
+        self.anew()?;
+        let name = &self.name;
+        self.repository.remark(format!("the worktree `{name}` is sparse, as this partial clone lacks files: {why}"));
+        Ok(())
+    }
+
     /// Removes the worktree, if its commit is on a branch and, without `discard`, if everything is committed.
     pub(super) fn remove(&self, discard: bool) -> Result<Value> {
         let head = self.head()?;
@@ -259,6 +303,7 @@ impl Tree<'_> {
         }
         // From this instant on it counts as removed, wherever a crash ends the rest.
         let gone = gone(&self.folder);
+        clear(&gone)?;
         std::fs::rename(&self.folder, &gone).map_err(|error| Failure::io(&self.folder, "remove", &error))?;
         {
             let _alone = self.repository.alone()?;
@@ -272,22 +317,4 @@ impl Tree<'_> {
 /// Returns where a worktree lies while it is removed.
 fn gone(folder: &Path) -> PathBuf {
     folder.with_extension("gone")
-}
-
-/// Removes a folder with all that is in it, links not followed; one that is not there is fine.
-///
-/// A git that outlived the process which started it may still write there; it comes to its end soon.
-fn clear(folder: &Path) -> Result<()> {
-    let until = Instant::now() + LEFT_BEHIND;
-    loop {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Failure::io(folder, "remove", &error));
-            }
-            _ => return Ok(()),
-        }
-    }
 }

@@ -109,7 +109,7 @@ impl Json {
                 () = self.arrived.notified() => continue,
                 line = self.lines.next() => line,
             };
-            let Some(line) = line else { return Err(answer::missing(question, &self.run)) };
+            let Some(line) = line else { return Err(self.lines.over(question, &self.run)) };
             if !line.trim_start().starts_with('{') {
                 return Ok(Value::from(line));
             }

@@ -5,10 +5,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::thread;
 
 use tokio::sync::{Mutex, mpsc};
+
+use super::answer;
+use super::hangup::LOST;
+use crate::error::Failure;
+use crate::model::question::Question;
 
 /// The longest line that is read; what is longer is cut into several.
 const LONGEST: usize = 1024 * 1024;
@@ -20,6 +27,8 @@ pub(super) struct Lines {
     reading: RefCell<Option<Box<dyn FnOnce() + Send>>>,
     /// Whether a line was asked for that has not come yet.
     asked: Cell<bool>,
+    /// Whether the terminal that it was read from is gone.
+    lost: Arc<AtomicBool>,
     /// A fair lock: whoever asked first gets the next line.
     lines: Mutex<mpsc::UnboundedReceiver<String>>,
 }
@@ -30,16 +39,22 @@ impl Lines {
         let (wanted, wishes) = blocking::channel();
         let (send, lines) = mpsc::unbounded_channel();
         let mut source = source;
+        let lost: Arc<AtomicBool> = Arc::default();
+        let is_lost = Arc::clone(&lost);
         let reading = move || {
             while wishes.recv().is_ok() {
-                let Ok(Some(line)) = read_line(&mut source) else { break };
+                let line = match read_line(&mut source) {
+                    Ok(Some(line)) => line,
+                    Err(error) if error.kind() == LOST => return is_lost.store(true, Ordering::SeqCst),
+                    Ok(None) | Err(_) => return,
+                };
                 if send.send(line).is_err() {
-                    break;
+                    return;
                 }
             }
         };
         let reading: Box<dyn FnOnce() + Send> = Box::new(reading);
-        Lines { wanted, reading: RefCell::new(Some(reading)), asked: Cell::new(false), lines: Mutex::new(lines) }
+        Lines { wanted, reading: RefCell::new(Some(reading)), asked: Cell::new(false), lost, lines: Mutex::new(lines) }
     }
 
     /// Returns the next line, or nothing at the end of the source. Dropping the future loses no line.
@@ -55,6 +70,14 @@ impl Lines {
         let line = lines.recv().await;
         self.asked.set(false);
         line
+    }
+}
+
+impl Lines {
+    /// Returns the failure for a question to which no line came: nobody is there, or the terminal is gone.
+    pub(super) fn over(&self, question: &Question, run: &str) -> Failure {
+        let why = if self.lost.load(Ordering::SeqCst) { answer::interrupted } else { answer::missing };
+        why(question, run)
     }
 }
 

@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod answers;
 pub mod ending;
+pub mod hangup;
 pub mod json;
 mod lines;
 mod out;
@@ -27,9 +28,10 @@ pub mod terminal;
 mod verbose;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::fd::AsFd;
 
+use self::hangup::Typed;
 use self::json::Json;
 use self::pipe::{Pipe, Questions, Streams};
 use self::redacted::{Redacted, RedactedLines};
@@ -52,11 +54,14 @@ pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Re
 }
 
 fn plain(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
-    let input = Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone()));
+    let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
+    let input: Box<dyn BufRead + Send> = match typed {
+        true => Box::new(RedactedLines::new(BufReader::new(Typed(io::stdin())), redactor.clone())),
+        false => Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone())),
+    };
     if mode == Mode::Json {
         return Box::new(Json::new(run, input, Box::new(io::stdout())));
     }
-    let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
     let look = Look::of(env);
     if typed
         && seen

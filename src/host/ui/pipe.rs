@@ -106,10 +106,11 @@ impl Pipe {
         loop {
             aside.put("> ");
             // Whoever closed the output cannot see the question, so no answer can be meant for it.
-            let line = if aside.closed() { None } else { self.lines.next().await };
+            let unseen = aside.closed() && self.questions != Questions::Typed;
+            let line = if unseen { None } else { self.lines.next().await };
             let Some(line) = line else {
                 aside.put("\n");
-                return Err(answer::missing(question, &self.run));
+                return Err(self.lines.over(question, &self.run));
             };
             if self.questions == Questions::Echoed {
                 aside.put(&format!("{}\n", safe(&line)));

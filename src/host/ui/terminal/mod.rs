@@ -127,12 +127,12 @@ impl Terminal {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
         if self.shared.lock().screen.closed() {
-            return Err(answer::missing(question, &self.run));
+            return Err(answer::interrupted(question, &self.run));
         }
-        let mut typing = self
-            .tty
-            .typing()
-            .map_err(|error| answer::missing(question, &self.run).because(format!("the terminal: {error}")))?;
+        let mut typing = self.tty.typing().map_err(|error| {
+            let why = if self.tty.gone() { answer::interrupted } else { answer::missing };
+            why(question, &self.run).because(format!("the terminal: {error}"))
+        })?;
         let opened = self.put(question);
         let mut left = answer::interrupted as fn(&Question, &str) -> Failure;
         let answer = loop {

@@ -15,6 +15,7 @@ use rustix::termios::{self, OptionalActions, OutputModes, Termios};
 use tokio::sync::mpsc;
 
 use super::keys::{Key, Keys};
+use crate::host::ui::hangup::hung_up;
 
 /// How long after an escape byte the rest of its sequence may come.
 const ESCAPE: Duration = Duration::from_millis(40);
@@ -49,6 +50,10 @@ impl Tty {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
             _ => (80, 24),
         }
+    }
+
+    pub(super) fn gone(&self) -> bool {
+        hung_up(&self.device)
     }
 
     /// Starts to read keys. What was typed before is thrown away: it cannot be an answer to a question

@@ -1,0 +1,116 @@
+//! Puts what has changed in a folder into an index, path by path, so that nothing which a command has left behind keeps
+//! the rest out of a commit.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::path::Path;
+
+use super::call::Call;
+use super::sweep;
+use crate::error::Result;
+use crate::model::text::excerpt;
+
+/// How many paths that are left out of a commit are named.
+const NAMED: usize = 5;
+
+/// What a path that has changed is now.
+enum Now {
+    There,
+    /// It is not there any more, or a link or a file stands where its folder was.
+    Gone,
+    /// It is nothing that git can keep.
+    Other,
+}
+
+/// Stages the paths. `call` makes a command for the index; `folder` holds the files, whose owner may be given the right
+/// to read them if they are `ours`. Returns the paths that are left out, each with its reason.
+pub(super) fn stage(
+    call: &dyn Fn() -> Result<Call>,
+    folder: &Path,
+    paths: &BTreeSet<String>,
+    ours: bool,
+) -> Result<Vec<(String, String)>> {
+    let (mut there, mut gone, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    let mut folders = HashMap::new();
+    for path in paths {
+        match now(folder, path, &mut folders) {
+            Now::There => there.push(path.as_str()),
+            Now::Gone => gone.push(path.as_str()),
+            Now::Other => {
+                gone.push(path.as_str());
+                left.push((path.clone(), "is neither a file nor a link".to_owned()));
+            }
+        }
+    }
+    if !gone.is_empty() {
+        call()?.args(["update-index", "--force-remove", "-z", "--stdin"]).input(list(&gone)).bytes()?;
+    }
+    let add = |paths: &[&str]| -> Result<()> {
+        if !paths.is_empty() {
+            let add = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            call()?.args(add).input(list(paths)).bytes()?;
+        }
+        Ok(())
+    };
+    let Err(mut failure) = add(&there) else { return Ok(left) };
+    if ours {
+        sweep::make_usable(folder)?;
+        match add(&there) {
+            Ok(()) => return Ok(left),
+            Err(again) => failure = again,
+        }
+    }
+    let readable = |path: &&str| match File::open(folder.join(path)) {
+        Err(error) if !folder.join(path).is_symlink() => {
+            left.push(((*path).to_owned(), error.to_string()));
+            false
+        }
+        _ => true,
+    };
+    let count = there.len();
+    there.retain(readable);
+    // Where all can be read, the fault is another.
+    if there.len() == count {
+        return Err(failure);
+    }
+    add(&there)?;
+    Ok(left)
+}
+
+/// Says which paths are not committed, and why.
+pub(super) fn told(left: &[(String, String)]) -> String {
+    named(left.iter().map(|(path, why)| format!("`{}` ({})", excerpt(path), excerpt(why))))
+}
+
+/// Returns the first of many things, and how many there are besides.
+pub(super) fn named(mut all: impl Iterator<Item = String>) -> String {
+    let mut named: Vec<String> = all.by_ref().take(NAMED).collect();
+    let more = all.count();
+    named.extend((more > 0).then(|| format!("{more} more")));
+    named.join(", ")
+}
+
+/// Returns what a path is, of whose folders these are known already.
+fn now<'p>(folder: &Path, path: &'p str, folders: &mut HashMap<&'p str, bool>) -> Now {
+    for (end, _) in path.match_indices('/') {
+        let above = &path[..end];
+        let real = *folders.entry(above).or_insert_with(|| {
+            let found = std::fs::symlink_metadata(folder.join(above));
+            // One that cannot be looked at is there.
+            found.map_or_else(|error| error.kind() == std::io::ErrorKind::PermissionDenied, |found| found.is_dir())
+        });
+        if !real {
+            return Now::Gone;
+        }
+    }
+    match std::fs::symlink_metadata(folder.join(path)) {
+        Ok(found) if found.is_file() || found.is_symlink() || found.is_dir() => Now::There,
+        Ok(_) => Now::Other,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Now::Gone,
+        Err(_) => Now::There,
+    }
+}
+
+fn list(paths: &[&str]) -> Vec<u8> {
+    paths.iter().flat_map(|path| path.bytes().chain(std::iter::once(0))).collect()
+}

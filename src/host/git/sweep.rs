@@ -1,0 +1,224 @@
+//! Folders as a command may have left them: with no rights for anybody, deeper than any path is long. They are made
+//! usable and removed entry by entry, never through a link.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
+use rustix::io::Errno;
+
+use crate::error::{Failure, Result};
+
+/// How long a git that nobody waits for may take to its end.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
+/// What the owner of a folder needs, and of a file.
+const OF_FOLDER: RawMode = 0o700;
+const OF_FILE: RawMode = 0o400;
+
+/// Removes a folder with all that is in it, links not followed; one that is not there is fine.
+///
+/// A git that outlived the process which started it may still write there; it comes to its end soon.
+pub(super) fn clear(folder: &Path) -> Result<()> {
+    let failed = |error: Errno| Failure::io(folder, "remove", &error.into());
+    let until = Instant::now() + LEFT_BEHIND;
+    loop {
+        match opened(CWD, folder) {
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+            Ok(top) => emptied(&top, &[]).map_err(failed)?,
+        }
+        match rustix::fs::unlinkat(CWD, folder, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOTEMPTY) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Removes all that is in a folder but these names.
+pub(super) fn empty(folder: &Path, but: &[&str]) -> Result<()> {
+    let top = opened(CWD, folder);
+    top.and_then(|top| emptied(&top, but)).map_err(|error| Failure::io(folder, "empty", &error.into()))
+}
+
+/// Gives the owner what they need to go through a folder and to read its files. What cannot be had stays as it is:
+/// whoever needs it will say so.
+pub(super) fn make_usable(folder: &Path) -> Result<()> {
+    let top = opened(CWD, folder).map_err(|error| Failure::io(folder, "open", &error.into()))?;
+    // Held open by those that are in it and wait for their turn, so that only the depth counts.
+    let mut waiting = vec![(Rc::new(top), CString::from(c"."))];
+    while let Some((above, name)) = waiting.pop() {
+        let Ok(folder) = opened(&*above, name.as_c_str()).map(Rc::new) else { continue };
+        for (name, kind) in entries(&folder).unwrap_or_default() {
+            match kind {
+                FileType::Directory => waiting.push((Rc::clone(&folder), name)),
+                FileType::RegularFile => allow(&*folder, name.as_c_str(), OFlags::empty(), OF_FILE),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Empties a folder. Those in it come up before their turn, so that none is too deep to be reached. One that somebody
+/// still writes to is left.
+fn emptied(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
+    let mut waiting = Vec::new();
+    for (name, kind) in entries(top)? {
+        match kind {
+            _ if but.iter().any(|kept| kept.as_bytes() == name.as_bytes()) => {}
+            FileType::Directory => waiting.push(name),
+            _ => gone(rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::empty()))?,
+        }
+    }
+    let mut count = 0_u64;
+    while let Some(name) = waiting.pop() {
+        let folder = opened(top, name.as_c_str())?;
+        for (below, kind) in entries(&folder)? {
+            if kind != FileType::Directory {
+                gone(rustix::fs::unlinkat(&folder, below.as_c_str(), AtFlags::empty()))?;
+                continue;
+            }
+            // Who moves a folder writes in it, too.
+            opened(&folder, below.as_c_str())?;
+            waiting.push(loop {
+                let free = CString::new(format!(".gone-{count}")).unwrap_or_default();
+                count += 1;
+                match rustix::fs::renameat_with(&folder, below.as_c_str(), top, free.as_c_str(), RenameFlags::NOREPLACE)
+                {
+                    Ok(()) => break free,
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error),
+                }
+            });
+        }
+        match rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn gone(removed: rustix::io::Result<()>) -> rustix::io::Result<()> {
+    removed.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
+}
+
+/// Opens a folder, which its owner can use from then on.
+fn opened(above: impl AsFd, name: impl rustix::path::Arg + Copy) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(&above, name, OFlags::RDONLY | flags, Mode::empty()) {
+        Ok(folder) => {
+            allow_opened(&folder, OF_FOLDER);
+            Ok(folder)
+        }
+        Err(Errno::ACCESS) => {
+            allow(&above, name, OFlags::DIRECTORY, OF_FOLDER);
+            rustix::fs::openat(&above, name, OFlags::RDONLY | flags, Mode::empty())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds rights to what has this name, if it lacks them; never to what a link leads to.
+fn allow(above: impl AsFd, name: impl rustix::path::Arg, what: OFlags, rights: RawMode) {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | what;
+    if let Ok(found) = rustix::fs::openat(above, name, flags, Mode::empty()) {
+        allow_opened(&found, rights);
+    }
+}
+
+fn allow_opened(found: &OwnedFd, rights: RawMode) {
+    let Ok(now) = rustix::fs::fstat(found) else { return };
+    if now.st_mode & rights != rights {
+        // The way to what is open, whatever has its name by now. One who may not do it fails at what comes next.
+        let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let mode = Mode::from_raw_mode(now.st_mode & 0o7777 | rights);
+        let _ = rustix::fs::chmodat(CWD, itself, mode, AtFlags::empty());
+    }
+}
+
+fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<(CString, FileType)>> {
+    let mut all = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(found.st_mode)
+            }
+            kind => kind,
+        };
+        all.push((name.to_owned(), kind));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::{clear, empty, make_usable};
+
+    #[test]
+    fn a_folder_goes_however_deep_it_is_and_whatever_is_in_it() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        let (folder, other) = (home.path().join("folder"), home.path().join("other"));
+        fs::create_dir_all(other.join("kept")).expect("a folder can be made");
+        let mut at =
+            rustix::fs::openat(rustix::fs::CWD, home.path(), rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())
+                .expect("it is there");
+        for name in std::iter::once("folder").chain(std::iter::repeat_n("deep", 3000)) {
+            rustix::fs::mkdirat(&at, name, rustix::fs::Mode::from(0o777)).expect("a folder can be made");
+            at = rustix::fs::openat(&at, name, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())
+                .expect("it is there");
+        }
+        symlink(&other, folder.join("link")).expect("a link can be made");
+        fs::create_dir_all(folder.join(".gone-0/x")).expect("a folder can be made");
+        fs::write(folder.join(".gone-1"), "").expect("a file can be written");
+        clear(&folder).expect("it can be removed");
+        assert!(!folder.exists() && other.join("kept").exists());
+        clear(&folder).expect("it is gone already");
+    }
+
+    #[test]
+    fn what_is_to_stay_stays() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        fs::create_dir_all(home.path().join("a/.git/b")).expect("a folder can be made");
+        fs::write(home.path().join(".git"), "gitdir: x\n").expect("a file can be written");
+        empty(home.path(), &[".git"]).expect("it can be emptied");
+        let left: Vec<_> =
+            fs::read_dir(home.path()).expect("it is there").flatten().map(|one| one.file_name()).collect();
+        assert_eq!(left, [".git"]);
+    }
+
+    #[test]
+    fn rights_are_given_back_and_none_to_what_a_link_leads_to() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = |name: &str| home.path().join(name);
+        let mode = |name: &str| fs::metadata(path(name)).expect("it is there").permissions().mode() & 0o777;
+        fs::create_dir_all(path("in/a/b")).expect("a folder can be made");
+        for file in ["in/a/b/file", "in/run.sh", "outside"] {
+            fs::write(path(file), "").expect("a file can be written");
+        }
+        symlink(path("outside"), path("in/link")).expect("a link can be made");
+        let modes =
+            [("in/a/b/file", 0o000), ("in/run.sh", 0o111), ("outside", 0o000), ("in/a/b", 0o000), ("in/a", 0o000)];
+        for (name, mode) in modes {
+            fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).expect("it is ours");
+        }
+        make_usable(&path("in")).expect("it is there");
+        assert_eq!(
+            ["in/a", "in/a/b", "in/a/b/file", "in/run.sh", "outside"].map(mode),
+            [0o700, 0o700, 0o400, 0o511, 0]
+        );
+    }
+}

@@ -80,6 +80,7 @@ codes! {
     RunForeign "run-foreign" Refused,
     JournalBroken "journal-broken" Invalid,
     JournalVersion "journal-version" Invalid,
+    RecordDiffers "record-differs" Invalid,
     CassetteMissed "cassette-missed" Failed,
     CassetteDiffers "cassette-differs" Failed,
     RecordingFailed "recording-failed" Failed,

@@ -30,6 +30,7 @@ mod runs;
 mod session;
 mod test;
 mod types;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -60,6 +61,7 @@ enum Verb {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
+    Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Test(test::TestArgs),
     New(new::NewArgs),
@@ -110,6 +112,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Resume(args) => resume::run(&host, args),
         Verb::Runs(args) => runs::run(&host, args),
         Verb::Log(args) => log::run(&host, &args),
+        Verb::Verify(args) => verify::run(&host, &args),
         Verb::Check(args) => check::run(&host, &args),
         Verb::Test(args) => test::run(&host, args),
         Verb::New(args) => new::run(&host, &args),

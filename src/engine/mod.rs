@@ -10,4 +10,5 @@ pub mod own;
 pub mod past;
 pub mod process;
 pub mod run;
+pub mod verify;
 pub mod world;

@@ -39,3 +39,4 @@ mod shots_strict;
 mod telemetry;
 mod terminals;
 mod thoughts;
+mod verify;

@@ -11,7 +11,7 @@ use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
 use crate::model::budget::Budget;
 use crate::model::collection::{Collection, Format, IndexTable, Version};
-use crate::model::effect::Permissions;
+use crate::model::permission::Permissions;
 use crate::model::param::{Param, ParamKind};
 use crate::model::setting::Setting;
 

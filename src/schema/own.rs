@@ -53,6 +53,19 @@ pub fn read(own: &Own, text: &str, file: &str) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::permission::Permission;
+
+    #[test]
+    fn a_pack_can_tell_of_every_permission() {
+        let schema = PACK.schema().unwrap();
+        let known = &schema["properties"]["permissions"]["additionalProperties"]["properties"];
+        let mut names: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut all: Vec<&str> = Permission::ALL.iter().map(|permission| permission.name()).collect();
+        all.push("documents");
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+    }
 
     #[test]
     fn every_schema_compiles_and_says_what_it_is_for() {

@@ -21,6 +21,7 @@ mod model_faults;
 mod order;
 mod output;
 mod packs;
+mod permissions;
 mod places;
 mod redaction;
 mod required_tools;

@@ -118,12 +118,8 @@ fn flow(host: &Host, file: &Path) -> Result<Vec<Findings>> {
     for finding in found {
         let text = tree.text(&finding.path)?.unwrap_or_default().to_string();
         let shown = if finding.path == path { file.display().to_string() } else { tree.display(&finding.path) };
-        let message = match &finding.hint {
-            Some(hint) => format!("{}; {hint}", finding.message),
-            None => finding.message.clone(),
-        };
-        let mut located =
-            report::Located::unreadable(&shown, Place { line: finding.line, column: finding.column }, message);
+        let place = Place { line: finding.line, column: finding.column };
+        let mut located = report::Located::unreadable(&shown, place, finding.said());
         finding.code.name().clone_into(&mut located.keyword);
         let findings =
             files.entry(finding.path).or_insert_with(|| Findings { text, located: Vec::new(), code: finding.code });

@@ -1,5 +1,6 @@
 //! `nietz check [PATH…]`.
 
+mod journal;
 mod sources;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::pack::resolve;
 use crate::schema::report::{self, Severity};
 use crate::schema::{Fault, source};
 
-/// Check files: flows, personas, quotes, packs and configuration by their kind, documents by their collection
+/// Check files: flows, personas, quotes, packs, configuration and journals by their kind, documents by their collection
 #[derive(Args)]
 pub(super) struct CheckArgs {
     /// Files and folders; without one, this folder
@@ -152,6 +153,9 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<
                 return check_document(flow, &store, collection, file, text).map(|findings| vec![findings]);
             }
         }
+    }
+    if journal::is_one(&text) {
+        return journal::check(file, &name).map(|findings| vec![findings]);
     }
     Err(Failure::new(Code::Usage, format!("{name} belongs to no collection of any flow here"))
         .hint("say which: nietz check --as FLOW:COLLECTION FILE"))

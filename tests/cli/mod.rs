@@ -20,6 +20,7 @@ mod kill_matrix;
 mod model_faults;
 mod order;
 mod output;
+mod own_files;
 mod packs;
 mod permissions;
 mod places;

@@ -25,6 +25,7 @@ mod packs;
 mod permissions;
 mod places;
 mod redaction;
+mod remarks;
 mod required_tools;
 mod sandbox;
 mod settings;

@@ -111,6 +111,17 @@ end
 
 local text_document = { type = "string", minLength = 1 }
 
+local session_expects = {
+	{ numbered = "/session/ideas/*/id" },
+	{ numbered = "/session/history/*/iteration" },
+	{ numbered = "/session/party_history/*/round" },
+	{ numbered = "/session/panel_history/*/round" },
+	{ rising = "/session/history/*/timestamp" },
+	{ ordered = { "/session/created", "/session/updated" } },
+	{ ordered = { "/session/started_at", "/session/updated" } },
+	{ ordered = { "/session/started_at", "/session/history/*/timestamp" } },
+} :: { any }
+
 return nietz.flow({
 	name = "brainstorm",
 	summary = "Thinks an idea through with you, until somebody could build it",
@@ -123,6 +134,7 @@ return nietz.flow({
 			keys = { slug = "/session/slug" },
 			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
 			rules = rules.check,
+			expects = session_expects,
 		},
 		rescued = {
 			path = "brainstorm-{slug}.yaml",
@@ -130,8 +142,13 @@ return nietz.flow({
 			keys = { slug = "/session/slug" },
 			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
 			rules = rules.check,
+			expects = session_expects,
 		},
-		finished = { path = ".project-memory/brainstorm-history.jsonl", schema = "./brainstorm/finished.schema.json" },
+		finished = {
+			path = ".project-memory/brainstorm-history.jsonl",
+			schema = "./brainstorm/finished.schema.json",
+			expects = { { rising = "/finished_at" } } :: { any },
+		},
 		statistics = { path = ".project-memory/brainstorm-stats.json", schema = "./brainstorm/statistics.schema.json" },
 		briefs = { path = "docs/briefs/{slug}/brief-{date}.md", format = "text", schema = text_document } :: any,
 		journals = { path = "docs/briefs/{slug}/journal-{date}.md", format = "text", schema = text_document } :: any,

@@ -94,6 +94,12 @@ return nietz.flow({
 			keys = { id = "/id" },
 			version = { field = "/schemaVersion", current = 1, migrations = migrations.all, read_newer = true },
 			rules = rules.check,
+			expects = {
+				{ ordered = { "/timestamp", "/endTimestamp" } },
+				{ ordered = { "/timestamp", "/transcript/*/timestamp" } },
+				{ numbered = "/transcript/*/turnNumber" },
+				{ rising = "/transcript/*/timestamp" },
+			} :: { any },
 		},
 		debug_memory = recall.collections.debug_memory,
 		debug_memory_archive = recall.collections.debug_memory_archive,

@@ -1,9 +1,12 @@
 --!strict
 --- What a JSON Schema cannot say about a session file.
 
+local personas = require("@nietz/personas")
+local text = require("@nietz/text")
+
 local rules = {}
 
-export type Fault = { pointer: string, message: string }
+export type Fault = { pointer: string, message: string, severity: string? }
 
 local DAYS = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
 
@@ -33,6 +36,15 @@ function rules.check(doc: any): { Fault }
 		if not rules.is_date(date :: string) then
 			table.insert(faults, { pointer = "/session/id", message = `ends in {date}, which is no date` })
 		end
+	end
+	if session.persona ~= nil and personas.find(session.persona) == nil then
+		local slugs = {}
+		for _, persona in personas.list({ tag = "facilitator" }) do
+			table.insert(slugs, persona.slug)
+		end
+		local near = text.nearest(session.persona, slugs)
+		local message = `there is no persona "{session.persona}" here` .. (if near then `; did you mean "{near}"?` else "")
+		table.insert(faults, { pointer = "/session/persona", message = message, severity = "note" })
 	end
 	local seen: { [number]: boolean } = {}
 	for index, idea in session.ideas or {} do

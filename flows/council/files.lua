@@ -8,10 +8,32 @@ local ui = require("@nietz/ui")
 
 local files = {}
 
+--- What is worth a remark where it is otherwise; what is a fault stands in rules.lua.
+local expects = {
+	{ ordered = { "/createdAt", "/updatedAt" } },
+	{ ordered = { "/clarificationQuestions/*/createdAt", "/clarificationQuestions/*/answeredAt" } },
+	{ ordered = { "/clarificationQuestions/*/createdAt", "/clarificationQuestions/*/userAnswer/createdAt" } },
+	{ ordered = { "/councilDiscussions/*/exchangeStarts", "/councilDiscussions/*/exchangeEnds" } },
+	{ numbered = "/messageTurns/*/sequenceNumber" },
+	{ numbered = "/councilDiscussions/*/cycleNumber" },
+	{ numbered = "/clarificationQuestions/*/sequenceInRound", within = { "/clarificationQuestions/*/roundNumber" } },
+} :: { any }
+
+--- One schema for both, whatever the file's ending says.
+local function sessions(format: "yaml" | "json"): nietz.Collection
+	return {
+		path = "{*}",
+		format = format,
+		schema = "./council/session.schema.json",
+		rules = rules.check,
+		expects = expects,
+	}
+end
+
 --- `sessions` is read as YAML, of which JSON is a part: `nietz check --as council:sessions FILE` takes both.
 files.COLLECTIONS = {
-	sessions = { path = "{*}", format = "yaml", schema = "./council/session.schema.json", rules = rules.check },
-	sessions_json = { path = "{*}", format = "json", schema = "./council/session.schema.json", rules = rules.check },
+	sessions = sessions("yaml"),
+	sessions_json = sessions("json"),
 } :: { [string]: nietz.Collection }
 
 local yaml, json = documents.collection("sessions"), documents.collection("sessions_json")

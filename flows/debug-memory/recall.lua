@@ -115,6 +115,15 @@ local function collection(folder: string, prefix: string, formats: string): any
 		schema = "./debug-memory/debug-memory.schema.yaml",
 		formats = formats,
 		index = tables(prefix),
+		expects = {
+			{ ordered = { "/created_at", "/updated_at" } },
+			{ ordered = { "/created_at", "/executions/*/timestamp" } },
+			{ numbered = "/executions/*/attempt" },
+			{ rising = "/executions/*/timestamp" },
+			{ ordered = { "/executions/*/test_results/passed", "/executions/*/test_results/total" } },
+			{ ordered = { "/executions/*/test_results/failed", "/executions/*/test_results/total" } },
+			{ ordered = { "/executions/*/test_results/skipped", "/executions/*/test_results/total" } },
+		} :: { any },
 	}
 end
 

@@ -34,6 +34,23 @@ tables.references = {} :: { [string]: { [string]: string } }
 --- By table: its columns.
 tables.columns = {} :: { [string]: { string } }
 
+--- By table: the columns in which rows agree that are ordered among each other.
+local ORDERED: { [string]: { string } } = {
+	goal = { "/session_id", "/parent_goal_id" },
+	validation_step = { "/goal_id" },
+	tool_call = { "/attempt_id" },
+}
+
+--- Ids and orders count from 1, and no row is before the one above it or one that it refers to.
+local function expects(name: string): { any }
+	local list: { any } =
+		{ { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
+	if ORDERED[name] ~= nil then
+		table.insert(list, { numbered = "/order", within = ORDERED[name] })
+	end
+	return list
+end
+
 --- The collections, for the manifest.
 tables.collections = {} :: { [string]: any }
 
@@ -50,6 +67,7 @@ for _, name in tables.NAMES do
 	tables.collections[name] = {
 		path = `.nietz/shots-on-goal/\{session}/{name}.jsonl`,
 		schema = `./shots-on-goal/schema/{name}.schema.json`,
+		expects = expects(name),
 	}
 end
 

@@ -1,5 +1,6 @@
 //! `nietz check [PATH…]`.
 
+mod journal;
 mod sources;
 
 use std::path::{Path, PathBuf};
@@ -14,9 +15,9 @@ use crate::lua::flow::Flow;
 use crate::model::collection::Format;
 use crate::pack::resolve;
 use crate::schema::report::{self, Severity};
-use crate::schema::{Fault, source};
+use crate::schema::{Fault, expect, source};
 
-/// Check files: flows, personas, quotes, packs and configuration by their kind, documents by their collection
+/// Check files: flows, personas, quotes, packs, configuration and journals by their kind, documents by their collection
 #[derive(Args)]
 pub(super) struct CheckArgs {
     /// Files and folders; without one, this folder
@@ -153,6 +154,9 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<
             }
         }
     }
+    if journal::is_one(&text) {
+        return journal::check(file, &name).map(|findings| vec![findings]);
+    }
     Err(Failure::new(Code::Usage, format!("{name} belongs to no collection of any flow here"))
         .hint("say which: nietz check --as FLOW:COLLECTION FILE"))
 }
@@ -168,24 +172,47 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     let name = file.display().to_string();
     let mut located = store.check_text(&declared.collection, &text, &name)?;
     let broken = located.iter().any(|fault| fault.severity == Severity::Error);
-    if !broken && declared.collection.format == Format::Jsonl {
+    if broken {
+        return Ok(Findings { text, located, code: Code::DocumentInvalid });
+    }
+    if declared.collection.format == Format::Jsonl {
         let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
         if let Some(key) = store.match_path(&declared.collection, &full) {
             let all = flow.context().collections.borrow();
             located.extend(store.check_references(&declared.collection, &all, &key, &text, &name)?);
         }
-    }
-    if !broken && declared.collection.format != Format::Jsonl {
+        located.extend(expect::of_file(&declared.collection.expects, &text, &name));
+    } else {
         let document = source::parse(&text, declared.collection.format, &name)?;
-        let document = migrated(flow, store, collection, document)?;
-        let rules = flow.rules(collection, &document)?;
-        for (severity, note) in [(Severity::Error, false), (Severity::Note, true)] {
-            let told = rules.iter().filter(|ruled| ruled.note == note);
-            let faults = told.map(|ruled| Fault::new(ruled.pointer.clone(), "rule", ruled.message.clone())).collect();
-            located.extend(report::locate(faults, severity, &text, declared.collection.format, &name));
+        if !store.is_newer(&declared.collection, &document) {
+            let document = migrated(flow, store, collection, document)?;
+            located.extend(judged(flow, collection, &document, &text, &name)?);
         }
     }
+    located.sort_by_key(|fault| (fault.line, fault.column, fault.severity));
     Ok(Findings { text, located, code: Code::DocumentInvalid })
+}
+
+/// Returns what the collection's rules and expectations say of a document that its schema has accepted.
+fn judged(
+    flow: &Flow,
+    collection: &str,
+    document: &serde_json::Value,
+    text: &str,
+    name: &str,
+) -> Result<Vec<report::Located>> {
+    let declared = &flow.manifest.collections[collection].collection;
+    let mut faults = Vec::new();
+    let mut notes = expect::of_document(&declared.expects, document);
+    for ruled in flow.rules(collection, document)? {
+        let told = if ruled.note { &mut notes } else { &mut faults };
+        told.push(Fault::new(ruled.pointer, "rule", ruled.message));
+    }
+    // What a rule forbids is a fault already.
+    notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
+    let mut located = report::locate(faults, Severity::Error, text, declared.format, name);
+    located.extend(report::locate(notes, Severity::Note, text, declared.format, name));
+    Ok(located)
 }
 
 /// Brings an older document up to the current version, which must be valid then.

@@ -9,6 +9,7 @@ use crate::host::FrontEnd;
 use crate::host::llm::{Client, Settings};
 #[cfg(feature = "local")]
 use crate::model::event::Event;
+use crate::model::permission::Permission;
 
 /// The models that a run was begun with. Filled when they are known, read by flows.
 #[derive(Default)]
@@ -20,10 +21,7 @@ pub(super) struct Pinned {
 impl Pinned {
     pub(super) fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
-            None => self.default.clone().unwrap_or_else(|| {
-                Err(Failure::new(Code::PermissionRefused, "this flow's manifest does not declare that it calls models")
-                    .hint("add `permissions = { llm = true }` to its nietz.flow{…}"))
-            }),
+            None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared())),
             Some(name) => match self.aliases.get(name) {
                 Some(model) => Ok(model.clone()),
                 None if name.contains('/') => Ok(name.to_owned()),

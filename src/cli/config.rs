@@ -13,6 +13,7 @@ use crate::model::collection::Format;
 use crate::model::setting::Layer;
 use crate::schema::own::{self, Own};
 use crate::schema::source;
+use crate::schema::spans::{Spans, pointer};
 
 /// The user's configuration.
 #[derive(Clone, Default, Deserialize)]
@@ -24,7 +25,7 @@ pub(super) struct Config {
     /// By flow: what it declares as its settings.
     flows: Flows,
     #[serde(skip)]
-    layers: Vec<(Flows, Layer)>,
+    layers: Vec<BTreeMap<String, Layer>>,
 }
 
 type Flows = BTreeMap<String, Map<String, Value>>;
@@ -48,18 +49,16 @@ struct ProjectModels {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        let mut config: Config = read(path, &own::CONFIG)?.unwrap_or_default();
-        checked(path, config.budget)?;
+        let Some((mut config, text)) = read::<Config>(path, &own::CONFIG)? else { return Ok(Config::default()) };
         let flows = std::mem::take(&mut config.flows);
-        config.layers.push((flows, layer(path, false)));
+        config.layers.push(layers(path, &text, flows, false));
         Ok(config)
     }
 
     /// Adds what the project's file says where the user's own says nothing.
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
-        let Some(project) = read::<Project>(path, &own::PROJECT)? else { return Ok(()) };
-        checked(path, project.budget)?;
-        self.layers.push((project.flows, layer(path, true)));
+        let Some((project, text)) = read::<Project>(path, &own::PROJECT)? else { return Ok(()) };
+        self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
         if self.models.default.is_none() {
@@ -73,43 +72,48 @@ impl Config {
 
     /// Returns what each file sets for a flow, the user's own first.
     pub(super) fn settings(&self, flow: &str) -> Vec<Layer> {
-        let of = |(flows, layer): &(Flows, Layer)| {
-            flows.get(flow).map(|values| Layer { values: values.clone(), ..layer.clone() })
-        };
-        self.layers.iter().filter_map(of).collect()
+        self.layers.iter().filter_map(|layers| layers.get(flow).cloned()).collect()
     }
 }
 
-fn layer(path: &Path, project: bool) -> Layer {
-    Layer { file: path.display().to_string(), values: Map::new(), project }
-}
-
-fn checked(path: &Path, budget: Budget) -> Result<()> {
-    match budget.problem() {
-        Some(problem) => Err(Failure::new(Code::ConfigInvalid, format!("{}: budget.{problem}", path.display()))),
-        None => Ok(()),
-    }
-}
-
-fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<T>> {
+/// Reads a file, if there is one and something stands in it: first by its schema, so that every fault is told with its
+/// line and field, then as what it means.
+fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<(T, String)>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::io(path, "read", &error)),
     };
     let name = path.display().to_string();
-    let text = source::decode(&bytes, &name)?;
-    let as_config = |failure: Failure| Failure { code: Code::ConfigInvalid, ..failure };
-    let value = source::parse(text, Format::Yaml, &name).map_err(as_config)?;
+    let wrong =
+        |failure: Failure| Failure { code: Code::ConfigInvalid, hint: None, ..failure }.hint("mend it, or take it out");
+    let text = source::decode(&bytes, &name).map_err(wrong)?;
+    let value = own::read(own, text, &name).map_err(wrong)?;
     if value.is_null() {
         return Ok(None);
     }
-    serde_json::from_value(value).map(Some).map_err(|error| {
-        // What is wrong is told all at once and with its places, where the schema sees it too.
-        let told = own::read(own, text, &name).err().map(as_config);
-        let failure = told.unwrap_or_else(|| Failure::new(Code::ConfigInvalid, format!("{name}: {error}")));
-        Failure { hint: None, ..failure }.hint("mend it, or take it out")
-    })
+    let config = serde_json::from_value(value)
+        .map_err(|error| wrong(Failure::new(Code::ConfigInvalid, format!("{name}: {error}"))))?;
+    Ok(Some((config, text.to_owned())))
+}
+
+/// Returns what a file sets for the flows, and where each setting stands in it.
+fn layers(path: &Path, text: &str, flows: Flows, project: bool) -> BTreeMap<String, Layer> {
+    let file = path.display().to_string();
+    let all: Vec<String> = flows
+        .iter()
+        .flat_map(|(flow, values)| values.keys().map(move |name| pointer(&["flows", flow, name])))
+        .collect();
+    let spans = Spans::find(text, Format::Yaml, all.iter().map(String::as_str));
+    let layer = |flow: &str, values: Map<String, Value>| {
+        let place = |name: &String| {
+            let pointer = pointer(&["flows", flow, name]);
+            let at = spans.key(&pointer);
+            (name.clone(), format!("{file}:{}:{}: {pointer}", at.line, at.column))
+        };
+        Layer { places: values.keys().map(place).collect(), values, project }
+    };
+    flows.into_iter().map(|(flow, values)| (flow.clone(), layer(&flow, values))).collect()
 }
 
 #[cfg(test)]

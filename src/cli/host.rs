@@ -76,6 +76,11 @@ impl Host {
         Runs::new(&self.workspace, OwnRuns::new(&self.folders.state))
     }
 
+    /// Returns the folder of the records of the runs that the user began.
+    pub(super) fn records(&self) -> PathBuf {
+        OwnRuns::new(&self.folders.state).folder().to_owned()
+    }
+
     /// Returns where personas and quotes of a flow come from, nearest first.
     pub(super) fn layers(&self, flow: &Tree) -> Result<Vec<Tree>> {
         let mut layers = vec![Tree::new(Root::Disk(self.workspace.clone()))];

@@ -12,6 +12,7 @@ use crate::host::llm::{Client, prices_as_of};
 use crate::lua::limits::Limits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
+use crate::model::permission::{Permission, Permissions};
 use crate::model::text::clean;
 
 /// A run that has not begun.
@@ -26,11 +27,8 @@ struct Plan {
     aliases: Vec<(String, String)>,
     /// Path below the workspace of each collection, by name.
     documents: Vec<(String, String)>,
-    /// Whether it works with branches and worktrees of the workspace's repository.
-    git: bool,
-    /// Programs and command lines that it may run, and what the user grants them besides.
-    commands: Vec<String>,
-    files: bool,
+    permissions: Permissions,
+    /// What the user grants besides.
     grants: Grants,
     limits: Limits,
     budget: Budget,
@@ -62,9 +60,7 @@ pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) ->
             .iter()
             .map(|(name, declared)| (name.clone(), declared.collection.path.clone()))
             .collect(),
-        git: manifest.permissions.git,
-        commands: command::grants(&manifest.permissions.exec, &begin.params),
-        files: manifest.permissions.files,
+        permissions: manifest.permissions.with_params(&begin.params),
         grants: begin.grants.clone(),
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(host, begin.budget),
@@ -93,6 +89,52 @@ impl Plan {
         if let Some(command) = &self.command {
             add("command", command.clone());
         }
+        for permission in Permission::ALL {
+            self.permission(*permission, &mut add);
+        }
+        let mut head = "documents";
+        for (name, path) in &self.documents {
+            let place = if path == "{*}" { "the file that you name" } else { path };
+            add(std::mem::take(&mut head), format!("reads and writes {place} ({name})"));
+        }
+        if self.documents.is_empty() {
+            add(head, "none".to_owned());
+        }
+        let Limits { seconds, megabytes } = self.limits;
+        add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
+        add("budget", self.budget.to_string());
+        let mut head = "settings";
+        for (name, value) in &self.settings {
+            add(std::mem::take(&mut head), format!("{name}: {value}"));
+        }
+        if self.permissions.commands().is_empty() {
+            add("nothing else", "no other file, no other address, no process".to_owned());
+        }
+        rows.into_iter().map(Vec::from).collect()
+    }
+
+    /// Adds what the flow may do by a permission.
+    fn permission(&self, permission: Permission, add: &mut impl FnMut(&str, String)) {
+        let declared = self.permissions.declares(permission);
+        match permission {
+            Permission::Llm => self.models(add),
+            Permission::Files if declared => {
+                add("files", "reads those of this folder".to_owned());
+                for path in &self.grants.read {
+                    add("", format!("and {path}"));
+                }
+            }
+            Permission::Git if declared => {
+                add("git", "branches of its own in this repository, and worktrees beside it".to_owned());
+            }
+            Permission::Exec if !self.permissions.commands().is_empty() => {
+                add("commands", command::told(self.permissions.commands(), &self.grants));
+            }
+            Permission::Files | Permission::Git | Permission::Exec => {}
+        }
+    }
+
+    fn models(&self, add: &mut impl FnMut(&str, String)) {
         match &self.model {
             None => add("models", "none: the flow does not declare that it calls models".to_owned()),
             Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
@@ -105,37 +147,6 @@ impl Plan {
         for (model, price) in &self.prices {
             add(std::mem::take(&mut head), format!("{model}: {}", priced(*price)));
         }
-        if self.files {
-            add("files", "reads those of this folder".to_owned());
-            for path in &self.grants.read {
-                add("", format!("and {path}"));
-            }
-        }
-        let mut head = "documents";
-        for (name, path) in &self.documents {
-            let place = if path == "{*}" { "the file that you name" } else { path };
-            add(std::mem::take(&mut head), format!("reads and writes {place} ({name})"));
-        }
-        if self.documents.is_empty() {
-            add(head, "none".to_owned());
-        }
-        if self.git {
-            add("git", "branches of its own in this repository, and worktrees beside it".to_owned());
-        }
-        if !self.commands.is_empty() {
-            add("commands", command::told(&self.commands, &self.grants));
-        }
-        let Limits { seconds, megabytes } = self.limits;
-        add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
-        add("budget", self.budget.to_string());
-        let mut head = "settings";
-        for (name, value) in &self.settings {
-            add(std::mem::take(&mut head), format!("{name}: {value}"));
-        }
-        if self.commands.is_empty() {
-            add("nothing else", "no other file, no other address, no process".to_owned());
-        }
-        rows.into_iter().map(Vec::from).collect()
     }
 
     fn json(&self) -> Value {
@@ -149,7 +160,8 @@ impl Plan {
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
             "model": model, "aliases": map(&self.aliases), "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
-            "files": self.files, "git": self.git, "commands": self.commands, "grants": self.grants,
+            "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
+            "grants": self.grants,
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget, "settings": map(&self.settings),
         })

@@ -29,7 +29,6 @@ use crate::journal::writer::{Tail, Writer};
 use crate::lua::flow::Start;
 use crate::model::budget::Budget;
 use crate::model::chat::{ChatReply, ChatRequest};
-use crate::model::command;
 use crate::model::difference::differences;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
@@ -151,9 +150,7 @@ pub(super) fn play(
     let meter = Meter::new(Budget::default());
     let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
     gate.take_from(Donor::alone(journal)?);
-    let mut permissions = flow.manifest.permissions.clone();
-    permissions.exec = command::grants(&permissions.exec, &open.params);
-    gate.permit(permissions);
+    gate.permit(flow.manifest.permissions.with_params(&open.params));
     let start = Start {
         params: open.params.clone(),
         settings: session.settled(&open),

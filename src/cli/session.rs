@@ -311,10 +311,9 @@ impl Session {
         let meter = Meter::new(open.budget);
         let recorded = (writer, past, resume);
         let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
-        let mut permissions = self.flow.manifest.permissions.clone();
-        permissions.exec = command::grants(&permissions.exec, &open.params);
-        if !permissions.exec.is_empty() {
-            let text = format!("this flow may run {}", command::told(&permissions.exec, &open.grants));
+        let permissions = self.flow.manifest.permissions.with_params(&open.params);
+        if !permissions.commands().is_empty() {
+            let text = format!("this flow may run {}", command::told(permissions.commands(), &open.grants));
             shown.show(&Event::Notice { text });
         }
         gate.permit(permissions);

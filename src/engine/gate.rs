@@ -20,8 +20,9 @@ use crate::journal::lines::{Done, End, Given, Intent, Outcome, Record, Resume};
 use crate::journal::texts::Chain;
 use crate::journal::writer::Writer;
 use crate::model::budget::Spent;
-use crate::model::effect::{Effect, Permissions, Settles};
+use crate::model::effect::{Effect, Settles};
 use crate::model::event::Event;
+use crate::model::permission::Permissions;
 use crate::model::redact::Redactor;
 use crate::model::text::excerpt;
 
@@ -467,50 +468,19 @@ impl State {
 }
 
 fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
-    match effect {
-        Effect::Git(_) | Effect::Tree { .. } | Effect::Exec(_) if !permissions.git => Err(Failure::new(
-            Code::PermissionRefused,
-            "this flow works with git, but its manifest does not declare that it may",
-        )
-        .hint("add `permissions = { git = true }` to its nietz.flow{…}")),
-        Effect::File(_) if !permissions.files => Err(Failure::new(
-            Code::PermissionRefused,
-            "this flow reads files, but its manifest does not declare that it may",
-        )
-        .hint("add `permissions = { files = true }` to its nietz.flow{…}")),
-        Effect::Exec(command) if !command.run.is_granted(&permissions.exec) => {
-            let shown = excerpt(&command.run.shown());
-            let allowed = match permissions.exec.as_slice() {
-                [] => "none is".to_owned(),
-                some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
-            };
-            Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
-                .hint(format!("allowed: {allowed}")))
-        }
-        Effect::Chat { .. } if !permissions.llm => Err(Failure::new(
-            Code::PermissionRefused,
-            "this flow calls a model, but its manifest does not declare that it may",
-        )
-        .hint("add `permissions = { llm = true }` to its nietz.flow{…}")),
-        // Documents are permitted by the collections that the manifest declares: there is no other way to name one.
-        Effect::Chat { .. }
-        | Effect::Clock
-        | Effect::Random
-        | Effect::Say { .. }
-        | Effect::Status { .. }
-        | Effect::Progress { .. }
-        | Effect::Ask(_)
-        | Effect::Load { .. }
-        | Effect::Save { .. }
-        | Effect::List { .. }
-        | Effect::Scan { .. }
-        | Effect::File(_)
-        | Effect::Append { .. }
-        | Effect::Rows { .. }
-        | Effect::Delete { .. }
-        | Effect::Query { .. }
-        | Effect::Git(_)
-        | Effect::Tree { .. }
-        | Effect::Exec(_) => Ok(()),
+    if let Some(missing) = effect.needs().iter().find(|needed| !permissions.declares(**needed)) {
+        return Err(missing.undeclared());
     }
+    let Effect::Exec(command) = effect else { return Ok(()) };
+    let commands = permissions.commands();
+    if command.run.is_granted(commands) {
+        return Ok(());
+    }
+    let allowed = match commands {
+        [] => "none is".to_owned(),
+        some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
+    };
+    let shown = excerpt(&command.run.shown());
+    Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
+        .hint(format!("allowed: {allowed}")))
 }

@@ -53,6 +53,16 @@ impl OwnRuns {
         OwnRuns { folder: state.join(FOLDER) }
     }
 
+    /// Returns the folder of the records, and of the key.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Tells whether a file of that folder is a record, by its name.
+    pub fn is_record(name: &str) -> bool {
+        name != KEY && !name.starts_with('.')
+    }
+
     /// Records a run before its first line is written: one that is killed in between is the user's own, too. The file
     /// is for syncing it together with that line.
     pub fn add(&self, place: &Place<'_>, first_line: &[u8]) -> Result<File> {

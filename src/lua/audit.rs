@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Code, nearest};
 use crate::lua::api;
 use crate::lua::scan::{Is, Word, words};
-use crate::model::effect::Permissions;
+use crate::model::permission::{self, Permission, Permissions};
 use crate::pack::tree::{Tree, join};
 use crate::template;
 
@@ -27,7 +27,15 @@ pub struct Finding {
 
 /// Looks at all Lua files that a flow reaches by `require`, and at the prompts that they render.
 pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> {
-    let mut audit = Audit { tree, modules: api::names(), permissions, found: Vec::new() };
+    let mut audit = Audit {
+        tree,
+        modules: api::names(),
+        permissions,
+        required: BTreeSet::new(),
+        methods: Vec::new(),
+        defined: BTreeSet::new(),
+        found: Vec::new(),
+    };
     let mut open = vec![path.to_owned()];
     let mut seen = BTreeSet::new();
     while let Some(path) = open.pop() {
@@ -39,6 +47,7 @@ pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> 
             open.extend(audit.file(&path, &text));
         }
     }
+    audit.methods();
     let mut found = audit.found;
     found.sort_by(|one, other| (&one.path, one.line, one.column).cmp(&(&other.path, other.line, other.column)));
     found
@@ -48,7 +57,23 @@ struct Audit<'a> {
     tree: &'a Tree,
     modules: Modules,
     permissions: &'a Permissions,
+    /// The modules of the host that any file requires.
+    required: BTreeSet<&'static str>,
+    /// Methods that are called and named as those of the host's that need a permission.
+    methods: Vec<(String, Word, &'static str, Permission)>,
+    /// The methods that the files define themselves.
+    defined: BTreeSet<String>,
     found: Vec<Finding>,
+}
+
+impl Finding {
+    /// Returns what is wrong and what to do about it, in one line.
+    pub fn said(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
 }
 
 impl Audit<'_> {
@@ -66,39 +91,68 @@ impl Audit<'_> {
         for at in 0..words.len() {
             let word = &words[at];
             if word.name() == Some("require") && !after_dot(&words, at) {
-                let argument = words.get(at + 1).filter(|next| !next.is_sign('(')).or(words.get(at + 2));
-                if let Some(argument) = argument
-                    && let Some(wanted) = argument.text()
-                {
-                    match self.require(path, argument, wanted) {
-                        Some(Ok(module)) => {
-                            if let Some(name) = local(&words, at) {
-                                hosts.insert(name.to_owned(), module);
-                            }
+                let in_brackets = words.get(at + 1).is_some_and(|next| next.is_sign('('));
+                let place = at + 1 + usize::from(in_brackets);
+                let Some((argument, wanted)) = words.get(place).and_then(|word| Some((word, word.text()?))) else {
+                    continue;
+                };
+                match self.require(path, argument, wanted) {
+                    Some(Ok(module)) => {
+                        self.required.insert(module);
+                        let behind = place + 1 + usize::from(in_brackets);
+                        if !self.used(path, module, &words[behind.min(words.len())..])
+                            && let Some(name) = local(&words, at)
+                        {
+                            hosts.insert(name.to_owned(), module);
                         }
-                        Some(Err(file)) => required.push(file),
-                        None => {}
                     }
+                    Some(Err(file)) => required.push(file),
+                    None => {}
                 }
             } else if let Some(name) = word.name()
                 && let Some(module) = hosts.get(name).copied()
                 && !after_dot(&words, at)
-                && words.get(at + 1).is_some_and(|next| next.is_sign('.'))
-                && words.get(at + 2).is_some_and(|next| next.name().is_some())
             {
-                // In types, `git.Handle` names a type: those begin with a capital.
-                let member = &words[at + 2];
-                let called = member.name().unwrap_or_default();
-                if called.starts_with(char::is_uppercase) {
-                    continue;
+                let behind = &words[at + 1..];
+                // `local other = git` is another name for it, if that is all that stands there.
+                let whole = behind.first().is_none_or(|next| {
+                    next.line > word.line && next.name().is_some_and(|name| name != "and" && name != "or")
+                });
+                if !self.used(path, module, behind)
+                    && whole
+                    && let Some(other) = local(&words, at)
+                {
+                    hosts.insert(other.to_owned(), module);
                 }
-                self.member(path, member, module, called);
-                if (module, called) == ("@nietz/template", "render") {
-                    self.rendered(path, &words[at + 3..]);
-                }
+            } else if is_method(&words, at) {
+                self.method(path, word);
+            } else if let Some(name) = defined(&words, at) {
+                self.defined.insert(name.to_owned());
             }
         }
         required
+    }
+
+    /// Looks at what is taken from a module of the host, by the words behind it; false where nothing is.
+    fn used(&mut self, path: &str, module: &'static str, behind: &[Word]) -> bool {
+        let (member, called, rest) = match behind {
+            [dot, member, rest @ ..] if dot.is_sign('.') => (member, member.name(), rest),
+            [open, member, close, rest @ ..] if open.is_sign('[') && close.is_sign(']') => {
+                (member, member.text(), rest)
+            }
+            _ => return false,
+        };
+        let Some(called) = called else { return false };
+        // In types, `git.Handle` names a type: those begin with a capital.
+        if called.starts_with(char::is_uppercase) {
+            return true;
+        }
+        let bare = matches!(rest, [open, close, ..] if open.is_sign('(') && close.is_sign(')'));
+        self.member(path, member, module, called, bare);
+        if (module, called) == ("@nietz/template", "render") {
+            self.rendered(path, rest);
+        }
+        true
     }
 
     /// Finds a module: one of the host, or a file.
@@ -130,8 +184,8 @@ impl Audit<'_> {
         file.map(Err)
     }
 
-    /// Looks at a use of `module.called`.
-    fn member(&mut self, path: &str, word: &Word, module: &'static str, called: &str) {
+    /// Looks at a use of `module.called`, which may be called without an argument.
+    fn member(&mut self, path: &str, word: &Word, module: &'static str, called: &str, bare: bool) {
         let known = &self.modules[module];
         if !known.contains(called) {
             let hint = match nearest(called, known.iter().map(String::as_str)) {
@@ -140,14 +194,36 @@ impl Audit<'_> {
             };
             self.tell(path, word, Code::FlowInvalid, format!("{module} has no `{called}`"), Some(hint));
         }
-        let needed = match (module, called) {
-            ("@nietz/llm", "chat") if !self.permissions.llm => "llm",
-            ("@nietz/git", _) if !self.permissions.git => "git",
-            _ => return,
-        };
-        let message = format!("this needs `permissions = {{ {needed} = true }}`, and the flow does not declare it");
-        let hint = format!("add `permissions = {{ {needed} = true }}` to its nietz.flow{{…}}");
-        self.tell(path, word, Code::PermissionRefused, message, Some(hint));
+        if let Some(needed) = permission::of_function(module, called, bare) {
+            self.needs(path, word, needed);
+        }
+    }
+
+    /// Looks at `:name(…)`. What the value is that has the method, no scanner knows: those of the host's that need a
+    /// permission are noted, and told at the end if nothing of the flow's own has the same name.
+    fn method(&mut self, path: &str, word: &Word) {
+        let Some(called) = word.name() else { return };
+        for (module, name, needed) in permission::methods() {
+            if name == called {
+                self.methods.push((path.to_owned(), word.clone(), module, needed));
+            }
+        }
+    }
+
+    fn methods(&mut self) {
+        for (path, word, module, needed) in std::mem::take(&mut self.methods) {
+            if self.required.contains(module) && !self.defined.contains(word.name().unwrap_or_default()) {
+                self.needs(&path, &word, needed);
+            }
+        }
+    }
+
+    /// Tells of a permission that is used at a place and not declared.
+    fn needs(&mut self, path: &str, word: &Word, needed: Permission) {
+        if !self.permissions.declares(needed) {
+            let refused = needed.undeclared();
+            self.tell(path, word, refused.code, refused.message, refused.hint);
+        }
     }
 
     /// Looks at `render("./prompt.md", { … })`; the words begin behind `render`.
@@ -196,6 +272,28 @@ impl Audit<'_> {
 
 fn after_dot(words: &[Word], at: usize) -> bool {
     at > 0 && (words[at - 1].is_sign('.') || words[at - 1].is_sign(':')) && !(at > 1 && words[at - 2].is_sign('.'))
+}
+
+/// Tells whether this is the name in `value:NAME(…)`, with any of the forms that a call has.
+fn is_method(words: &[Word], at: usize) -> bool {
+    let called = |next: &Word| next.is_sign('(') || next.is_sign('{') || next.text().is_some();
+    let defined = defined(words, at).is_some();
+    at > 0 && words[at - 1].is_sign(':') && words.get(at + 1).is_some_and(called) && !defined
+}
+
+/// Returns the name in `function value:NAME(…)`, `function value.NAME(…)` and `NAME = function(…)`.
+fn defined(words: &[Word], at: usize) -> Option<&str> {
+    let name = words[at].name()?;
+    let is = |at: usize, wanted: &str| words.get(at).and_then(Word::name) == Some(wanted);
+    if words.get(at + 1).is_some_and(|next| next.is_sign('=')) && is(at + 2, "function") {
+        return Some(name);
+    }
+    let joins = |word: &Word| word.is_sign('.') || word.is_sign(':');
+    let mut start = at;
+    while start >= 2 && joins(&words[start - 1]) && words[start - 2].name().is_some() {
+        start -= 2;
+    }
+    (start < at && start > 0 && is(start - 1, "function")).then_some(name)
 }
 
 /// Returns the name in `local NAME = require…`.

@@ -10,9 +10,9 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
 use crate::model::budget::Budget;
-use crate::model::collection::{Collection, Format, IndexTable, Version};
-use crate::model::effect::Permissions;
+use crate::model::collection::{Collection, Expectation, Format, IndexTable, Version};
 use crate::model::param::{Param, ParamKind};
+use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
 
 /// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
@@ -105,7 +105,7 @@ impl Manifest {
             ))
             .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
         }
-        let permissions: Permissions = part(lua, table, "permissions")?.unwrap_or_default();
+        let permissions: Permissions = part(lua, table, "nietz.flow", "permissions")?.unwrap_or_default();
         let main = read_command(lua, table, "nietz.flow")?;
         for grant in &permissions.exec {
             check_grant(grant, &main)?;
@@ -132,7 +132,7 @@ impl Manifest {
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        let budget: Budget = part(lua, table, "budget")?.unwrap_or_default();
+        let budget: Budget = part(lua, table, "nietz.flow", "budget")?.unwrap_or_default();
         if let Some(problem) = budget.problem() {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
@@ -192,7 +192,8 @@ fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
 
 fn read_settings(lua: &Lua, table: &Table) -> Result<BTreeMap<String, Setting>> {
     let mut settings = BTreeMap::new();
-    let declared: BTreeMap<String, serde_json::Map<String, Value>> = part(lua, table, "settings")?.unwrap_or_default();
+    let declared: BTreeMap<String, serde_json::Map<String, Value>> =
+        part(lua, table, "nietz.flow", "settings")?.unwrap_or_default();
     for (name, mut fields) in declared {
         let wrong = |why: String| invalid(format!("nietz.flow: setting `{name}`: {why}"));
         let limit = match fields.remove("limit") {
@@ -244,7 +245,7 @@ struct VersionData {
 
 fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
     let what = format!("collection `{name}`");
-    only(table, &what, &["path", "format", "schema", "formats", "keys", "version", "rules", "index"])?;
+    only(table, &what, &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"])?;
     let path = text(table, &what, "path")?;
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
         Some(format) => Format::parse(format)
@@ -258,7 +259,7 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         Ok(LuaValue::Table(schema)) => (convert::to_json(lua, &LuaValue::Table(schema), "schema")?, None),
         _ => return Err(invalid(format!("{what}: schema must be a table or the path of one"))),
     };
-    let keys: BTreeMap<String, String> = part(lua, table, "keys")?.unwrap_or_default();
+    let keys: BTreeMap<String, String> = part(lua, table, &what, "keys")?.unwrap_or_default();
     let mut migrations = BTreeMap::new();
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
@@ -276,7 +277,8 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         Ok(LuaValue::Nil) => None,
         _ => return Err(invalid(format!("{what}: rules must be a function"))),
     };
-    let index = read_index(&what, format, part(lua, table, "index")?.unwrap_or_default())?;
+    let expects = read_expects(&what, part(lua, table, &what, "expects")?.unwrap_or_default())?;
+    let index = read_index(&what, format, part(lua, table, &what, "index")?.unwrap_or_default())?;
     let formats = match table.raw_get::<LuaValue>("formats") {
         Ok(LuaValue::Nil) => None,
         Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
@@ -284,8 +286,45 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         }
         _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
     };
-    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index };
+    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects };
     Ok(Declared { collection, schema_path, formats, migrations, rules })
+}
+
+/// What stands in a collection's `expects`: one of the first four, and `within` for those that count.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectData {
+    numbered: Option<String>,
+    rising: Option<String>,
+    ordered: Option<(String, String)>,
+    follows: Option<String>,
+    #[serde(default)]
+    within: Vec<String>,
+}
+
+fn read_expects(what: &str, data: Vec<ExpectData>) -> Result<Vec<Expectation>> {
+    let mut expects = Vec::new();
+    for ExpectData { numbered, rising, ordered, follows, within } in data {
+        let places = [&numbered, &rising, &follows].into_iter().flatten();
+        let pair = ordered.iter().flat_map(|(first, second)| [first, second]);
+        if let Some(place) = places.chain(pair).chain(&within).find(|place| !place.starts_with('/')) {
+            let place = crate::model::text::excerpt(place);
+            return Err(invalid(format!(
+                "{what}: expects: `{place}` must be a JSON pointer, such as `/turns/*/number`"
+            )));
+        }
+        expects.push(match (numbered, rising, ordered, follows) {
+            (Some(at), None, None, None) => Expectation::Numbered { at, within },
+            (None, Some(at), None, None) => Expectation::Rising { at, within },
+            (None, None, Some((first, second)), None) if within.is_empty() => Expectation::Ordered { first, second },
+            (None, None, None, Some(at)) if within.is_empty() => Expectation::Follows { at },
+            _ => {
+                let message = format!("{what}: expects: each is one of numbered, rising, ordered and follows");
+                return Err(invalid(message).hint("`within` goes with numbered and rising"));
+            }
+        });
+    }
+    Ok(expects)
 }
 
 /// What stands in a collection's `index`, by table.
@@ -381,12 +420,12 @@ fn maybe_table(table: &Table, what: &str, name: &str) -> Result<Option<Table>> {
     }
 }
 
-fn part<T: serde::de::DeserializeOwned>(lua: &Lua, table: &Table, name: &str) -> Result<Option<T>> {
+fn part<T: serde::de::DeserializeOwned>(lua: &Lua, table: &Table, what: &str, name: &str) -> Result<Option<T>> {
     let value = convert::to_json(lua, &table.raw_get(name).unwrap_or(LuaValue::Nil), name)?;
     if value.is_null() {
         return Ok(None);
     }
-    serde_json::from_value(value).map(Some).map_err(|error| invalid(format!("nietz.flow: {name}: {error}")))
+    serde_json::from_value(value).map(Some).map_err(|error| invalid(format!("{what}: {name}: {error}")))
 }
 
 fn invalid(message: String) -> Failure {

@@ -24,6 +24,23 @@ pub struct Collection {
     pub keys: BTreeMap<String, String>,
     /// What of its documents can be asked in SQL.
     pub index: Vec<IndexTable>,
+    /// What its documents usually are.
+    pub expects: Vec<Expectation>,
+}
+
+/// What usually holds for a document. Where it does not, `nietz check` says so, and nothing else does: such a document is
+/// loaded and saved. Places are JSON pointers in which `*` is every item of a list; in a collection of rows they are
+/// places in a row, and go through all rows of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// The numbers there count from 1 without a gap: in each list, or in each group of items that agree in `within`.
+    Numbered { at: String, within: Vec<String> },
+    /// The numbers or times there never go back from one item to the next, in each list or group.
+    Rising { at: String, within: Vec<String> },
+    /// The second number or time is not below the first.
+    Ordered { first: String, second: String },
+    /// A row has no earlier time there than the rows that it refers to.
+    Follows { at: String },
 }
 
 impl Collection {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::chat::{ChatRequest, Said};
@@ -12,6 +12,7 @@ use crate::model::command::Command;
 use crate::model::document::Expect;
 use crate::model::file::FileOp;
 use crate::model::git::{Git, TreeOp};
+use crate::model::permission::Permission;
 use crate::model::question::Question;
 
 /// Everything that a flow can ask the world for. Each kind has its own rule for the time after a crash:
@@ -190,6 +191,31 @@ impl Effect {
         }
     }
 
+    /// Returns the permissions that a flow must have declared.
+    pub fn needs(&self) -> &'static [Permission] {
+        match self {
+            Effect::Chat { .. } => &[Permission::Llm],
+            Effect::File(_) => &[Permission::Files],
+            Effect::Git(_) | Effect::Tree { .. } => &[Permission::Git],
+            Effect::Exec(_) => &[Permission::Git, Permission::Exec],
+            // Documents are permitted by the collections that the manifest declares: there is no other way to name one.
+            Effect::Clock
+            | Effect::Random
+            | Effect::Say { .. }
+            | Effect::Status { .. }
+            | Effect::Progress { .. }
+            | Effect::Ask(_)
+            | Effect::Load { .. }
+            | Effect::Save { .. }
+            | Effect::List { .. }
+            | Effect::Scan { .. }
+            | Effect::Append { .. }
+            | Effect::Rows { .. }
+            | Effect::Delete { .. }
+            | Effect::Query { .. } => &[],
+        }
+    }
+
     /// Tells whether the intent has to be on the disk before the effect begins, because what a second try does
     /// depends on whether there was a first.
     pub fn needs_intent(&self) -> bool {
@@ -313,20 +339,6 @@ impl Effect {
 
 /// What an effect builds on, and what it changes.
 pub type Things = (Vec<String>, Vec<String>);
-
-/// What a flow's manifest says it may touch. Unknown permissions are refused when it is read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Permissions {
-    /// Model calls.
-    pub llm: bool,
-    /// Reading files of the workspace, and of folders that the user grants.
-    pub files: bool,
-    /// Branches of its own in the workspace's repository, and worktrees beside it.
-    pub git: bool,
-    /// Commands in those worktrees: names of programs, and `{param}` for what the user gives in a param.
-    pub exec: Vec<String>,
-}
 
 /// The digests of the source files that a run loaded, by their path in the pack.
 pub type Sources = BTreeMap<String, String>;

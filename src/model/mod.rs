@@ -14,6 +14,7 @@ pub mod file;
 pub mod git;
 pub mod param;
 pub mod pattern;
+pub mod permission;
 pub mod pointer;
 pub mod question;
 pub mod redact;

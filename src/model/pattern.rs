@@ -248,6 +248,7 @@ mod tests {
             version: None,
             keys: Key::new(),
             index: Vec::new(),
+            expects: Vec::new(),
         }
     }
 

@@ -15,6 +15,16 @@ enum Step {
     Every,
 }
 
+/// One place that a pointer means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spot<'v> {
+    /// The pointer with the number of an item in place of each `*`.
+    pub pointer: String,
+    /// Those numbers.
+    pub items: Vec<usize>,
+    pub value: &'v Value,
+}
+
 /// The wanted parts of a document, by the names that they get.
 #[derive(Clone, Debug)]
 pub struct Parts(Vec<(String, Pointer)>);
@@ -32,6 +42,40 @@ impl Pointer {
     /// Nothing where there is no such place.
     pub fn of(&self, value: &Value) -> Option<Value> {
         follow(value, &self.0)
+    }
+}
+
+impl Pointer {
+    /// Returns every place that is meant, in the order of the document.
+    pub fn spots<'v>(&self, value: &'v Value) -> Vec<Spot<'v>> {
+        let mut spots = vec![Spot { pointer: String::new(), items: Vec::new(), value }];
+        for step in &self.0 {
+            spots = spots.iter().flat_map(|spot| spot.step(step)).collect();
+        }
+        spots
+    }
+}
+
+impl<'v> Spot<'v> {
+    fn step(&self, step: &Step) -> Vec<Spot<'v>> {
+        let to = |name: &str, item: Option<usize>, value: &'v Value| {
+            let mut items = self.items.clone();
+            items.extend(item);
+            let name = name.replace('~', "~0").replace('/', "~1");
+            Spot { pointer: format!("{}/{name}", self.pointer), items, value }
+        };
+        match (step, self.value) {
+            (Step::Every, Value::Array(list)) => {
+                list.iter().enumerate().map(|(index, item)| to(&index.to_string(), Some(index), item)).collect()
+            }
+            (Step::Name(name, _), Value::Object(members)) => {
+                members.get(name).map(|member| to(name, None, member)).into_iter().collect()
+            }
+            (Step::Name(name, Some(index)), Value::Array(list)) => {
+                list.get(*index).map(|item| to(name, None, item)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -71,5 +115,13 @@ mod tests {
         assert_eq!(at("/a/*"), Some(value["a"].clone()));
         assert_eq!((at("/e~1f"), at("/a/0/b/1/c"), at("")), (Some(json!(4)), Some(json!(2)), Some(value.clone())));
         assert_eq!((at("/e/*"), at("/f/*/g"), at("/a/b")), (None, None, None));
+        let spots = Pointer::new("/a/*/b/*/c");
+        let found: Vec<_> =
+            spots.spots(&value).into_iter().map(|spot| (spot.pointer, spot.items, spot.value)).collect();
+        assert_eq!(
+            found,
+            [("/a/0/b/0/c".to_owned(), vec![0, 0], &json!(1)), ("/a/0/b/1/c".to_owned(), vec![0, 1], &json!(2))]
+        );
+        assert_eq!(Pointer::new("/e~1f").spots(&value)[0].pointer, "/e~1f");
     }
 }

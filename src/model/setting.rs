@@ -20,18 +20,19 @@ pub struct Setting {
 /// What one file of the configuration sets for a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
-    pub file: String,
     pub values: Map<String, Value>,
+    /// By setting: the file, the line and the field where it stands.
+    pub places: BTreeMap<String, String>,
     /// Whether the file comes with a checkout, and so may tighten and not loosen.
     pub project: bool,
 }
 
 /// Returns the value of each setting: by the first of `layers` that has one, limits by the lowest; else the default.
-/// Says what is wrong in which file.
+/// Says what is wrong, and where it stands.
 pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[Layer]) -> Result<Map<String, Value>, String> {
     for layer in layers {
         for (name, value) in &layer.values {
-            let place = format!("{}: {name}", layer.file);
+            let place = layer.places.get(name).unwrap_or(name);
             let Some(setting) = declared.get(name) else {
                 let near = nearest(name, declared.keys().map(String::as_str));
                 let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -82,7 +83,9 @@ mod tests {
 
     fn layer(values: Value, project: bool) -> Layer {
         let Value::Object(values) = values else { panic!("an object") };
-        Layer { file: if project { "nietz.yaml" } else { "config.yaml" }.to_owned(), values, project }
+        let file = if project { "nietz.yaml" } else { "config.yaml" };
+        let places = values.keys().map(|name| (name.clone(), format!("{file}: {name}"))).collect();
+        Layer { values, places, project }
     }
 
     fn settled(user: Value, project: Value) -> Result<Value, String> {

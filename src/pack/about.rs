@@ -36,8 +36,7 @@ impl About {
             Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is no pack"))
                 .hint("`nietz new pack NAME` writes one")
         })?;
-        let value =
-            own::read(&own::PACK, &text, &file).map_err(|failure| Failure { code: Code::PackInvalid, ..failure })?;
+        let value = own::read(&own::PACK, &text, &file)?;
         let about: About = serde_json::from_value(value)
             .map_err(|error| Failure::new(Code::PackInvalid, format!("{file}: {error}")))?;
         if about.host_api > HOST_API {

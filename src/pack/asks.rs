@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::model::effect::Permissions;
+use crate::model::permission::{Permission, Permissions};
 
 /// What one flow asks for: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`.
 pub type Items = BTreeSet<String>;
@@ -59,10 +59,7 @@ pub fn words(item: &str) -> String {
         },
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
-        _ if item == "llm" => "calls models: what you say, and what it reads, is sent to them".to_owned(),
-        _ if item == "files" => "reads files in your folder, and those elsewhere that you allow".to_owned(),
-        _ if item == "git" => "makes branches and worktrees of its own from your repository".to_owned(),
-        _ => item,
+        _ => Permission::parse(&item).map_or(item, |permission| permission.asked().to_owned()),
     }
 }
 
@@ -89,6 +86,13 @@ pub fn without(asks: &Asks, others: &Asks) -> Asks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_permission_is_said_in_words() {
+        for permission in Permission::ALL {
+            assert_eq!(words(permission.name()), permission.asked());
+        }
+    }
 
     #[test]
     fn what_is_told_and_what_is_declared_are_the_same_things() {

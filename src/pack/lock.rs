@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
 use crate::pack::asks::{Asks, Items};
-use crate::schema::{source, text};
+use crate::schema::own::{self, Own};
+use crate::schema::{report, source, text};
 
 /// The version of both files.
 const VERSION: u32 = 1;
@@ -52,30 +53,7 @@ impl Lock {
 
     /// Reads the project's lock; without one, it has no packs.
     pub fn read(workspace: &Path) -> Result<Lock> {
-        let path = Lock::path(workspace);
-        let lock: Lock = read(&path)?.unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() });
-        if lock.version != VERSION {
-            let message =
-                format!("{}: version {} is not known; this nietz knows {VERSION}", path.display(), lock.version);
-            return Err(Failure::new(Code::ConfigInvalid, message).hint("use a newer nietz"));
-        }
-        // Names and digests become parts of paths.
-        let plain = |name: &str| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        };
-        for (name, locked) in &lock.packs {
-            let hex = locked.sha256.len() == 64 && locked.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if !plain(name) || !hex {
-                let message = format!(
-                    "{}: packs.{}: the name or the sha256 is wrong",
-                    path.display(),
-                    crate::model::text::excerpt(name)
-                );
-                return Err(Failure::new(Code::ConfigInvalid, message)
-                    .hint("take it from version control, or add the pack anew"));
-            }
-        }
-        Ok(lock)
+        Ok(read(&Lock::path(workspace), &own::LOCK)?.unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() }))
     }
 
     pub fn write(&self, workspace: &Path) -> Result<()> {
@@ -112,7 +90,7 @@ struct Granted {
 
 impl Grants {
     pub fn read(path: &Path) -> Result<Grants> {
-        Ok(read(path)?.unwrap_or_default())
+        Ok(read(path, &own::GRANTS)?.unwrap_or_default())
     }
 
     pub fn write(&self, path: &Path) -> Result<()> {
@@ -144,19 +122,41 @@ impl Grants {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+/// Refuses a file of a version that is not known, whatever else it holds.
+pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
+    match value["version"].as_u64() {
+        Some(version) if version != u64::from(VERSION) => {
+            let message = format!("{file}: version {version} is not known; this nietz knows {VERSION}");
+            Err(Failure::new(Code::ConfigInvalid, message).hint("use a newer nietz"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
+fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<T>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::io(path, "read", &error)),
     };
     let name = path.display().to_string();
-    let wrong = |failure: Failure| Failure { code: Code::ConfigInvalid, ..failure };
-    let value =
-        source::decode(&bytes, &name).and_then(|text| source::parse(text, Format::Yaml, &name)).map_err(wrong)?;
-    serde_json::from_value(value).map(Some).map_err(|error| {
-        Failure::new(Code::ConfigInvalid, format!("{name}: {error}")).hint("take it from version control, or remove it")
-    })
+    let wrong = |failure: Failure| {
+        Failure { code: Code::ConfigInvalid, hint: None, ..failure }
+            .hint("take it from version control, or remove it; `nietz check` shows each place")
+    };
+    let text = source::decode(&bytes, &name).map_err(wrong)?;
+    let (value, located) = own::check(own, text, &name)?;
+    known_version(&value, &name)?;
+    if !located.is_empty() {
+        return Err(wrong(report::failure(&name, &located)));
+    }
+    if value.is_null() {
+        return Ok(None);
+    }
+    serde_json::from_value(value)
+        .map(Some)
+        .map_err(|error| wrong(Failure::new(Code::ConfigInvalid, format!("{name}: {error}"))))
 }
 
 /// Writes a file so that there is always a whole one: the old or the new.

@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod check;
 mod cost;
+pub mod expect;
 mod json;
 pub mod notes;
 pub mod own;

@@ -1,5 +1,6 @@
-//! The schemas of the files that people write by hand for nietz itself: personas, quotes, packs, configuration. `nietz
-//! check` holds files to them, and `nietz types` gives them to editors.
+//! The schemas of nietz's own files: those that people write by hand (personas, quotes, packs, configuration) and those that
+//! it keeps (locks, grants, records of runs, journals). `nietz check` holds files to them, readers read by them, and
+//! `nietz types` gives them to editors.
 
 use serde_json::Value;
 
@@ -14,18 +15,90 @@ pub struct Own {
     pub name: &'static str,
     /// Which files it is for, as editors match them.
     pub files: &'static [&'static str],
+    pub format: Format,
+    /// What a file that is not valid is called.
+    pub code: Code,
     pub text: &'static str,
 }
 
-pub const PERSONA: Own = Own { name: "persona", files: &[], text: include_str!("own/persona.schema.json") };
-pub const QUOTES: Own = Own { name: "quotes", files: &["quotes/*.yaml"], text: include_str!("own/quotes.schema.json") };
-pub const PACK: Own = Own { name: "pack", files: &["pack.yaml"], text: include_str!("own/pack.schema.json") };
-pub const CONFIG: Own =
-    Own { name: "config", files: &["nietz/config.yaml"], text: include_str!("own/config.schema.json") };
-pub const PROJECT: Own = Own { name: "project", files: &["nietz.yaml"], text: include_str!("own/project.schema.json") };
+pub const PERSONA: Own = Own {
+    name: "persona",
+    files: &[],
+    format: Format::Yaml,
+    code: Code::DocumentInvalid,
+    text: include_str!("own/persona.schema.json"),
+};
+pub const QUOTES: Own = Own {
+    name: "quotes",
+    files: &["quotes/*.yaml"],
+    format: Format::Yaml,
+    code: Code::DocumentInvalid,
+    text: include_str!("own/quotes.schema.json"),
+};
+pub const PACK: Own = Own {
+    name: "pack",
+    files: &["pack.yaml"],
+    format: Format::Yaml,
+    code: Code::PackInvalid,
+    text: include_str!("own/pack.schema.json"),
+};
+pub const CONFIG: Own = Own {
+    name: "config",
+    files: &["nietz/config.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/config.schema.json"),
+};
+pub const PROJECT: Own = Own {
+    name: "project",
+    files: &["nietz.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/project.schema.json"),
+};
+pub const LOCK: Own = Own {
+    name: "lock",
+    files: &["nietz.lock"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/lock.schema.json"),
+};
+pub const GRANTS: Own = Own {
+    name: "grants",
+    files: &["nietz/grants.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/grants.schema.json"),
+};
+pub const TRUST: Own = Own {
+    name: "trust",
+    files: &[],
+    format: Format::Json,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/trust.schema.json"),
+};
+pub const JOURNAL_V1: Own = Own {
+    name: "journal.v1",
+    files: &[],
+    format: Format::Jsonl,
+    code: Code::JournalBroken,
+    text: include_str!("own/journal.v1.schema.json"),
+};
+
+pub const JOURNAL_V2: Own = Own {
+    name: "journal.v2",
+    files: &[],
+    format: Format::Jsonl,
+    code: Code::JournalBroken,
+    text: include_str!("own/journal.v2.schema.json"),
+};
 
 /// Every kind there is.
-pub const ALL: &[&Own] = &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT];
+pub const ALL: &[&Own] =
+    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &JOURNAL_V1, &JOURNAL_V2];
+
+/// The formats of a journal's lines, by the `v` that each line begins with: a new one is a schema and a row here.
+pub const JOURNALS: &[(u64, &Own)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];
 
 impl Own {
     pub fn schema(&self) -> Result<Value> {
@@ -33,26 +106,39 @@ impl Own {
     }
 }
 
-/// Returns the value of a YAML text, and every fault of it with its place.
+/// Returns the value of a text, and every fault of it with its place.
 pub fn check(own: &Own, text: &str, file: &str) -> Result<(Value, Vec<Located>)> {
-    let value = match source::read(text, Format::Yaml) {
+    let value = match source::read(text, own.format) {
         Ok(value) => value,
         Err((place, reason)) => return Ok((Value::Null, vec![Located::unreadable(file, place, reason)])),
     };
     let faults = Schema::compile(&own.schema()?)?.faults(&value);
-    let located = report::locate(faults, Severity::Error, text, Format::Yaml, file);
+    let located = report::locate(faults, Severity::Error, text, own.format, file);
     Ok((value, located))
 }
 
-/// Returns the value of a valid YAML text, or a failure that lists all faults.
+/// Returns the value of a valid text, or a failure that lists all faults.
 pub fn read(own: &Own, text: &str, file: &str) -> Result<Value> {
     let (value, located) = check(own, text, file)?;
-    if located.is_empty() { Ok(value) } else { Err(report::failure(file, &located)) }
+    if located.is_empty() { Ok(value) } else { Err(Failure { code: own.code, ..report::failure(file, &located) }) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::permission::Permission;
+
+    #[test]
+    fn a_pack_can_tell_of_every_permission() {
+        let schema = PACK.schema().unwrap();
+        let known = &schema["properties"]["permissions"]["additionalProperties"]["properties"];
+        let mut names: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut all: Vec<&str> = Permission::ALL.iter().map(|permission| permission.name()).collect();
+        all.push("documents");
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+    }
 
     #[test]
     fn every_schema_compiles_and_says_what_it_is_for() {

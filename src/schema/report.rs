@@ -117,12 +117,19 @@ fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
         Severity::Error => Level::ERROR,
         Severity::Note => Level::NOTE,
     };
-    let mut title = level.primary_title(fault.message.as_str());
+    let line = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column);
+    // Where no picture can be drawn, the field is named in words.
+    let field = clean(&fault.pointer);
+    let message = match line {
+        None if !field.is_empty() => format!("{field}: {}", fault.message),
+        _ => fault.message.clone(),
+    };
+    let mut title = level.primary_title(message.as_str());
     // What stands for itself in `nietz explain` is named; a keyword of a schema is not.
     if Code::parse(&fault.keyword).is_some() {
         title = title.id(fault.keyword.as_str());
     }
-    let Some(line) = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column) else {
+    let Some(line) = line else {
         let origin = Origin::path(fault.file.as_str()).line(fault.line).char_column(fault.column);
         return renderer.render(&[title.element(origin)]);
     };
@@ -130,11 +137,10 @@ fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
     let shown = clean(line).replace('\t', " ");
     let start = shown.char_indices().nth(fault.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);
     let mark = start..start + mark(&shown[start..]);
-    let label = clean(&fault.pointer);
     let snippet = Snippet::source(shown.as_str())
         .path(fault.file.as_str())
         .line_start(fault.line)
-        .annotation(AnnotationKind::Primary.span(mark).label(label.as_str()));
+        .annotation(AnnotationKind::Primary.span(mark).label(field.as_str()));
     renderer.render(&[title.element(snippet)])
 }
 
@@ -216,6 +222,7 @@ mod tests {
             let shown = render(&text, &found, false);
             assert!(shown.contains(&format!("f:1:{}", 2 + 6 * items)) && shown.len() < 1000, "{shown}");
             assert_eq!(shown.contains("\"wrong\""), is_drawn, "{shown}");
+            assert!(shown.contains(&format!("/{items}")), "the field is named: {shown}");
         }
         let outside = Located::unreadable("f", Place { line: 99, column: 99 }, "x");
         assert!(render("a", &[outside], false).contains("f:99:99"));

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::json;
-use super::tree::Spot;
+use super::tree::{Spot, escape};
 use super::yaml;
 use crate::model::collection::Format;
 
@@ -17,6 +17,11 @@ use crate::model::collection::Format;
 pub struct Place {
     pub line: usize,
     pub column: usize,
+}
+
+/// Returns the JSON pointer that leads through these members.
+pub fn pointer(names: &[&str]) -> String {
+    names.iter().map(|name| format!("/{}", escape(name))).collect()
 }
 
 /// The places of some nodes of a text.

@@ -264,6 +264,7 @@ fn sessions() -> Collection {
         version: None,
         keys: std::collections::BTreeMap::new(),
         index: Vec::new(),
+        expects: Vec::new(),
     }
 }
 

@@ -102,7 +102,7 @@ return nietz.flow {
     12 |   llm.chatt { prompt = prompt }
        |       ^^^^^
 
-    error[permission-refused]: this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}
+    error[permission-refused]: this flow calls a model, but its manifest does not declare that it may; add `permissions = { llm = true }` to its nietz.flow{…}
       --> ./flows/wrong.lua:13:14
        |
     13 |   return llm.chat { prompt = prompt }
@@ -169,7 +169,7 @@ return nietz.flow {
     {"file":"flows/wrong.lua","line":10,"column":34,"pointer":"","message":"`./wrong/ask.md` needs reader, and is not given it; give every name, or test it with `is defined`","keyword":"template-invalid","severity":"error","code":"template-invalid"}
     {"file":"flows/wrong.lua","line":11,"column":19,"pointer":"","message":"there is no prompt `./wrong/gone.md` in this pack","keyword":"template-invalid","severity":"error","code":"template-invalid"}
     {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
-    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this needs `permissions = { llm = true }`, and the flow does not declare it; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"permission-refused"}
+    {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this flow calls a model, but its manifest does not declare that it may; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"permission-refused"}
     {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
     "#);
     // A module that is not there is told with its neighbours.
@@ -240,7 +240,7 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         .file(".vscode/settings.json", "{ // mine\n}");
     let ended = env.nietz(["types"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r#"
-    wrote .nietz/types: 17 modules, 5 schemas
+    wrote .nietz/types: 17 modules, 9 schemas
     wrote .luaurc
     .vscode/settings.json is no plain JSON; add this to it:
     {
@@ -257,6 +257,12 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         ],
         "./.nietz/types/schemas/project.schema.json": [
           "nietz.yaml"
+        ],
+        "./.nietz/types/schemas/lock.schema.json": [
+          "nietz.lock"
+        ],
+        "./.nietz/types/schemas/grants.schema.json": [
+          "nietz/grants.yaml"
         ]
       }
     }

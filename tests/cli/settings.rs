@@ -58,11 +58,11 @@ fn a_wrong_setting_is_refused_before_the_run_begins() {
     for (user, message, hint) in [
         (
             "flows: {tea: {cupps: 9}}",
-            "config.yaml: cupps: this flow has no such setting; did you mean `cups`?",
+            "config.yaml:1:15: /flows/tea/cupps: this flow has no such setting; did you mean `cups`?",
             "cups, kind, note",
         ),
-        ("flows: {tea: {cups: many}}", "config.yaml: cups: must be of type integer", ""),
-        ("flows: {tea: {cups: 0}}", "config.yaml: cups: must be at least 1", ""),
+        ("flows: {tea: {cups: many}}", "config.yaml:1:15: /flows/tea/cups: must be of type integer", ""),
+        ("flows: {tea: {cups: 0}}", "config.yaml:1:15: /flows/tea/cups: must be at least 1", ""),
     ] {
         let env = env(user, "");
         let ended = env.run(["tea"]).go().exits(1);

@@ -1,10 +1,12 @@
 //! What `nietz types` shows is what there is: each `.d.luau` names exactly what its module has, documents every
 //! function with an example, and every example runs.
 
+use nietz::error::{Code, Failure};
 use nietz::lua::api::ALL;
+use nietz::lua::audit;
 use nietz::lua::limits::Limits;
 use nietz::lua::vm::Vm;
-use nietz::model::effect::Permissions;
+use nietz::model::permission::{Permission, methods, of_function};
 use serde_json::{Value, json};
 
 use crate::lua::bench::Bench;
@@ -48,8 +50,25 @@ fn plain(path: &str) -> &str {
     path.rsplit(['/', '@']).next().unwrap_or(path)
 }
 
-/// Runs the body of a flow and returns its result.
+/// What a manifest declares by each permission, for the examples.
+fn declared(permission: Permission) -> &'static str {
+    match permission {
+        Permission::Llm => "llm = true",
+        Permission::Files => "files = true",
+        Permission::Git => "git = true",
+        Permission::Exec => "exec = { \"cat\" }",
+    }
+}
+
+/// Runs the body of a flow with every permission and returns its result.
 fn run(body: &str) -> Value {
+    let (result, _) = run_with(Permission::ALL, body);
+    result.unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"))
+}
+
+/// Runs the body of a flow with some permissions; returns what became of it and which permissions are told to be missing
+/// before it runs.
+fn run_with(permissions: &[Permission], body: &str) -> (Result<Value, Failure>, Vec<String>) {
     let bench = Bench::new();
     for (slug, tags) in [("guide", "[facilitator]"), ("architect", "[]")] {
         let text = format!("---\nname: {slug}\nsummary: Helps\ntags: {tags}\n---\nYou help.\n");
@@ -58,17 +77,36 @@ fn run(body: &str) -> Value {
     bench.file(
         "flows/example.lua",
         format!(
-            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ llm = true, files = true, git = true, exec = {{ \"cat\" }} }},\n\
+            "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ {} }},\n\
              collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }},\n\
              votes = {{ path = \"votes.jsonl\", schema = {{ type = \"object\", properties = {{ topic = {{ type = \"string\" }}, \
              order = {{ type = \"integer\" }} }} }} }} }},\n\
              run = function(ctx)\n{body}\nend }}\n",
-            requires()
+            requires(),
+            permissions.iter().map(|permission| declared(*permission)).collect::<Vec<_>>().join(", "),
         ),
     );
     bench.commit_all();
-    let (result, _) = bench.run("flows/example.lua", json!({}), Limits { seconds: 20.0, megabytes: 64 });
-    result.unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"))
+    let limits = Limits { seconds: 20.0, megabytes: 64 };
+    let located = bench.located("flows/example.lua");
+    let flow = bench.load("flows/example.lua", limits).unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"));
+    let found = audit::flow(&located.tree, &located.path, &flow.manifest.permissions);
+    let missing = found.into_iter().filter(|found| found.code == Code::PermissionRefused).map(|found| found.message);
+    (bench.run("flows/example.lua", json!({}), limits).0, missing.collect())
+}
+
+/// The examples of all functions, by their names.
+fn examples() -> Vec<(String, String)> {
+    let mut examples = Vec::new();
+    for (path, _, types) in ALL {
+        let module = plain(path);
+        for Documented { name, doc } in read(module, types).0 {
+            let example = doc.split("```lua\n").nth(1).and_then(|rest| rest.split("```").next());
+            let example = example.unwrap_or_else(|| panic!("{module}.{name} has no example"));
+            examples.push((format!("{module}.{name}"), example.to_owned()));
+        }
+    }
+    examples
 }
 
 #[test]
@@ -127,25 +165,58 @@ fn the_types_of_a_flow_name_every_permission() {
     let lines = block.lines().map(str::trim).filter(|line| !line.starts_with("---"));
     let mut named: Vec<&str> = lines.filter_map(|line| Some(line.split_once(':')?.0)).collect();
     named.sort_unstable();
-    let known = serde_json::to_value(Permissions::default()).expect("plain data");
-    let mut known: Vec<&str> = known.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut known: Vec<&str> = Permission::ALL.iter().map(|permission| permission.name()).collect();
     known.sort_unstable();
     assert_eq!(named, known);
 }
 
 #[test]
 fn every_function_is_documented_with_an_example_that_runs() {
-    let mut body = String::new();
-    for (path, _, types) in ALL {
-        let module = plain(path);
-        for Documented { name, doc } in read(module, types).0 {
-            assert!(!doc.trim().is_empty(), "{module}.{name} has no doc comment");
-            let example = doc.split("```lua\n").nth(1).and_then(|rest| rest.split("```").next());
-            let example = example.unwrap_or_else(|| panic!("{module}.{name} has no example"));
-            body.push_str(&format!("do -- {module}.{name}\n{example}end\n"));
+    let blocks = examples().into_iter().map(|(name, example)| format!("do -- {name}\n{example}end\n"));
+    assert_eq!(run(&blocks.collect::<String>()), Value::Null);
+}
+
+/// What is told to be missing before a run is what the run refuses, function by function, and nothing else is.
+#[test]
+fn every_function_needs_what_the_audit_says_that_it_needs() {
+    for (name, example) in examples() {
+        // Which model a run has is not asked at the gate.
+        if ["llm.model", "llm.window"].contains(&name.as_str()) {
+            continue;
+        }
+        let (_, told) = run_with(&[], &example);
+        let needed: Vec<Permission> = Permission::ALL
+            .iter()
+            .copied()
+            .filter(|permission| told.contains(&permission.undeclared().message))
+            .collect();
+        let (result, told) = run_with(&needed, &example);
+        assert!(result.is_ok() && told.is_empty(), "{name} with {needed:?}: {result:?}");
+        for without in &needed {
+            let others: Vec<Permission> = needed.iter().copied().filter(|other| other != without).collect();
+            let (result, told) = run_with(&others, &example);
+            let failure = result.expect_err(&name);
+            assert_eq!((failure.code, &failure.message), (Code::PermissionRefused, &without.undeclared().message));
+            assert!(told.iter().all(|told| *told == failure.message) && !told.is_empty(), "{name}: {told:?}");
         }
     }
-    assert_eq!(run(&body), Value::Null);
+}
+
+#[test]
+fn the_types_of_a_module_say_which_permission_it_needs() {
+    for (path, _, types) in ALL {
+        let head = types.lines().take_while(|line| line.starts_with("--")).collect::<Vec<_>>().join("\n");
+        let (functions, ..) = read(plain(path), types);
+        for permission in Permission::ALL {
+            let needs = |function: &Documented| of_function(path, &function.name, false) == Some(*permission);
+            assert_eq!(head.contains(&permission.declared()), functions.iter().any(needs), "{path}: {permission:?}");
+        }
+        for (module, method, permission) in methods().filter(|(module, ..)| module == path) {
+            let (doc, _) = types.split_once(&format!("\t{method}: (self: ")).unwrap_or_else(|| panic!("{module}"));
+            let doc = doc.rsplit_once(" -> ").map_or(doc, |(_, doc)| doc);
+            assert!(doc.contains(&format!("permissions.{}", permission.name())), "{module}: {method}");
+        }
+    }
 }
 
 #[test]

@@ -1,18 +1,21 @@
-//! Checking what people write by hand: flows, personas, quotes, packs and configuration.
+//! Checking nietz's own files: what people write by hand (flows, personas, quotes, packs, configuration) and what it keeps
+//! (journals, cassettes, locks, grants, records of runs).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::check::{Findings, Flows};
+use crate::cli::check::{Findings, Flows, journal};
 use crate::cli::host::Host;
 use crate::cli::pack::{ready, trust};
 use crate::cli::session;
+use crate::engine::own::OwnRuns;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
 use crate::lua::audit;
 use crate::lua::limits::Limits;
 use crate::lua::vm::Vm;
 use crate::pack::asks::Asks;
+use crate::pack::lock;
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
@@ -23,15 +26,18 @@ use crate::template;
 
 /// How deep a folder is looked through, and folders that are not.
 const DEPTH: usize = 12;
-const PASSED_OVER: &[&str] = &[".git", ".nietz", "target", "node_modules"];
+const PASSED_OVER: &[&str] = &[".git", "target", "node_modules"];
+/// The same below `.nietz`: what is made anew from other files.
+const MADE_ANEW: &[&str] = &["index", "types"];
 
 /// Returns the files below a folder that nietz knows: sources by their kind, documents by the flows' collections.
 pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
     let Ok(full) = folder.canonicalize() else { return Vec::new() };
-    let store = Store::new(&flows.host.workspace).ok();
+    let host = flows.host;
+    let store = Store::new(&host.workspace).ok();
     let walk = walkdir::WalkDir::new(&full).max_depth(DEPTH).sort_by_file_name().into_iter();
     let files: Vec<PathBuf> = walk
-        .filter_entry(|entry| entry.depth() == 0 || !PASSED_OVER.iter().any(|name| entry.file_name() == *name))
+        .filter_entry(|entry| entry.depth() == 0 || !is_passed_over(entry.path()))
         .filter_map(std::result::Result::ok)
         .filter(|entry| entry.file_type().is_file())
         .map(walkdir::DirEntry::into_path)
@@ -42,59 +48,72 @@ pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
         let mut collections = all.iter().flat_map(|flow| flow.manifest.collections.values());
         store.is_some_and(|store| collections.any(|declared| store.match_path(&declared.collection, path).is_some()))
     };
-    let known = files.into_iter().filter(|path| kind(path).is_some() || is_document(path));
+    let known = files.into_iter().filter(|path| kind(host, path).is_some() || is_document(path));
     // As they were asked for, so that they are told in the same words.
     known.map(|path| path.strip_prefix(&full).map_or_else(|_| path.clone(), |below| folder.join(below))).collect()
 }
 
-/// What a file is by its name.
+fn is_passed_over(path: &Path) -> bool {
+    let is = |names: &[&str]| path.file_name().is_some_and(|name| names.iter().any(|one| name == *one));
+    let below = path.parent().and_then(Path::file_name).is_some_and(|parent| parent == ".nietz");
+    is(PASSED_OVER) || (below && is(MADE_ANEW))
+}
+
+/// What a file is by its name and its place.
 enum Kind {
     Flow,
     Module,
     Persona,
-    Yaml(&'static Own),
+    Journal,
+    Own(&'static Own),
 }
 
-fn kind(file: &Path) -> Option<Kind> {
+fn kind(host: &Host, file: &Path) -> Option<Kind> {
     let full = file.canonicalize().ok()?;
     let within = |folder: &str| full.iter().any(|part| part == folder);
     let name = full.file_name()?.to_str()?;
     let parent = full.parent()?;
+    let is = |path: PathBuf| path.file_name() == full.file_name() && path.canonicalize().is_ok_and(|path| path == full);
+    if is(host.config_path()) {
+        return Some(Kind::Own(&own::CONFIG));
+    }
+    if is(host.grants()) {
+        return Some(Kind::Own(&own::GRANTS));
+    }
+    if host.records().canonicalize().is_ok_and(|records| records == parent) && OwnRuns::is_record(name) {
+        return Some(Kind::Own(&own::TRUST));
+    }
+    if name == "nietz.lock" {
+        return Some(Kind::Own(&own::LOCK));
+    }
     Some(match full.extension()?.to_str()? {
         "lua" if parent.file_name().is_some_and(|name| name == "flows") => Kind::Flow,
         "lua" | "luau" if within("flows") => Kind::Module,
         "md" if within("personas") => Kind::Persona,
-        "yaml" if name == "pack.yaml" => Kind::Yaml(&own::PACK),
-        "yaml" if name == "nietz.yaml" => Kind::Yaml(&own::PROJECT),
-        "yaml" if within("quotes") => Kind::Yaml(&own::QUOTES),
+        "yaml" if name == "pack.yaml" => Kind::Own(&own::PACK),
+        "yaml" if name == "nietz.yaml" => Kind::Own(&own::PROJECT),
+        "yaml" if within("quotes") => Kind::Own(&own::QUOTES),
+        "jsonl" if name == "journal.jsonl" && within(".nietz") => Kind::Journal,
+        "jsonl" if full.iter().zip(full.iter().skip(1)).any(|(one, next)| one == "tests" && next == "cassettes") => {
+            Kind::Journal
+        }
         _ => return None,
     })
 }
 
-/// Checks a source; nothing for other files.
+/// Checks a file of nietz's own; nothing for other files.
 pub(super) fn check(host: &Host, file: &Path) -> Result<Option<Vec<Findings>>> {
     let name = file.display().to_string();
     let bytes = || std::fs::read(file).map_err(|error| Failure::io(file, "read", &error));
-    let is_config = file.file_name().is_some_and(|name| name == "config.yaml")
-        && file
-            .canonicalize()
-            .ok()
-            .zip(host.config_path().canonicalize().ok())
-            .is_some_and(|(one, other)| one == other);
-    Ok(Some(match kind(file) {
-        None if is_config => vec![yaml(&own::CONFIG, source::decode(&bytes()?, &name)?, &name, Code::ConfigInvalid)?],
+    Ok(Some(match kind(host, file) {
         None if file.extension().is_some_and(|ending| ending == "lua") => flow(host, file)?,
         None => return Ok(None),
         Some(Kind::Flow) => flow(host, file)?,
         Some(Kind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
         Some(Kind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
-        Some(Kind::Yaml(own)) => {
-            let code = match own.name {
-                "pack" => Code::PackInvalid,
-                "project" => Code::ConfigInvalid,
-                _ => Code::DocumentInvalid,
-            };
-            let findings = yaml(own, source::decode(&bytes()?, &name)?, &name, code)?;
+        Some(Kind::Journal) => vec![journal::check(file, &name)?],
+        Some(Kind::Own(own)) => {
+            let findings = keeps(own, source::decode(&bytes()?, &name)?, &name)?;
             if own.name == "pack" && findings.located.is_empty() {
                 pack(host, file)?;
             }
@@ -103,9 +122,12 @@ pub(super) fn check(host: &Host, file: &Path) -> Result<Option<Vec<Findings>>> {
     }))
 }
 
-fn yaml(own: &Own, text: &str, name: &str, code: Code) -> Result<Findings> {
-    let (_, located) = own::check(own, text, name)?;
-    Ok(Findings { text: text.to_owned(), located, code })
+fn keeps(own: &Own, text: &str, name: &str) -> Result<Findings> {
+    let (value, located) = own::check(own, text, name)?;
+    if own.name == "lock" {
+        lock::known_version(&value, name)?;
+    }
+    Ok(Findings { text: text.to_owned(), located, code: own.code })
 }
 
 /// Loads a flow, and looks at everything that it reaches.
@@ -118,12 +140,8 @@ fn flow(host: &Host, file: &Path) -> Result<Vec<Findings>> {
     for finding in found {
         let text = tree.text(&finding.path)?.unwrap_or_default().to_string();
         let shown = if finding.path == path { file.display().to_string() } else { tree.display(&finding.path) };
-        let message = match &finding.hint {
-            Some(hint) => format!("{}; {hint}", finding.message),
-            None => finding.message.clone(),
-        };
-        let mut located =
-            report::Located::unreadable(&shown, Place { line: finding.line, column: finding.column }, message);
+        let place = Place { line: finding.line, column: finding.column };
+        let mut located = report::Located::unreadable(&shown, place, finding.said());
         finding.code.name().clone_into(&mut located.keyword);
         let findings =
             files.entry(finding.path).or_insert_with(|| Findings { text, located: Vec::new(), code: finding.code });

@@ -88,7 +88,7 @@ fn look_at_flows(host: &Host, tree: &Tree) -> Result<Asks> {
         if !found.is_empty() {
             let failure = Failure::new(Code::PackInvalid, format!("{path} cannot work as it is"));
             return Err(found.iter().fold(failure, |failure, found| {
-                failure.because(format!("{}:{}:{}: {}", found.path, found.line, found.column, found.message))
+                failure.because(format!("{}:{}:{}: {}", found.path, found.line, found.column, found.said()))
             }));
         }
         asks.insert(manifest.name.clone(), trust::asked(manifest));

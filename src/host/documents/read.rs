@@ -54,6 +54,11 @@ impl Store {
         Ok(check_one(collection, &schema, text, collection.format, file, key.as_ref()))
     }
 
+    /// Tells whether a document is of a newer version that may be read all the same: nobody here knows what is valid.
+    pub fn is_newer(&self, collection: &Collection, value: &Value) -> bool {
+        matches!(version::judge(collection, value, ""), Ok(Judged::Known(Standing::Newer(_))))
+    }
+
     /// Judges a value that was read from a text.
     fn judge(
         &self,
@@ -118,7 +123,17 @@ pub(super) fn check_one(
         Err((place, reason)) => return vec![Located::unreadable(file, place, reason)],
     };
     let judged = match version::judge(collection, &value, file) {
-        Ok(Judged::Known(Standing::Older(_) | Standing::Newer(_))) => return Vec::new(),
+        Ok(Judged::Known(Standing::Older(_))) => return Vec::new(),
+        Ok(Judged::Known(Standing::Newer(found))) => {
+            let version = collection.version.as_ref();
+            let current = version.map(|version| version.current.to_string()).unwrap_or_default();
+            let message = format!(
+                "{found} is newer than {current}: what is known of it is loaded, nothing of it is checked, and it is never \
+                 saved over"
+            );
+            let note = Fault::new(version.map_or("", |version| version.field.as_str()), "version", message);
+            return report::locate(vec![note], Severity::Note, text, format, file);
+        }
         Ok(judged) => judged,
         Err(failure) => {
             let field = collection.version.as_ref().map_or("", |version| version.field.as_str());

@@ -1,15 +1,16 @@
 //! Rows that refer to each other: `"unique": true` in a collection's schema says that no two rows have the same value
-//! there, `"references": "NAME"` that the value is the `id` of a row of that collection, in the same place.
+//! there, `"references": "NAME"` that the value is the `id` of a row of that collection, in the same place. A row that is
+//! before one that it refers to, where the collection expects otherwise, is worth a remark.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
 use super::Store;
 use crate::error::Result;
-use crate::model::collection::{Collection, Format, Key};
+use crate::model::collection::{Collection, Expectation, Format, Key};
 use crate::schema::report::{self, Located, Severity};
-use crate::schema::{Fault, source};
+use crate::schema::{Fault, expect, source};
 
 impl Store {
     /// Returns what is wrong with the references of a file of rows that are valid by themselves. `key` says which file
@@ -23,10 +24,18 @@ impl Store {
         file: &str,
     ) -> Result<Vec<Located>> {
         let mut found = Vec::new();
+        let follows: Vec<&str> = collection
+            .expects
+            .iter()
+            .filter_map(|expected| match expected {
+                Expectation::Follows { at } => Some(at.as_str()),
+                Expectation::Numbered { .. } | Expectation::Rising { .. } | Expectation::Ordered { .. } => None,
+            })
+            .collect();
         for (column, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
             let unique = schema["unique"] == Value::Bool(true);
             let targets = match schema["references"].as_str().and_then(|name| all.get(name)) {
-                Some(target) => Some((&target.name, self.ids(target, key)?)),
+                Some(target) => Some((&target.name, self.by_id(target, key)?)),
                 None => None,
             };
             if !unique && targets.is_none() {
@@ -40,20 +49,34 @@ impl Store {
                     continue;
                 }
                 let pointer = format!("/{column}");
-                let mut fault = |keyword: &str, message: String| {
-                    let fault = vec![Fault::new(pointer.as_str(), keyword, message)];
-                    for mut located in report::locate(fault, Severity::Error, line, Format::Jsonl, file) {
+                let mut tell = |severity: Severity, fault: Fault| {
+                    for mut located in report::locate(vec![fault], severity, line, Format::Jsonl, file) {
                         located.line = index + 1;
                         found.push(located);
                     }
                 };
-                if let Some((name, ids)) = &targets
-                    && !ids.contains(&value.to_string())
-                {
-                    fault("references", format!("there is no row {value} in `{name}`"));
+                if let Some((name, rows)) = &targets {
+                    match rows.get(&value.to_string()) {
+                        None => {
+                            let message = format!("there is no row {value} in `{name}`");
+                            tell(Severity::Error, Fault::new(pointer.as_str(), "references", message));
+                        }
+                        Some(target) => {
+                            for at in &follows {
+                                if let (Some(own), Some(other)) = (row.pointer(at), target.pointer(at))
+                                    && expect::is_before(own, other)
+                                {
+                                    let message =
+                                        format!("is before row {value} of `{name}`, to which it refers: {other}");
+                                    tell(Severity::Note, Fault::new(*at, "follows", message));
+                                }
+                            }
+                        }
+                    }
                 }
                 if unique && let Some(first) = seen.insert(value.to_string(), index + 1) {
-                    fault("unique", format!("{value} stands in line {first} already"));
+                    let message = format!("{value} stands in line {first} already");
+                    tell(Severity::Error, Fault::new(pointer.as_str(), "unique", message));
                 }
             }
         }
@@ -61,8 +84,8 @@ impl Store {
         Ok(found)
     }
 
-    fn ids(&self, collection: &Collection, key: &Key) -> Result<HashSet<String>> {
-        Ok(self.rows(collection, key)?.iter().map(|row| row["id"].to_string()).collect())
+    fn by_id(&self, collection: &Collection, key: &Key) -> Result<HashMap<String, Value>> {
+        Ok(self.rows(collection, key)?.into_iter().map(|row| (row["id"].to_string(), row)).collect())
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn collection(path: &str) -> Collection {
         version: None,
         keys: [("slug".to_owned(), "/slug".to_owned())].into(),
         index: Vec::new(),
+        expects: Vec::new(),
     }
 }
 

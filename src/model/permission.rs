@@ -1,0 +1,209 @@
+//! THE table of what needs which permission. The gate, the audit, plans, packs and the models of a run read it; the types
+//! of the host's modules and the schema of `pack.yaml` are held to it by tests.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Code, Failure};
+use crate::model::command;
+
+/// What a flow's manifest says it may touch. Unknown permissions are refused when it is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Permissions {
+    /// Model calls.
+    pub llm: bool,
+    /// Reading files of the workspace, and of folders that the user grants.
+    pub files: bool,
+    /// Branches of its own in the workspace's repository, and worktrees beside it.
+    pub git: bool,
+    /// Commands in those worktrees: names of programs, and `{param}` for what the user gives in a param.
+    pub exec: Vec<String>,
+    /// The commands of a run: those of `exec` with what the user gave in place of `{param}`.
+    #[serde(skip)]
+    pub(crate) given: Option<Vec<String>>,
+}
+
+impl Permissions {
+    /// Tells whether the manifest declares a permission.
+    pub fn declares(&self, permission: Permission) -> bool {
+        match permission {
+            Permission::Llm => self.llm,
+            Permission::Files => self.files,
+            Permission::Git => self.git,
+            Permission::Exec => !self.exec.is_empty(),
+        }
+    }
+
+    /// Returns the permissions of a run with these params.
+    pub fn with_params(&self, params: &Value) -> Permissions {
+        Permissions { given: Some(command::grants(&self.exec, params)), ..self.clone() }
+    }
+
+    /// Returns the commands that may be run.
+    pub fn commands(&self) -> &[String] {
+        self.given.as_deref().unwrap_or(&self.exec)
+    }
+}
+
+/// One thing that a manifest can declare. Documents are permitted by the collections that it declares: there is no
+/// other way to name one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    Llm,
+    Files,
+    Git,
+    Exec,
+}
+
+/// What is known of a permission.
+struct Row {
+    permission: Permission,
+    /// Its name in manifests and in `pack.yaml`.
+    name: &'static str,
+    /// What a flow does with it, behind "this flow".
+    does: &'static str,
+    /// How a manifest declares it.
+    declared: &'static str,
+    /// What whoever grants it is told, behind "it".
+    asked: &'static str,
+    /// What of the host's modules needs it.
+    uses: &'static [Use],
+}
+
+/// Something that source code can be seen to use.
+enum Use {
+    /// Every function of a module.
+    Module(&'static str),
+    /// One function of a module.
+    Function(&'static str, &'static str),
+    /// One function of a module, where it is called without an argument.
+    Bare(&'static str, &'static str),
+    /// A method of what a module hands out.
+    Method(&'static str, &'static str),
+}
+
+const TABLE: &[Row] = &[
+    Row {
+        permission: Permission::Llm,
+        name: "llm",
+        does: "calls a model",
+        declared: "llm = true",
+        asked: "calls models: what you say, and what it reads, is sent to them",
+        uses: &[
+            Use::Function("@nietz/llm", "chat"),
+            // Without a name they mean the run's model, and a run that calls none has none.
+            Use::Bare("@nietz/llm", "model"),
+            Use::Bare("@nietz/llm", "window"),
+        ],
+    },
+    Row {
+        permission: Permission::Files,
+        name: "files",
+        does: "reads files",
+        declared: "files = true",
+        asked: "reads files in your folder, and those elsewhere that you allow",
+        uses: &[Use::Module("@nietz/files")],
+    },
+    Row {
+        permission: Permission::Git,
+        name: "git",
+        does: "works with git",
+        declared: "git = true",
+        asked: "makes branches and worktrees of its own from your repository",
+        uses: &[Use::Module("@nietz/git")],
+    },
+    Row {
+        permission: Permission::Exec,
+        name: "exec",
+        does: "runs commands",
+        declared: "exec = { \"PROGRAM\" }",
+        asked: "runs commands, in a sandbox",
+        uses: &[Use::Method("@nietz/git", "exec")],
+    },
+];
+
+impl Permission {
+    /// Every permission there is, in the order in which people are told of them.
+    pub const ALL: &[Permission] = &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec];
+
+    fn row(self) -> &'static Row {
+        TABLE.iter().find(|row| row.permission == self).expect("the table has a row for each")
+    }
+
+    /// Returns its name in manifests and in `pack.yaml`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Returns the permission with this name.
+    pub fn parse(name: &str) -> Option<Permission> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.permission)
+    }
+
+    /// Returns how a manifest declares it.
+    pub fn declared(self) -> String {
+        format!("permissions = {{ {} }}", self.row().declared)
+    }
+
+    /// Returns what whoever grants it is told, behind "it".
+    pub fn asked(self) -> &'static str {
+        self.row().asked
+    }
+
+    /// Returns what is said, before a run and in it, to a flow that uses this and does not declare it.
+    pub fn undeclared(self) -> Failure {
+        let message = format!("this flow {}, but its manifest does not declare that it may", self.row().does);
+        Failure::new(Code::PermissionRefused, message).hint(format!("add `{}` to its nietz.flow{{…}}", self.declared()))
+    }
+}
+
+/// Returns what a use of `module.function` needs. `bare` says that it is called without an argument.
+pub fn of_function(module: &str, function: &str, bare: bool) -> Option<Permission> {
+    let needs = |used: &Use| match used {
+        Use::Module(name) => *name == module,
+        Use::Function(name, one) => *name == module && *one == function,
+        Use::Bare(name, one) => bare && *name == module && *one == function,
+        Use::Method(..) => false,
+    };
+    TABLE.iter().find(|row| row.uses.iter().any(needs)).map(|row| row.permission)
+}
+
+/// Returns the methods that need a permission, each with the module that hands out what has it.
+pub fn methods() -> impl Iterator<Item = (&'static str, &'static str, Permission)> {
+    let of = |used: &'static Use| match used {
+        Use::Method(module, name) => Some((*module, *name)),
+        Use::Module(_) | Use::Function(..) | Use::Bare(..) => None,
+    };
+    TABLE
+        .iter()
+        .flat_map(move |row| row.uses.iter().filter_map(of).map(|(module, name)| (module, name, row.permission)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_permission_that_a_manifest_can_declare_once() {
+        let listed: Vec<&str> = Permission::ALL.iter().map(|permission| permission.name()).collect();
+        let rows: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+        assert_eq!(listed, rows);
+        let known = serde_json::to_value(Permissions::default()).unwrap();
+        let mut sorted = listed.clone();
+        sorted.sort_unstable();
+        let mut known: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
+        known.sort_unstable();
+        assert_eq!(sorted, known);
+        for permission in Permission::ALL {
+            assert_eq!(Permission::parse(permission.name()), Some(*permission));
+            let given = match permission {
+                Permission::Exec => serde_json::json!({ "exec": ["ls"] }),
+                other => serde_json::json!({ other.name(): true }),
+            };
+            let permissions: Permissions = serde_json::from_value(given).unwrap();
+            let declared: Vec<_> = Permission::ALL.iter().filter(|one| permissions.declares(**one)).collect();
+            assert_eq!(declared, [permission]);
+        }
+    }
+}

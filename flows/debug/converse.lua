@@ -30,6 +30,8 @@ end
 --- Puts a question, and returns its turn and what was typed.
 local function put(self: app.App, asked: question.Asked): (session.Turn, string)
 	local turn = session.ask(self.doc, asked.text, asked.model, asked.quote, clock.now())
+	-- An open question is a turn without a response: whoever goes away here has left in the middle of it.
+	app.save(self)
 	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = app.voice(self).name })
 	return turn, listen(self)
 end
@@ -102,7 +104,6 @@ function converse.run(self: app.App, run: string): "solved" | "abandoned"
 		else
 			asked = answer(self, turn, code.take(self, line))
 		end
-		app.save(self)
 	end
 end
 

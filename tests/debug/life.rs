@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::desk::{Desk, For, PROBLEM, purpose, said, says, usual};
 use crate::support::env::Env;
 use crate::support::model_server::{Gate, ModelServer, Response};
+use crate::support::process::{Ended, Running};
 
 #[test]
 fn a_session_file_has_the_fields_of_its_specification() {
@@ -273,6 +274,46 @@ fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
         (3, 1),
         "only the question that was under way is asked for again"
     );
+}
+
+#[test]
+fn a_session_that_is_left_at_a_question_stands_on_disk_as_abandoned_in_that_turn() {
+    let leave: [fn(Running) -> (Ended, i32); 3] = [
+        |running| {
+            running.interrupt();
+            (running.end(), 130)
+        },
+        |running| {
+            running.hang_up();
+            (running.end(), 130)
+        },
+        |mut running| {
+            running.close();
+            (running.end(), 7)
+        },
+    ];
+    for leave in leave {
+        let desk = Desk::new();
+        let mut running = desk.call([PROBLEM]).spawn();
+        running.say("the key is old\n");
+        running.wait_for("answered");
+        running.wait_for("asked");
+        let (ended, code) = leave(running);
+        ended.exits(code);
+        let session = desk.saved();
+        let turns = session["transcript"].as_array().expect("a list");
+        assert_eq!(
+            (&session["outcome"], &session["questionsToRootCause"]),
+            (&json!("abandoned"), &json!(2)),
+            "{session}"
+        );
+        assert_eq!((&turns[0]["response"], &turns[1]["response"]), (&json!("the key is old"), &json!("")));
+        assert_eq!(session["skillScores"].as_object().expect("all three").len(), 3);
+        let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
+        desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
+        let resumed = desk.env.resume().stdin("solved: the key\nread the log first\n").go();
+        assert_eq!(resumed.result()["questionsToRootCause"], 2);
+    }
 }
 
 #[test]

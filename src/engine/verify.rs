@@ -130,19 +130,23 @@ impl Verdict {
                 None => displaced.push(row),
             }
         }
-        for row in displaced {
+        // Those that stand elsewhere first: what is left in a row's place then is that row, changed.
+        displaced.retain(|row| {
             let elsewhere = there.iter().position(|found| !found.used && same(&found.row, &row.row));
+            if let Some(index) = elsewhere {
+                there[index].used = true;
+                told.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
+            }
+            elsewhere.is_none()
+        });
+        for row in displaced {
             let place = there.iter().position(|found| found.at == row.at && !found.used);
-            told.push(match (elsewhere, place) {
-                (Some(index), _) => {
-                    there[index].used = true;
-                    format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line)
-                }
-                (None, Some(index)) => {
+            told.push(match place {
+                Some(index) => {
                     there[index].used = true;
                     format!("line {} was changed (line {} of the journal)", index + 1, row.line)
                 }
-                (None, None) => format!("a row is missing (line {} of the journal)", row.line),
+                None => format!("a row is missing (line {} of the journal)", row.line),
             });
         }
         for (index, found) in there.iter().enumerate().filter(|(_, found)| !found.used) {

@@ -4,7 +4,6 @@
 //! the outcome of an effect, given to Lua as an error value, and printed at the edge with its hint.
 //! Each [`Code`] is a promise: it keeps its name and its exit status, and has a page in `errors/`.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,8 +28,8 @@ macro_rules! codes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($variant,)+
-            /// One that a newer program wrote down.
-            Unknown(&'static str),
+            /// One that a newer program wrote down, by its number among those that this process met.
+            Unknown(u16),
         }
 
         impl Code {
@@ -39,7 +38,7 @@ macro_rules! codes {
 
             /// Returns the name that people, flows and journals see.
             pub fn name(self) -> &'static str {
-                match self { $(Code::$variant => $name,)+ Code::Unknown(name) => name }
+                match self { $(Code::$variant => $name,)+ Code::Unknown(number) => unknown(number) }
             }
 
             /// Returns the exit status of a run that ended with this code.
@@ -123,15 +122,23 @@ impl Code {
     /// Returns the code with this name, also where only a newer program knows it.
     pub fn of(name: &str) -> Code {
         Code::parse(name).unwrap_or_else(|| {
-            static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-            let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = seen.get(name).copied();
-            // Kept for as long as the process lives: each name once.
-            let name = known.unwrap_or_else(|| Box::leak(name.to_owned().into_boxed_str()));
-            seen.insert(name);
-            Code::Unknown(name)
+            let mut names = UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = names.iter().position(|known| *known == name);
+            // Each is kept once, for as long as the process lives. Nobody has so many that numbers run out.
+            let number = known.or((names.len() < usize::from(u16::MAX)).then_some(names.len())).unwrap_or(0);
+            if number == names.len() {
+                names.push(Box::leak(name.to_owned().into_boxed_str()));
+            }
+            Code::Unknown(u16::try_from(number).unwrap_or(u16::MAX))
         })
     }
+}
+
+/// The names of the codes that only newer programs know.
+static UNKNOWN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn unknown(number: u16) -> &'static str {
+    UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(usize::from(number)).copied().unwrap_or("unknown")
 }
 
 impl Serialize for Code {
@@ -174,7 +181,7 @@ pub struct Failure {
     pub details: Vec<String>,
     /// Where it is, for programs; people read it in the message and the details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
 }
 
 /// What most functions of this crate return.

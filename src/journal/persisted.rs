@@ -97,14 +97,17 @@ struct Place {
 impl From<&error::Failure> for Failure {
     fn from(failure: &error::Failure) -> Failure {
         let error::Failure { code, message, hint, details, place } = failure.clone();
-        let place = place.map(|error::Place { file, line, field }| Place { file, line, field });
+        let place = place.map(|place| {
+            let error::Place { file, line, field } = *place;
+            Place { file, line, field }
+        });
         Failure { code: code.name().to_owned(), message, hint, details, place }
     }
 }
 
 impl From<Failure> for error::Failure {
     fn from(Failure { code, message, hint, details, place }: Failure) -> error::Failure {
-        let place = place.map(|Place { file, line, field }| error::Place { file, line, field });
+        let place = place.map(|Place { file, line, field }| Box::new(error::Place { file, line, field }));
         error::Failure { code: error::Code::of(&code), message, hint, details, place }
     }
 }

@@ -2,7 +2,7 @@
 
 use mlua::{Lua, Table, Value as LuaValue};
 
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, Place};
 use crate::lua::convert;
 use crate::model::text::clean;
 
@@ -61,6 +61,11 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     }
     let frames = frames(trace);
     let at = place(value, &mut failure, &frames);
+    if failure.place.is_none()
+        && let Some((file, line)) = at.as_deref().and_then(|at| at.rsplit_once(':'))
+    {
+        failure.place = Some(Box::new(Place { file: file.to_owned(), line: line.parse().ok(), field: None }));
+    }
     // A failure of the host can know a place of its own, such as that of a syntax error in a module.
     let known = failure.details.iter().any(|detail| detail.starts_with("at "));
     if let Some(at) = &at

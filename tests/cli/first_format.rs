@@ -5,7 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::support::env::{Env, RUN};
+use crate::support::journal::sealed;
 use crate::support::model_server::{ModelServer, Request, Response};
 
 const EVERYTHING: &str = include_str!("../journals/v1/everything.lua");
@@ -67,7 +70,7 @@ fn one_goes_on_where_it_was_killed_and_says_once_what_it_does_not_know() {
     let ended = env.nietz(["resume", RUN, "--json", "--", "branches", "--model", "openai/test"]).go();
     assert_eq!(
         ended.result(),
-        serde_json::json!({ "said": 6, "last": "last 2026-01-09T10:30:00Z: done",
+        json!({ "said": 6, "last": "last 2026-01-09T10:30:00Z: done",
             "ends": { "a": "a second: done", "b": "b second: done", "c": "c second: done" } }),
     );
     assert_eq!(server.calls(), 7 - recorded, "what is recorded is not asked again");
@@ -79,6 +82,45 @@ fn one_goes_on_where_it_was_killed_and_says_once_what_it_does_not_know() {
     // And again, from both formats.
     let again = env.nietz(["resume", RUN, "--json", "--", "branches", "--model", "openai/test"]).go();
     assert_eq!((again.result(), server.calls()), (ended.result(), 7 - recorded));
+}
+
+/// What a program of tomorrow adds to this format is passed over, and kept.
+#[test]
+fn what_a_newer_program_adds_is_no_fault() {
+    let source = "local llm = require('@nietz/llm')
+        return require('@nietz').flow { name = 'newer', summary = 's', permissions = { llm = true }, run = function()
+          local ok, problem = pcall(llm.chat, { prompt = 'refused' })
+          return { code = problem.code, said = llm.chat { prompt = 'said' }.text } end }";
+    let server = ModelServer::start(|request| match request.prompt().as_str() {
+        "refused" => Response::error(400, "never"),
+        _ => Response::text("fine"),
+    });
+    let env = Env::with(&server).flow("newer", source);
+    env.run(["newer"]).go().exits(0);
+    let mut lines = env.journal().lines;
+    lines[0]["is"]["open"]["weather"] = json!("fair");
+    for line in &mut lines {
+        if line["is"]["outcome"]["failure"].is_object() {
+            line["is"]["outcome"]["failure"]["code"] = json!("model-sulks");
+            line["is"]["outcome"]["failure"]["mood"] = json!("bad");
+        }
+    }
+    let last = lines.pop().expect("it has an end");
+    let seq = lines.len() + 1;
+    let request = json!({ "key": "ab".repeat(16), "kind": "weather", "scope": "/", "request": {}, "at": 1 });
+    lines.push(json!({ "v": 2, "seq": seq, "is": { "intent": request } }));
+    let mut last = last;
+    last["seq"] = json!(seq + 1);
+    lines.push(last);
+    env.write(&format!(".nietz/runs/{RUN}/journal.jsonl"), sealed(&lines));
+    env.own(RUN);
+    let before = std::fs::read(env.journal_path()).expect("it is there");
+    let calls = server.calls();
+    let ended = env.resume().go();
+    assert_eq!(ended.result(), json!({ "code": "model-sulks", "said": "fine" }));
+    assert_eq!((server.calls(), std::fs::read(env.journal_path()).expect("it is there")), (calls, before));
+    assert!(env.nietz(["log", RUN]).go().exits(0).stdout.contains("[model-sulks]"));
+    env.nietz(["check", &format!(".nietz/runs/{RUN}/journal.jsonl")]).go().exits(0);
 }
 
 /// Counts what is recorded; some is, and some is not.

@@ -2,30 +2,17 @@
 //! the words that whoever reads the file says.
 
 use insta::assert_snapshot;
-use nietz::model::digest::Digest;
 use nietz::schema::own;
 use serde_json::{Value, json};
 
 use crate::support::env::{Env, RUN};
+use crate::support::journal::sealed;
 use crate::support::model_server::{ModelServer, Response};
 
 const FLOW: &str = include_str!("../support/flows/short.lua");
 
 /// A journal of format 1, of a run that used every kind of effect.
 const JOURNAL: &str = include_str!("../journals/v1/everything.jsonl");
-
-/// The lines of a journal with other digests: as a program would have written them that wrote just this.
-fn sealed(lines: &[Value]) -> String {
-    let mut prev = String::new();
-    let mut text = String::new();
-    for line in lines {
-        let is = &line["is"];
-        let body = format!("{{\"v\":{},\"seq\":{},\"prev\":\"{prev}\",\"is\":{is}", line["v"], line["seq"]);
-        prev = Digest::of(body.as_bytes()).to_string();
-        text.push_str(&format!("{body},\"sum\":\"{prev}\"}}\n"));
-    }
-    text
-}
 
 fn lines() -> Vec<Value> {
     JOURNAL.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use nietz::model::digest::Digest;
 use serde_json::Value;
 
 /// The whole lines of a journal.
@@ -67,4 +68,17 @@ impl Journal {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The lines of a journal with other digests: as a program would have written them that wrote just this.
+pub(crate) fn sealed(lines: &[Value]) -> String {
+    let mut prev = String::new();
+    let mut text = String::new();
+    for line in lines {
+        let is = &line["is"];
+        let body = format!("{{\"v\":{},\"seq\":{},\"prev\":\"{prev}\",\"is\":{is}", line["v"], line["seq"]);
+        prev = Digest::of(body.as_bytes()).to_string();
+        text.push_str(&format!("{body},\"sum\":\"{prev}\"}}\n"));
+    }
+    text
 }

@@ -42,11 +42,71 @@ const SHORTEST_SHAPE: usize = 20;
 /// What every text with one of the [`SHAPES`] has in it. Nearly no text has: compiling them is put off, and
 /// going through a text for them is spared.
 const BEGINNINGS: [&str; 11] =
-    ["sk-", "AKIA", "ASIA", "gh", "xox", "AIza", "glpat-", "hf_", "npm_", "-----BEGIN ", "arer"];
+    ["sk-", "AKIA", "ASIA", "gh", "github_pat_", "xox", "AIza", "glpat-", "hf_", "npm_", "-----BEGIN "];
+
+const BEARER: &str = "bearer";
+
+/// The longest block of a private key that is waited for, in bytes.
+const LONGEST_BLOCK: usize = 64 * 1024;
 
 fn may_have_shape(text: &str) -> bool {
     let has = |part: &str| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some();
-    BEGINNINGS.into_iter().any(has) || has("ARER")
+    BEGINNINGS.into_iter().any(has) || has_bearer(text.as_bytes())
+}
+
+/// It is written in small letters and in capitals.
+fn has_bearer(text: &[u8]) -> bool {
+    let is_one =
+        |at: usize| text.get(at..at + BEARER.len()).is_some_and(|it| it.eq_ignore_ascii_case(BEARER.as_bytes()));
+    memchr::memchr2_iter(b'b', b'B', text).any(is_one)
+}
+
+/// Tells whether a text ends with that word, and not with a longer one.
+fn ends_with_bearer(text: &str) -> bool {
+    let Some(before) = text.len().checked_sub(BEARER.len()) else { return false };
+    let bytes = text.as_bytes();
+    let begins = before == 0 || !(bytes[before - 1].is_ascii_alphanumeric() || bytes[before - 1] == b'_');
+    begins && bytes[before..].eq_ignore_ascii_case(BEARER.as_bytes())
+}
+
+/// Returns where a PEM block ends, if it does.
+fn end_of_block(text: &str) -> Option<usize> {
+    const END: &str = "-----END ";
+    const LAST: &str = "PRIVATE KEY-----";
+    let mut from = 0;
+    while let Some(at) = text[from..].find(END).map(|at| from + at + END.len()) {
+        let label = text[at..].trim_start_matches(|c: char| c.is_ascii_uppercase() || c == ' ');
+        let (begin, end) = (at, text.len() - label.len());
+        if text[begin..end].ends_with("PRIVATE KEY") && label.starts_with("-----") {
+            return Some(end + LAST.len() - "PRIVATE KEY".len());
+        }
+        from = at;
+    }
+    None
+}
+
+/// Returns where a PEM block of a private key begins that does not end before `settled`, or what may become one.
+fn block_over(text: &str, settled: usize) -> Option<usize> {
+    const BEGIN: &str = "-----BEGIN ";
+    let mut from = 0;
+    while let Some(at) = text[from..].find(BEGIN).map(|at| from + at) {
+        let label = at + BEGIN.len();
+        let rest = text[label..].trim_start_matches(|c: char| c.is_ascii_uppercase() || c == ' ');
+        let dashes = rest.len() - rest.trim_start_matches('-').len();
+        if dashes == rest.len() && dashes < 5 {
+            return Some(at);
+        }
+        from = label;
+        if text[label..text.len() - rest.len()].ends_with("PRIVATE KEY") && dashes >= 5 {
+            match end_of_block(&text[text.len() - rest.len()..]) {
+                Some(end) if text.len() - rest.len() + end <= settled => from = text.len() - rest.len() + end,
+                // Nobody's key is so long: what goes on without an end is let go.
+                None if text.len() - at > LONGEST_BLOCK => return None,
+                _ => return Some(at),
+            }
+        }
+    }
+    None
 }
 
 impl Redactor {
@@ -94,9 +154,14 @@ impl Redactor {
 
     /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
     pub fn settled(&self, text: &str) -> usize {
-        // All shapes end with a run of these.
+        // All shapes but PEM blocks end with a run of these.
         let word = |c: char| c.is_ascii_alphanumeric() || "_-./+~=".contains(c);
         let mut settled = text.trim_end_matches(word).len();
+        let before = text[..settled].trim_end_matches([' ', '\t']);
+        if before.len() < settled && ends_with_bearer(before) {
+            settled = before.len() - BEARER.len();
+        }
+        settled = settled.min(block_over(text, settled).unwrap_or(settled));
         for (_, secret) in &self.known {
             let ends = secret.char_indices().map(|(at, _)| at).skip(1);
             let begun = ends.filter(|at| text.ends_with(&secret[..*at])).max().unwrap_or(0);
@@ -165,5 +230,59 @@ mod tests {
         let shortest = format!("AKIA{}", "A".repeat(16));
         assert_eq!(shortest.len(), SHORTEST_SHAPE);
         assert_eq!(redactor().text(&shortest), "[redacted]");
+    }
+
+    fn secrets() -> Vec<String> {
+        let long = "aB3".repeat(20);
+        let block = |kind: &str| {
+            format!("-----BEGIN {kind}PRIVATE KEY-----\nMIIB{long}\n{long}==\n-----END {kind}PRIVATE KEY-----")
+        };
+        let mut all: Vec<String> = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "AIza", "glpat-", "hf_", "npm_"]
+            .map(|start| format!("{start}{}", &long[..40]))
+            .into();
+        all.extend(["AKIA", "ASIA"].map(|start| format!("{start}{}", "Q7".repeat(8))));
+        all.extend(["Bearer ", "bearer \t ", "BeArEr  "].map(|start| format!("{start}{}==", &long[..30])));
+        all.extend(["", "RSA ", "EC ", "OPENSSH "].map(block));
+        all.push("planted-secret-1".to_owned());
+        all.push(format!("-----BEGIN RSA PRIVATE KEY-----\n{long}"));
+        all
+    }
+
+    /// As a front end shows a text that comes in pieces: what is settled, piece by piece.
+    fn in_pieces(redactor: &Redactor, pieces: &[&str]) -> String {
+        let (mut shown, mut rest) = (String::new(), String::new());
+        for piece in pieces {
+            rest.push_str(piece);
+            let settled = redactor.settled(&rest);
+            shown.push_str(&redactor.text(&rest[..settled]));
+            rest.drain(..settled);
+        }
+        shown + &redactor.text(&rest)
+    }
+
+    /// Each kind of secret, cut at each byte, once and twice, with others before and behind it.
+    #[test]
+    fn a_text_in_pieces_is_redacted_as_the_whole_is() {
+        let redactor = redactor();
+        let all = secrets();
+        for (index, secret) in all.iter().enumerate() {
+            assert!(matches!(redactor.text(secret), Cow::Owned(_)), "{secret}");
+            let other = &all[(index + 5) % all.len()];
+            for text in [
+                format!("key: {secret}"),
+                format!("({secret}) and more"),
+                format!("-----BEGIN CERTIFICATE-----\n{secret}\n-----END it {other}, no bearer of news"),
+            ] {
+                let whole = redactor.text(&text);
+                for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                    assert_eq!(in_pieces(&redactor, &[&text[..cut], &text[cut..]]), whole, "cut at {cut}: {text}");
+                    let second = (cut + 1 + cut % 7).min(text.len());
+                    let pieces = [&text[..cut], &text[cut..second], &text[second..]];
+                    assert_eq!(in_pieces(&redactor, &pieces), whole, "cut at {cut} and {second}: {text}");
+                }
+                let letters: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
+                assert_eq!(in_pieces(&redactor, &letters), whole, "letter by letter: {text}");
+            }
+        }
     }
 }

@@ -28,6 +28,8 @@ use crate::model::text::excerpt;
 
 mod secrets;
 
+use secrets::Clean;
+
 /// What the gate says to an effect.
 pub enum Admitted {
     /// It is done, now or in the past without having waited.
@@ -53,6 +55,7 @@ pub struct Live {
 pub struct Gate {
     world: Rc<World>,
     redactor: Rc<Redactor>,
+    clean: Clean,
     meter: Rc<Meter>,
     state: RefCell<State>,
 }
@@ -94,7 +97,7 @@ impl Gate {
             donor: None,
             void: Vec::new(),
         };
-        Gate { world, redactor, meter, state: RefCell::new(state) }
+        Gate { world, redactor, clean: Clean::default(), meter, state: RefCell::new(state) }
     }
 
     /// Sets what the flow's manifest declared.

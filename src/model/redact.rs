@@ -144,12 +144,27 @@ impl Redactor {
         }
         if out.len() >= SHORTEST_SHAPE
             && may_have_shape(&out)
-            && let Cow::Owned(redacted) =
-                self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern")).replace_all(&out, "[redacted]")
+            && let Cow::Owned(redacted) = self.shapes().replace_all(&out, "[redacted]")
         {
             out = Cow::Owned(redacted);
         }
         out
+    }
+
+    /// Like [`Redactor::text`], for a text that begins with one in which no secret is: only what is new is searched.
+    pub fn text_after<'a>(&self, clean: &str, text: &'a str) -> Cow<'a, str> {
+        let from = self.settled(clean);
+        let new = &text[from..];
+        let known =
+            self.known.iter().any(|(_, secret)| memchr::memmem::find(new.as_bytes(), secret.as_bytes()).is_some());
+        if known || may_have_shape(new) && self.shapes().find_at(text, from).is_some() {
+            return self.text(text);
+        }
+        Cow::Borrowed(text)
+    }
+
+    fn shapes(&self) -> &Regex {
+        self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern"))
     }
 
     /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
@@ -279,6 +294,9 @@ mod tests {
                     let second = (cut + 1 + cut % 7).min(text.len());
                     let pieces = [&text[..cut], &text[cut..second], &text[second..]];
                     assert_eq!(in_pieces(&redactor, &pieces), whole, "cut at {cut} and {second}: {text}");
+                }
+                for cut in (0..=text.len()).filter(|cut| redactor.text(&text[..*cut]) == text[..*cut]) {
+                    assert_eq!(redactor.text_after(&text[..cut], &text), whole, "known up to {cut}: {text}");
                 }
                 let letters: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
                 assert_eq!(in_pieces(&redactor, &letters), whole, "letter by letter: {text}");

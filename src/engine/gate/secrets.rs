@@ -1,5 +1,8 @@
 //! Taking the secrets out of effects, before anything else happens to them.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::Gate;
@@ -8,6 +11,39 @@ use crate::model::command::Run;
 use crate::model::effect::Effect;
 use crate::model::git::{Git, TreeOp};
 use crate::model::redact::Redactor;
+
+/// The shortest text that is remembered, in bytes, and how many are.
+const LONG: usize = 2048;
+const KEPT: usize = 8;
+
+/// The last long texts without a secret: a prompt that is joined of all that was said begins with the one before it.
+#[derive(Default)]
+pub(super) struct Clean(RefCell<VecDeque<String>>);
+
+impl Clean {
+    /// Takes the secrets out of a text; what it begins with and was searched before is not searched again.
+    fn redact(&self, redactor: &Redactor, text: &mut String) {
+        if text.len() < LONG {
+            return redact_text(redactor, text);
+        }
+        let mut clean = self.0.borrow_mut();
+        let known = (0..clean.len()).filter(|at| text.starts_with(&clean[*at])).max_by_key(|at| clean[*at].len());
+        let redacted = match known {
+            Some(at) => redactor.text_after(&clean[at], text),
+            None => redactor.text(text),
+        };
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            return;
+        }
+        // It stands for the one that it begins with.
+        let _ = known.and_then(|at| clean.remove(at));
+        clean.push_back(text.clone());
+        if clean.len() > KEPT {
+            clean.pop_front();
+        }
+    }
+}
 
 impl Gate {
     /// Takes the secrets out of an effect. What is performed and what is recorded are the same.
@@ -25,7 +61,7 @@ impl Gate {
                 request.system.iter_mut().for_each(|text| redact_text(redactor, text));
                 for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
                     let mut message = said.message.clone();
-                    redact_text(redactor, &mut message.content);
+                    self.clean.redact(redactor, &mut message.content);
                     message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
                     message.state.iter_mut().for_each(|state| redact_text(redactor, state));
                     match message == said.message {

@@ -159,6 +159,10 @@ impl Gate {
             Before::Ended(turn, outcome) => {
                 if let Effect::Chat { request, show, .. } = &effect {
                     self.meter.count(&request.model, &show.label, &outcome);
+                    let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
+                    let refused: Vec<String> =
+                        refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
+                    self.world.models.recall(&request.model, &refused);
                 }
                 return Ok(state.give_back(&self.world, &effect, (turn, under), outcome));
             }

@@ -47,6 +47,9 @@ pub trait Models {
         0
     }
 
+    /// Is told what the server of a model refused in a call of an earlier process of the run.
+    fn recall(&self, _model: &str, _refused: &[String]) {}
+
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

@@ -170,6 +170,9 @@ pub struct ChatReply {
     /// US dollars, by the price at that time; absent where no price was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Parts of the request that the server refused, so that the call was made without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// Tokens, as the provider counted them.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::support::env::Env;
 use crate::support::model_server::strict::Provider;
-use crate::support::model_server::{Gate, Request, Response};
+use crate::support::model_server::{Gate, ModelServer, Request, Response};
 use crate::support::strict::{Round, keys, thoughts_in_requests};
 
 /// A model looks with a tool and answers; another one says something to that, and then the first goes on.
@@ -90,4 +91,23 @@ fn a_thought_that_is_not_taken_back_is_left_out_of_that_call() {
     let ended = env.run_on(CLAUDE.model, ["thoughts", "--other", "openai/gpt-6.1-terra"]).go();
     let told: Vec<String> = ended.of_type("notice").iter().map(|event| event["text"].to_string()).collect();
     assert_eq!(told.iter().filter(|text| text.contains("did not take back what it thought")).count(), 1, "{told:?}");
+}
+
+/// What a server refused in one process of a run is not tried again in the next.
+#[test]
+fn what_a_server_refused_is_remembered_for_the_run() {
+    let server = ModelServer::start(|request| match request.body.get("temperature") {
+        Some(_) => Response::error(400, "Unsupported parameter: 'temperature' is not supported with this model."),
+        None => Response::text("fine"),
+    });
+    let source = "local llm, ui = require('@nietz/llm'), require('@nietz/ui')
+        return require('@nietz').flow { name = 'warm', summary = 's', permissions = { llm = true }, run = function()
+          local one = llm.chat { prompt = 'one', temperature = 0.5 }.text
+          local more = ui.ask { id = 'more', prompt = 'More?' }
+          return one .. llm.chat { prompt = more, temperature = 0.5 }.text end }";
+    let env = Env::with(&server).flow("warm", source);
+    env.run(["warm"]).go().exits(7);
+    assert_eq!(server.calls(), 2);
+    let ended = env.resume().stdin("yes\n").go();
+    assert_eq!((ended.result(), server.calls()), ("finefine".into(), 3), "{ended:?}");
 }

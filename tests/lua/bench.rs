@@ -212,6 +212,7 @@ impl Models for Obliging {
             model: request.model.clone(),
             finish: Finish::Stop,
             cost: None,
+            refused: Vec::new(),
         }))
         .boxed_local()
     }

@@ -390,7 +390,16 @@ impl Models for Never {
 fn reply(request: &ChatRequest, text: String) -> ChatReply {
     let usage = Usage { input: 1, output: 1, cached: 0 };
     let model = request.model.clone();
-    ChatReply { text, tool_calls: Vec::new(), state: None, usage, model, finish: Finish::Stop, cost: None }
+    ChatReply {
+        text,
+        tool_calls: Vec::new(),
+        state: None,
+        usage,
+        model,
+        finish: Finish::Stop,
+        cost: None,
+        refused: Vec::new(),
+    }
 }
 
 /// For whoever wants to read one.

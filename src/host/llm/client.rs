@@ -137,7 +137,11 @@ impl Client {
                 (outcome, refused)
             };
             let fault = match outcome {
-                Ok(reply) => return Ok(reply),
+                Ok(mut reply) => {
+                    let name = |part: &Part| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
+                    reply.refused = without.iter().filter_map(name).collect();
+                    return Ok(reply);
+                }
                 Err(fault) => fault,
             };
             if let Some(part) = refused.filter(|part| !without.contains(part)) {
@@ -186,6 +190,11 @@ impl Models for Client {
 
     fn thinks(&self, model: &str) -> u32 {
         families::manner(model).thinks
+    }
+
+    fn recall(&self, model: &str, refused: &[String]) {
+        let parts = refused.iter().filter_map(|name| serde_json::from_value(name.as_str().into()).ok());
+        parts.for_each(|part| _ = self.learnt.learn(model, part));
     }
 
     /// The local engine is. Providers promise nothing of the kind, and some refuse a seed.

@@ -124,6 +124,7 @@ impl<'a> Draft<'a> {
             model: self.model,
             finish,
             cost: None,
+            refused: Vec::new(),
         })
     }
 }

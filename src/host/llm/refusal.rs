@@ -1,12 +1,12 @@
 //! A request that a server refused for one part of it, and which part that is: it may do without.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::config::Wire;
 
 /// A part of a request that can be left out or put in another way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Part {
     Temperature,

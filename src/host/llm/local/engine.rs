@@ -104,6 +104,7 @@ impl Engine {
                     model: self.model.clone(),
                     finish,
                     cost: None,
+                    refused: Vec::new(),
                 }))
             };
             if let Some(call) = tool_call(request, &made) {

@@ -26,6 +26,7 @@ impl Models for Echo {
                 model: "echo".into(),
                 finish: Finish::Stop,
                 cost: None,
+                refused: Vec::new(),
             })
         })
     }

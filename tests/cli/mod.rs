@@ -28,6 +28,7 @@ mod own_files;
 mod packs;
 mod permissions;
 mod places;
+mod power;
 mod recording;
 mod redaction;
 mod remarks;

@@ -21,6 +21,7 @@ mod journal_file;
 mod kill_matrix;
 mod kill_signals;
 mod leftovers;
+mod members;
 mod model_faults;
 mod order;
 mod output;

@@ -176,6 +176,14 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_last_whole_line_is_cut_off() {
+        let (_folder, path, bytes) = journal();
+        let length = first_line(&bytes).len() as u64;
+        drop(Writer::open(&path, Tail { seq: 1, length, ..Tail::default() }, None).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), first_line(&bytes));
+    }
+
+    #[test]
     fn a_line_of_another_journal_does_not_fit() {
         let (_folder, path, bytes) = journal();
         let lines = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();

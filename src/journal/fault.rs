@@ -1,23 +1,26 @@
 //! Faults on order, so that a test can end the process at an exact line of the journal.
 //!
 //! `NIETZ_FAULT=kill@7` kills the process with SIGKILL right after line 7 was written (before it is synced);
-//! `NIETZ_FAULT=full@7` lets line 7 fail half-way as on a full disk. Nothing else reads that variable.
+//! `NIETZ_FAULT=full@7` lets line 7 fail half-way as on a full disk; `NIETZ_FAULT=power@7` kills it after line 7, and
+//! of the journal only what was synced is left, as after a power cut. Nothing else reads that variable.
 
 /// What is to go wrong at which line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     KillAfter(u64),
     FullAt(u64),
+    PowerCutAfter(u64),
 }
 
 impl Fault {
-    /// Reads `kill@N` or `full@N`.
+    /// Reads `kill@N`, `full@N` or `power@N`.
     pub fn parse(text: &str) -> Option<Fault> {
         let (what, line) = text.split_once('@')?;
         let line = line.parse().ok()?;
         match what {
             "kill" => Some(Fault::KillAfter(line)),
             "full" => Some(Fault::FullAt(line)),
+            "power" => Some(Fault::PowerCutAfter(line)),
             _ => None,
         }
     }

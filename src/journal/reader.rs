@@ -176,6 +176,39 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_last_whole_line_is_cut_off() {
+        let (_folder, path, bytes) = journal();
+        let length = first_line(&bytes).len() as u64;
+        drop(Writer::open(&path, Tail { seq: 1, length, ..Tail::default() }, None).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), first_line(&bytes));
+    }
+
+    #[test]
+    fn a_line_of_another_journal_does_not_fit() {
+        let (_folder, path, bytes) = journal();
+        let lines = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let write = |name: &str, tail: Tail, texts: &[&str]| {
+            let other = path.with_file_name(name);
+            let mut writer = Writer::open(&other, tail, None).unwrap();
+            for text in texts {
+                writer.append(&Record::Text(Text { id: text, text: Some(text), parts: None })).unwrap();
+            }
+            lines(&std::fs::read(&other).unwrap())
+        };
+        let why = |bytes: &[u8]| read(&path, bytes, |_, _| Ok(())).unwrap_err().message;
+        // Number and digest are as they should be; what it follows is another line.
+        let (own, other) = (lines(&bytes), write("other", Tail::default(), &["uno", "two", "three"]));
+        let told = why(&[&own[0][..], &own[1], &other[2]].concat());
+        assert!(
+            told.contains("journal.jsonl:3: ") && told.ends_with("it does not follow the line before it"),
+            "{told}"
+        );
+        // It follows the line before, which is none; its number is another.
+        let told = why(&write("later", Tail { seq: 6, ..Tail::default() }, &["one"]).concat());
+        assert!(told.contains("journal.jsonl:1: ") && told.ends_with("its number is not the next one"), "{told}");
+    }
+
+    #[test]
     fn only_the_first_line_says_what_a_run_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");

@@ -20,8 +20,9 @@ pub struct Writer {
     seq: u64,
     prev: String,
     length: u64,
+    /// How much of it is on the disk.
+    synced: u64,
     texts: Texts,
-    unsynced: bool,
     syncs: bool,
     /// What has to survive a power cut as the first lines do.
     beside: Option<File>,
@@ -53,8 +54,8 @@ impl Writer {
             seq: tail.seq,
             prev: tail.prev,
             length: tail.length,
+            synced: tail.length,
             texts: tail.texts,
-            unsynced: false,
             syncs: true,
             beside: None,
             fault,
@@ -109,8 +110,10 @@ impl Writer {
         self.seq = seq;
         self.prev = sum;
         self.length += self.buffer.len() as u64;
-        self.unsynced = true;
-        if self.fault == Some(Fault::KillAfter(seq)) {
+        if self.fault == Some(Fault::PowerCutAfter(seq)) {
+            let _ = self.file.set_len(self.synced);
+        }
+        if matches!(self.fault, Some(Fault::KillAfter(at) | Fault::PowerCutAfter(at)) if at == seq) {
             kill_this_process();
         }
         Ok(seq)
@@ -156,13 +159,13 @@ impl Writer {
 
     /// Waits until everything that was appended is on the disk.
     pub fn sync(&mut self) -> Result<()> {
-        if self.unsynced && self.syncs {
+        if self.synced < self.length && self.syncs {
             if let Some(beside) = self.beside.take() {
                 // Without it a power cut leaves a run that is not known as the user's own, and loses nothing of it.
                 let _ = beside.sync_all();
             }
             self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
-            self.unsynced = false;
+            self.synced = self.length;
         }
         Ok(())
     }

@@ -5,5 +5,6 @@ mod chance;
 mod errors;
 pub(crate) mod exact;
 mod hostile;
+mod mutations;
 mod parity;
 mod structure;

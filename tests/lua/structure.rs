@@ -7,7 +7,7 @@ fn root() -> &'static Path {
 }
 
 /// Returns the files below some folders with one of these endings, with their text.
-fn files(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
+pub(crate) fn files(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     while let Some(folder) = open.pop() {

@@ -195,6 +195,7 @@ mod tests {
             ("{\"slug\":\"a\"}\n{\"slug\":\"b", 1, Some("{\"slug\":\"b")),
             ("{\"slug\":\"a\"}\n{\"slug\":\"b\"}", 2, None),
             ("{\"sl", 0, Some("{\"sl")),
+            ("{\"slug\":\"longer than the next", 0, Some("{\"slug\":\"longer than the next")),
         ] {
             fs::write(&path, left).unwrap();
             assert_eq!(store.rows(&rows(), &slug("a")).unwrap().len(), kept);
@@ -202,6 +203,10 @@ mod tests {
             let appended = store.append(&rows(), &slug("a"), &json!({"slug": "c"}), None).unwrap();
             assert_eq!((appended.at, appended.torn.as_deref()), (end, torn));
             assert_eq!(store.rows(&rows(), &slug("a")).unwrap().len(), kept + 1);
+            assert!(
+                fs::read_to_string(&path).unwrap().ends_with("{\"slug\":\"c\"}\n"),
+                "nothing of {left} is behind it"
+            );
         }
     }
 

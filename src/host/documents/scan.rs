@@ -187,6 +187,9 @@ mod tests {
         }
         let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
         assert_eq!(found, all);
+        let schema = store.schema_for_reading(&collection).unwrap();
+        let scanner = Scanner { root: store.root.clone(), collection, schema, parts: None };
+        assert_eq!(scanner.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
     }
 
     #[test]

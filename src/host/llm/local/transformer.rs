@@ -372,3 +372,21 @@ impl Rope {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, Conversation};
+
+    #[test]
+    fn a_prompt_goes_on_in_whole_pieces_from_what_it_agrees_with() {
+        let tokens: Vec<u32> = (0..200).collect();
+        let known = |settled, prompt: &[u32]| {
+            Conversation { caches: Vec::new(), tokens: tokens.clone(), settled }.known(prompt)
+        };
+        let mut other = tokens.clone();
+        other[150] = 0;
+        assert_eq!([known(200, &tokens), known(200, &other), known(100, &tokens)], [192, 128, 64]);
+        assert_eq!(known(200, &tokens[..2 * CHUNK]), CHUNK, "the last token is computed again");
+        assert_eq!(known(200, &[9, 9]), 0);
+    }
+}

@@ -16,6 +16,8 @@ const LINE: usize = 24;
 /// How many of the last texts are looked at, and how long they may be together, in bytes.
 const KEPT: usize = 16;
 const ROOM: usize = 4 << 20;
+/// How many bytes are compared at once.
+const BLOCK: usize = 256;
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,13 +71,9 @@ impl Earlier {
         }
         let mut parts = Vec::new();
         let mut at = 0;
-        let longest = self.texts.iter().map(|(id, earlier)| (common(earlier.as_bytes(), text.as_bytes()), *id));
-        if let Some((length, id)) = longest.max_by_key(|(length, _)| *length) {
-            let to = floor(text, length);
-            if to >= SHORTEST_PART {
-                parts.push(Part::Of { id, from: 0, to });
-                at = to;
-            }
+        if let Some((to, id)) = self.longest(text) {
+            parts.push(Part::Of { id, from: 0, to });
+            at = to;
         }
         let mut new = at;
         while let Some((found, id, from, length)) = self.next(text, at) {
@@ -90,6 +88,24 @@ impl Earlier {
             parts.push(Part::New(&text[new..]));
         }
         parts.iter().any(|part| matches!(part, Part::Of { .. })).then_some(parts)
+    }
+
+    /// Returns how far a text begins as an earlier one does, and which: the newest first, because most texts go on from it.
+    fn longest(&self, text: &str) -> Option<(usize, Digest)> {
+        let mut longest: (usize, Option<Digest>) = (0, None);
+        for (id, earlier) in self.texts.iter().rev() {
+            let (one, other) = (earlier.as_bytes(), text.as_bytes());
+            // Who differs here, or ends before it, has no more in common.
+            let beyond = longest.0.saturating_sub(BLOCK)..longest.0 + 1;
+            if one.get(beyond.clone()).is_some_and(|end| other.get(beyond) == Some(end)) {
+                let length = common(one, other);
+                if length > longest.0 {
+                    longest = (length, Some(*id));
+                }
+            }
+        }
+        let to = floor(text, longest.0);
+        longest.1.filter(|_| to >= SHORTEST_PART).map(|id| (to, id))
     }
 
     /// Returns the next part behind an offset that is there already: where, of which text, from where, and how long.
@@ -140,7 +156,6 @@ fn hash(line: &str) -> u64 {
 
 /// Counts the bytes that two texts begin with alike.
 fn common(one: &[u8], other: &[u8]) -> usize {
-    const BLOCK: usize = 256;
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK)).take_while(|(one, other)| one == other);
     let at = blocks.count() * BLOCK;
     at + one[at..].iter().zip(&other[at..]).take_while(|(one, other)| one == other).count()

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::env::Env;
-use crate::support::model_server::{ModelServer, Response};
+use crate::support::model_server::{Gate, ModelServer, Response};
 
 const FLOW: &str = r#"
 local llm = require("@nietz/llm")
@@ -53,6 +53,46 @@ fn a_fork_does_only_what_the_change_touches() {
     let ended = env.nietz(["resume", "r2", "--json"]).go().exits(0);
     assert!(ended.stdout.contains("is gone, which this one was forked from"), "{}", ended.stdout);
     assert_eq!(server.calls(), 5);
+}
+
+/// What branches did to each other stays as it was, although nothing is waited for any more.
+#[test]
+fn a_fork_is_given_what_the_run_was_given_in_the_same_order() {
+    const ORDER: &str = r#"
+local llm = require("@nietz/llm")
+local task = require("@nietz/task")
+return require("@nietz").flow { name = "order", summary = "x", permissions = { llm = true },
+	run = function()
+		local seen, branches = {}, {}
+		for _, name in { "a", "b", "c" } do
+			branches[name] = function()
+				for turn = 1, 2 do
+					llm.chat { prompt = name .. turn }
+					table.insert(seen, name .. turn)
+				end
+			end
+		end
+		task.all(branches)
+		return table.concat(seen, " ")
+	end }
+"#;
+    // Each is answered when those are that come before it.
+    const ANSWERED: [&str; 6] = ["c1", "a1", "c2", "b1", "b2", "a2"];
+    let gates = ANSWERED.map(|_| Gate::default());
+    gates[0].open();
+    let (held, next) = (gates.clone(), gates);
+    let at = |prompt: &str| ANSWERED.iter().position(|one| *one == prompt).expect("it is one of them");
+    let server = ModelServer::start(move |request| Response::text("said").held_by(&held[at(&request.prompt())]));
+    let env = Env::with(&server).flow("order", ORDER);
+    let mut running = env.run(["order"]).spawn();
+    for gate in &next[1..] {
+        running.wait_for("call_ended");
+        gate.open();
+    }
+    let result = running.end().result();
+    assert_eq!(result, ANSWERED.join(" "));
+    let ended = env.nietz(["fork", "r1", "--json"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!((ended.result(), server.calls()), (result, ANSWERED.len()));
 }
 
 #[test]

@@ -104,6 +104,25 @@ fn a_run_killed_after_any_line_comes_to_the_same_commits() {
     });
 }
 
+/// What git did and nobody noted is looked for, and not done again.
+#[test]
+fn a_run_that_cannot_note_what_git_did_comes_to_the_same_commits() {
+    let reference = env();
+    let result = reference.run(["repository"]).go().result();
+    let refs = state(&reference);
+    let journal = reference.journal();
+    let notes = |line: &&Value| line["is"].get("outcome").is_some();
+    let lines: Vec<u64> = journal.lines.iter().filter(notes).filter_map(|line| line["seq"].as_u64()).collect();
+    let few = if kills::whole() { 1 } else { 2 };
+    kills::for_each(&lines.into_iter().step_by(few).collect::<Vec<_>>(), |line| {
+        let env = env();
+        env.run(["repository"]).var("NIETZ_FAULT", &format!("full@{line}")).go().exits(1);
+        let ended = env.resume().go();
+        assert_eq!(ended.result(), result, "line {line} was lost");
+        assert_eq!(state(&env), refs, "line {line} was lost");
+    });
+}
+
 /// Runs a flow's body with a worktree `tree` in it, and returns what it returns.
 #[track_caller]
 fn in_tree(env: Env, body: &str) -> Value {

@@ -18,6 +18,12 @@ return require("@nietz").flow { name = "rows", summary = "Appends a row",
   run = function() documents.collection("rows"):append { id = 1 } end }
 "#;
 
+const TWICE: &str = r#"local documents = require("@nietz/documents")
+return require("@nietz").flow { name = "twice", summary = "Appends a row twice",
+  collections = { rows = { path = "rows.jsonl", schema = { type = "object" } } },
+  run = function() for _ = 1, 2 do documents.collection("rows"):append { id = 1 } end end }
+"#;
+
 /// Runs a flow whose power is cut after the line with the intent or the outcome (`what`) of its last effect of this kind.
 #[track_caller]
 fn cut(server: &ModelServer, name: &str, source: &str, what: &str) -> Env {
@@ -47,4 +53,17 @@ fn an_effect_that_is_looked_for_has_its_intent_on_the_disk_before_it_begins() {
     assert_eq!(env.read("rows.jsonl"), "{\"id\":1}\n");
     env.resume().go().exits(0);
     assert_eq!(env.read("rows.jsonl"), "{\"id\":1}\n", "the row was there, and is not appended again");
+}
+
+#[test]
+fn a_row_is_looked_for_where_it_would_stand_and_not_where_one_like_it_does() {
+    let env = Env::new().flow("twice", TWICE);
+    env.run(["twice"]).go().exits(0);
+    let second =
+        env.journal().lines.iter().rposition(|line| line["is"].get("intent").is_some()).expect("there is one") + 1;
+    let env = Env::new().flow("twice", TWICE);
+    assert_eq!(env.run(["twice"]).var("NIETZ_FAULT", &format!("kill@{second}")).go().signal, Some(9));
+    assert_eq!(env.read("rows.jsonl"), "{\"id\":1}\n");
+    env.resume().go().exits(0);
+    assert_eq!(env.read("rows.jsonl"), "{\"id\":1}\n{\"id\":1}\n");
 }

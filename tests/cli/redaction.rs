@@ -73,3 +73,28 @@ fn a_key_in_an_answers_file_or_in_an_error_is_not_shown_either() {
     let unknown = env.nietz(["run", &format!("no-{KEY}")]).go().exits(2);
     holds_no_key("standard error", &unknown.stderr);
 }
+
+#[test]
+fn what_a_flow_is_told_of_a_failure_and_what_is_noted_of_it_hold_no_key() {
+    let source = "local files = require('@nietz/files')\n\
+         local notes = require('@nietz/documents').collection('notes')\n\
+         return require('@nietz').flow { name = 'fails', summary = 'x', permissions = { files = true },\n\
+         collections = { notes = { path = 'notes/{slug}.yaml', schema = { type = 'object',\n\
+         properties = { slug = { type = 'string' }, count = { type = 'integer' } } } } },\n\
+         run = function()\n\
+         local told = {}\n\
+         for _, one in { function() files.read('/elsewhere/PLANTED.txt') end, function() notes:load('old') end,\n\
+         function() notes:load('PLANTED') end } do\n\
+         local ok, err = pcall(one) table.insert(told, err.message .. table.concat(err.details or {}, ' ')) end\n\
+         return told end }\n";
+    let env = Env::new()
+        .flow("fails", &source.replace("PLANTED", KEY))
+        .file("notes/old.yaml", format!("slug: old\ncount: {KEY}\n"));
+    let ended = env.run(["fails"]).go().exits(0);
+    let told = ended.result();
+    for place in 0..3 {
+        assert!(told[place].as_str().is_some_and(|told| told.contains("[redacted:OPENAI_API_KEY]")), "{place}: {told}");
+    }
+    holds_no_key("standard output", &ended.stdout);
+    holds_no_key("the journal", &std::fs::read_to_string(env.journal_path()).expect("there is a journal"));
+}

@@ -113,6 +113,18 @@ fn ctrl_c_at_a_question_takes_the_line_away_first_and_then_ends_the_run() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_is_no_answer_to_a_flow_that_catches_everything() {
+    let env = Env::new().flow("ends", FLOW);
+    let mut seat = at(&env, "xterm", &["run", "ends", "stubborn-ask"]).at_a_terminal();
+    seat.sees("Your name?");
+    seat.sees(CURSOR[0]);
+    seat.types("\u{3}");
+    assert_eq!(seat.end(), Some(130));
+    assert_eq!(env.journal().of_kind("ask")[0].outcome, Value::Null);
+    assert_eq!(env.resume().stdin("{\"id\": \"name\", \"answer\": \"Xan\"}\n").go().result(), "Xan");
+}
+
+#[test]
 fn ctrl_c_while_a_model_answers_ends_the_run_in_either_kind_of_terminal() {
     for kind in KINDS {
         let gate = Gate::default();

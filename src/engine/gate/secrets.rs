@@ -7,8 +7,10 @@ use std::rc::Rc;
 
 use super::Gate;
 use crate::model::chat::Said;
+use crate::model::collection::Key;
 use crate::model::command::Run;
 use crate::model::effect::Effect;
+use crate::model::file::FileOp;
 use crate::model::git::{Git, TreeOp};
 use crate::model::redact::Redactor;
 
@@ -54,8 +56,15 @@ impl Gate {
                 redact_text(redactor, markdown);
                 from.iter_mut().for_each(|from| redact_text(redactor, from));
             }
-            Effect::Save { value, .. } => redactor.value(value),
-            Effect::Append { row, .. } => redactor.value(row),
+            Effect::Save { key, value, .. } | Effect::Append { key, row: value, .. } => {
+                redact_key(redactor, key);
+                redactor.value(value);
+            }
+            // A file of that name is none of the collection's then, and refused.
+            Effect::Load { key, .. } | Effect::Rows { key, .. } | Effect::Delete { key, .. } => {
+                redact_key(redactor, key);
+            }
+            Effect::File(FileOp::Read { path: text } | FileOp::Find { glob: text }) => redact_text(redactor, text),
             Effect::Chat { request, conversation, show } => {
                 redact_text(redactor, &mut show.label);
                 request.system.iter_mut().for_each(|text| redact_text(redactor, text));
@@ -90,35 +99,37 @@ impl Gate {
             }
             Effect::Git(Git::Merge { message, .. }) => redact_text(redactor, message),
             Effect::Tree { op, .. } => match op {
-                TreeOp::Write { text, .. } => redact_text(redactor, text),
-                TreeOp::Replace { old, new, .. } => {
+                TreeOp::Write { path, text } => {
+                    redact_text(redactor, path);
+                    redact_text(redactor, text);
+                }
+                TreeOp::Replace { path, old, new } => {
+                    redact_text(redactor, path);
                     redact_text(redactor, old);
                     redact_text(redactor, new);
                 }
                 TreeOp::Commit { message, .. } => redact_text(redactor, message),
-                TreeOp::Grep { pattern, .. } => redact_text(redactor, pattern),
-                TreeOp::Read { .. }
-                | TreeOp::List { .. }
-                | TreeOp::Find { .. }
-                | TreeOp::Restore { .. }
-                | TreeOp::Remove { .. } => {}
+                TreeOp::Grep { pattern, glob } => {
+                    redact_text(redactor, pattern);
+                    glob.iter_mut().for_each(|glob| redact_text(redactor, glob));
+                }
+                TreeOp::Read { path: text } | TreeOp::List { path: text } | TreeOp::Find { glob: text } => {
+                    redact_text(redactor, text);
+                }
+                TreeOp::Restore { .. } | TreeOp::Remove { .. } => {}
             },
             Effect::Exec(command) => match &mut command.run {
                 Run::Program(words) => words.iter_mut().for_each(|word| redact_text(redactor, word)),
                 Run::Shell(text) => redact_text(redactor, text),
             },
-            // Nothing free in them: names of collections and branches, and keys that are parts of file names.
-            Effect::Git(_)
-            | Effect::Clock
-            | Effect::Random
-            | Effect::Load { .. }
-            | Effect::List { .. }
-            | Effect::Scan { .. }
-            | Effect::File(_)
-            | Effect::Rows { .. }
-            | Effect::Delete { .. } => {}
+            // Nothing free in them: names of collections and branches.
+            Effect::Git(_) | Effect::Clock | Effect::Random | Effect::List { .. } | Effect::Scan { .. } => {}
         }
     }
+}
+
+fn redact_key(redactor: &Redactor, key: &mut Key) {
+    key.values_mut().for_each(|value| redact_text(redactor, value));
 }
 
 fn redact_text(redactor: &Redactor, text: &mut String) {

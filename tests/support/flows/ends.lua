@@ -34,6 +34,9 @@ return nietz.flow {
 			notes:save { slug = "../../outside" }
 		elseif how == "ask" then
 			return ui.ask { id = "name", prompt = "Your name?" }
+		elseif how == "stubborn-ask" then
+			local ok, said = pcall(ui.ask, { id = "name", prompt = "Your name?" })
+			return if ok then said else "stubborn"
 		elseif how == "stubborn" then
 			local ok, said = pcall(talk)
 			return if ok then said else "stubborn"

@@ -7,6 +7,7 @@ mod budget;
 mod check;
 mod client;
 mod config;
+mod doctor;
 mod explain;
 mod flows;
 mod folders;
@@ -73,6 +74,7 @@ enum Verb {
     Quotes(listing::QuotesArgs),
     Models(models::ModelsArgs),
     Types(types::TypesArgs),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
@@ -126,6 +128,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Man(args) => generate::man(&host, &args, Cli::command()),
         Verb::Flows(args) => flows::run(&host, &args),
         Verb::Models(args) => models::run(&host, &args),
+        Verb::Doctor(args) => doctor::run(&host, &args),
         Verb::Explain(args) => explain::run(&args),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),

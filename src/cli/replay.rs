@@ -135,7 +135,7 @@ pub(super) fn play(
         collections: RefCell::new(flow.context().collections.borrow().clone()),
         declared: RefCell::default(),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
-        commands: commands(host, open)?,
+        commands: commands(host, open, flow.manifest.exec_limits)?,
         files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
         now: Box::new(move || at),
     };

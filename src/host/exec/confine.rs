@@ -25,9 +25,12 @@ pub(super) fn leave() -> Result<(), String> {
     // Without a session of its own, its terminal is that of who started nietz: it could type there.
     rustix::process::setsid().map_err(failed("leaving the session"))?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("ending with its parent"))?;
-    for signal in 1..=64 {
-        // SAFETY: no handler is set, and none of this program is needed any more. Those that cannot be set are as they are.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // By the system's own call: the library keeps some signals for itself, and those may be ignored, too.
+    let default = [0_u64; 4];
+    for signal in 1..=64_i32 {
+        // SAFETY: it is an action of the kernel's layout and size, without a handler, and outlives the call. None of this
+        // program's handlers is needed any more. Signals whose action cannot be set have just that.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, 0_usize, 8_usize) };
     }
     close_descriptors().map_err(|error| format!("closing descriptors: {error}"))
 }

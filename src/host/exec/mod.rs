@@ -47,7 +47,7 @@ const MOST_OUTPUT: usize = 8 << 20;
 /// How many bytes of a command's output a flow gets unless it asks for more; the rest is in a file.
 const SHOWN_OUTPUT: usize = 24 << 10;
 /// How long the helper may take to end everything, before it is ended itself.
-const GRACE: Duration = Duration::from_secs(8);
+const GRACE: Duration = Duration::from_secs(6);
 /// How the private folder of a command is called, before what tells it from others.
 const PRIVATE: &str = "nietz-command-";
 

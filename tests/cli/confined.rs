@@ -424,7 +424,7 @@ fn folders_in_one_another_are_cleaned_in_a_time_that_grows_with_their_number() {
          run = function()\n\
          git.branch('nietz/x', git.head().commit)\n\
          local tree = git.worktree { name = 'x', branch = 'nietz/x' }\n\
-         local ran = tree:exec { program = { 'perl', '-e', 'mkdir q(top); for (1..3000) { mkdir q(d); chdir q(d) or die } print q(made)' } }\n\
+         local ran = tree:exec { program = { 'perl', '-e', 'mkdir q(top); for (1..1900) { mkdir q(d); chdir q(d) or die } print q(made)' } }\n\
          tree:restore()\n\
          return { ran = ran.output, left = tree:find('**').paths } end }",
     );

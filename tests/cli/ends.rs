@@ -135,11 +135,20 @@ fn a_way_that_is_named_and_not_there_is_refused_and_otherwise_another_is_taken()
 
 #[test]
 fn a_helper_that_does_nothing_any_more_is_ended_with_its_command() {
-    let env = env();
-    let script = "perl -MFcntl=:flock -e 'open(F, q(>held)); flock(F, LOCK_EX); kill q(STOP), getppid; sleep 1000'";
-    let result = run(&env, &format!("exec {script}"), &["--no-sandbox", "--seconds", "1"]).result();
-    assert_eq!(result["ran"]["over"], "timeout");
-    soon("it ends with its parent", || is_free(tree(&result)));
+    let env = env().flow(
+        "stopped",
+        "local git = require('@nietz/git')\n\
+         return require('@nietz').flow { name = 'stopped', summary = 's', permissions = { git = true, exec = { 'perl' } },\n\
+         run = function()\n\
+         git.branch('nietz/x', git.head().commit)\n\
+         local tree = git.worktree { name = 'x', branch = 'nietz/x' }\n\
+         local function perl(text) return tree:exec { program = { 'perl', '-MFcntl=:flock', '-e', text }, seconds = 1 } end\n\
+         local first = perl('open(F, q(>held)); flock(F, LOCK_EX); kill q(STOP), getppid; sleep 1000')\n\
+         return { first.over, perl('open(F, q(held)); print flock(F, LOCK_EX | LOCK_NB) ? q(free) : q(held)').output } end }",
+    );
+    crate::support::git::init(&env.workspace());
+    let result = env.run(["stopped", "--no-sandbox"]).go().result();
+    assert_eq!(result, serde_json::json!(["timeout", "free"]));
 }
 
 #[test]

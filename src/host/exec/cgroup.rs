@@ -18,6 +18,8 @@ impl Cgroup {
         let own = own().ok_or("there are no control groups of the second version")?;
         let folder = own.join(format!("nietz-{}", std::process::id()));
         let failed = |error: std::io::Error| format!("{} cannot be made: {error}", folder.display());
+        // One of this name is of a process that is over and could not clear up.
+        let _ = std::fs::remove_dir(&folder);
         std::fs::create_dir(&folder).map_err(failed)?;
         let group = Cgroup { folder };
         for file in ["cgroup.kill", "cgroup.procs"] {

@@ -65,11 +65,12 @@ fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
     confine::close_descriptors().map_err(|error| no(&error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| no(&error))?;
     let mut missing = String::new();
-    for ends in policy.ends.map_or_else(|| Ends::ALL.to_vec(), |ends| vec![ends]) {
-        // Without a sandbox, a command is to find the system as it is.
-        if ends == Ends::Namespace && !policy.confine {
-            continue;
-        }
+    // Without a sandbox, a command is to find the system as it is.
+    let open = |ends: &Ends| policy.confine || *ends != Ends::Namespace;
+    let wanted = policy.ends.filter(open);
+    let ways: Vec<Ends> =
+        Ends::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
+    for ends in ways {
         match by(ends, policy, words) {
             Ok(done) => return done,
             Err(why) => missing = why,

@@ -48,7 +48,11 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
         |error: &dyn std::fmt::Display| Oversight { report: Report::NotStarted(error.to_string()), alone: false };
     // The path by which a running program always finds itself, also when its file was replaced.
     let mut command = Command::new("/proc/self/exe");
-    command.arg(INNER_VERB).arg(policy.text()).arg("--").args(words).stdin(Stdio::null());
+    let text = match policy.text() {
+        Ok(text) => text,
+        Err(error) => return not_started(&error),
+    };
+    command.arg(INNER_VERB).arg(text).arg("--").args(words).stdin(Stdio::null());
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return not_started(&error),

@@ -67,6 +67,8 @@ impl Kept {
             return None;
         }
         let place = place.canonicalize().ok()?;
+        // What cannot be written down cannot be told to the helper.
+        place.to_str()?;
         let above = self.0.iter().any(|kept| kept.starts_with(&place));
         let system = SYSTEM.iter().any(|system| place.starts_with(system));
         (!above && !system && !self.is_secret(&place) && place.parent().is_some()).then_some(place)

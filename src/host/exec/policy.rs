@@ -225,9 +225,9 @@ impl Policy {
         self.processes.saturating_mul(THREADS)
     }
 
-    /// Returns the policy as one argument; it holds no secret.
-    pub(super) fn text(&self) -> String {
-        serde_json::to_string(self).expect("paths of the host are UTF-8")
+    /// Returns the policy as one argument; it holds no secret. Fails where a path is no UTF-8.
+    pub(super) fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
     }
 }
 

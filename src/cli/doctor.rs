@@ -55,8 +55,11 @@ impl State {
     }
 }
 
-/// All checks, in the order in which they are shown. Each says what it found, as one line or several.
-const CHECKS: &[fn(&Host) -> Result<Vec<Finding>>] = &[sandbox, programs, repositories, limits];
+/// Says what it found, as no line, one or several.
+type Check = fn(&Host) -> Result<Vec<Finding>>;
+
+/// All checks, in the order in which they are shown.
+const CHECKS: &[Check] = &[sandbox, programs, repositories, limits];
 
 pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
     let mut rows = Vec::new();

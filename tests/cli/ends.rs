@@ -174,7 +174,7 @@ fn what_is_written_to_disks_is_counted_for_all_that_it_started() {
     const TMPFS: i64 = 0x0102_1994;
     for ends in WAYS {
         let env = by(ends, "written_megabytes: 30");
-        let system = rustix::fs::statfs(&env.home()).expect("it is there");
+        let system = rustix::fs::statfs(env.home()).expect("it is there");
         if system.f_type as i64 == TMPFS || !there(&env, ends) {
             eprintln!("not tried: what is written to memory is not counted");
             continue;

@@ -153,6 +153,9 @@ const OPEN_FILES: u64 = 65_536;
 /// The largest configuration of which there is a copy.
 const CONFIGURATION: u64 = 1 << 20;
 
+/// A copy, and what it stands for.
+type Copied = (PathBuf, PathBuf);
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Policy {
@@ -175,7 +178,7 @@ pub(super) struct Policy {
     /// The folders in which something may be changed.
     pub kept: Vec<PathBuf>,
     /// Copies without keys, and what they stand for: readable where mounts can be made.
-    pub copies: Vec<(PathBuf, PathBuf)>,
+    pub copies: Vec<Copied>,
     pub processes: u64,
     /// Bytes.
     pub memory: u64,
@@ -251,7 +254,7 @@ fn default_memory() -> u64 {
 
 /// Lays copies of the configuration of build tools, without keys, into the private folder. Returns what of it can be read
 /// where it is, and what stands for which file.
-fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<(PathBuf, PathBuf)>)> {
+fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<Copied>)> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error: std::io::Error| Failure::io(&path, "write", &error)

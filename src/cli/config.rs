@@ -7,9 +7,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Failure, Result};
+use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
+use crate::model::command::{Ends, Limits};
 use crate::model::setting::Layer;
 use crate::schema::own::{self, Own};
 use crate::schema::source;
@@ -22,6 +24,8 @@ pub(super) struct Config {
     pub models: ModelsConfig,
     /// Limits of every run that name none of their own.
     pub budget: Budget,
+    /// What commands of flows may use.
+    pub commands: CommandsConfig,
     /// By flow: what it declares as its settings.
     flows: Flows,
     #[serde(skip)]
@@ -32,6 +36,22 @@ pub(super) struct Config {
 
 type Flows = BTreeMap<String, Map<String, Value>>;
 
+/// What the user says of the commands that flows run.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CommandsConfig {
+    pub limits: Limits,
+    /// What makes sure of their end, instead of the surest there is.
+    pub ends: Option<Ends>,
+}
+
+/// What a project may set of them.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ProjectCommands {
+    limits: Limits,
+}
+
 /// What a project may set. It comes with a checkout, so it names models and limits, and nothing that a key is
 /// sent to.
 #[derive(Default, Deserialize)]
@@ -39,6 +59,7 @@ type Flows = BTreeMap<String, Map<String, Value>>;
 struct Project {
     models: ProjectModels,
     budget: Budget,
+    commands: ProjectCommands,
     flows: Flows,
 }
 
@@ -63,6 +84,9 @@ impl Config {
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
+        if project.commands.limits != Limits::default() {
+            self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
+        }
         if self.models.default.is_none() {
             self.models.default.clone_from(&project.models.default);
             self.project_model = project.models.default;
@@ -163,6 +187,10 @@ mod tests {
             (&own::CONFIG, price.to_owned(), keys::<Price>()),
             (&own::CONFIG, format!("{price}/properties/long"), keys::<Long>()),
             (&own::CONFIG, "/properties/budget".to_owned(), keys::<Budget>()),
+            (&own::CONFIG, "/properties/commands".to_owned(), keys::<CommandsConfig>()),
+            (&own::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
+            (&own::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
+            (&own::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
             (&own::PROJECT, String::new(), keys::<Project>()),
             (&own::PROJECT, models.to_owned(), keys::<ProjectModels>()),
             (&own::PROJECT, "/properties/budget".to_owned(), keys::<Budget>()),

@@ -76,6 +76,12 @@ impl Host {
         self.folders.cache.join("worktrees")
     }
 
+    /// Returns the folders that no command of a flow may read whole.
+    pub(super) fn kept(&self) -> Vec<PathBuf> {
+        let Folders { config, data, state, cache } = self.folders.clone();
+        vec![self.workspace.clone(), config, data, state, cache]
+    }
+
     #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")

@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod config;
 mod ctrl_c;
+mod doctor;
 mod explain;
 mod flows;
 mod folders;
@@ -76,6 +77,7 @@ enum Verb {
     Quotes(listing::QuotesArgs),
     Models(models::ModelsArgs),
     Types(types::TypesArgs),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
@@ -130,6 +132,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Man(args) => generate::man(&host, &args, Cli::command()),
         Verb::Flows(args) => flows::run(&host, &args),
         Verb::Models(args) => models::run(&host, &args),
+        Verb::Doctor(args) => doctor::run(&host, &args),
         Verb::Explain(args) => explain::run(&args),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),

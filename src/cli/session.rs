@@ -20,7 +20,7 @@ use crate::engine::run::{Locked, check_name};
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
-use crate::host::exec::Commands;
+use crate::host::exec::{Commands, with_defaults};
 use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::llm::{Client, window};
@@ -318,7 +318,7 @@ impl Session {
             declared: RefCell::default(),
             files: files(host, &open, &self.flow),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
-            commands: commands(host, &open)?,
+            commands: commands(host, &open, self.flow.manifest.exec_limits)?,
             now: host.clock()?,
         };
         let meter = Meter::new(open.budget);
@@ -372,14 +372,15 @@ impl Session {
 }
 
 /// Returns what runs the commands of a run.
-pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
-    let helper = std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Internal, format!("this program cannot find itself: {error}")))?;
+pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Result<Commands> {
     let outputs = format!(".nietz/runs/{}/output", open.run);
     Ok(Commands {
-        helper,
+        helper: itself()?,
         environment: host.environment.clone(),
         grants: open.grants.clone(),
+        limits: with_defaults(host.config.commands.limits).tightened(limits),
+        ends: host.config.commands.ends,
+        kept: host.kept(),
         outputs: host.workspace.join(&outputs),
         outputs_shown: outputs,
         redactor: host.redactor(),
@@ -390,6 +391,12 @@ pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
 pub(super) fn files(host: &Host, open: &Open, flow: &Flow) -> Files {
     let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
     Files::new(&host.workspace, &open.grants.read, host.variable("HOME")).of_flow(&open.params, collections)
+}
+
+/// Returns where this program is.
+pub(super) fn itself() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|error| Failure::new(Code::Internal, format!("this program cannot find itself: {error}")))
 }
 
 /// Returns how a run ended, with its result or its failure.

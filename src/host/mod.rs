@@ -5,6 +5,7 @@ pub mod exec;
 pub mod files;
 pub mod git;
 pub mod llm;
+mod sweep;
 pub mod telemetry;
 pub mod ui;
 pub mod user;

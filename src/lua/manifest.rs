@@ -11,6 +11,7 @@ use crate::lua::convert;
 use crate::lua::limits::{Limits, MOST};
 use crate::model::budget::Budget;
 use crate::model::collection::{Collection, Expectation, Format, IndexTable, Version};
+use crate::model::command;
 use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
@@ -27,6 +28,8 @@ pub struct Manifest {
     pub summary: String,
     pub permissions: Permissions,
     pub limits: Option<Limits>,
+    /// The most that each command of a run may use.
+    pub exec_limits: command::Limits,
     /// The most that a run of this flow should use.
     pub budget: Budget,
     pub collections: BTreeMap<String, Declared>,
@@ -92,6 +95,7 @@ impl Manifest {
                 "collections",
                 "commands",
                 "limits",
+                "exec_limits",
                 "budget",
                 "run",
             ],
@@ -136,8 +140,12 @@ impl Manifest {
         if let Some(problem) = budget.problem() {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
+        let exec_limits: command::Limits = part(lua, table, "nietz.flow", "exec_limits")?.unwrap_or_default();
+        if let Some(problem) = exec_limits.problem() {
+            return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
+        }
         let summary = summary(table, "nietz.flow")?;
-        Ok(Manifest { name, summary, permissions, limits, budget, collections, settings, main, commands })
+        Ok(Manifest { name, summary, permissions, limits, exec_limits, budget, collections, settings, main, commands })
     }
 }
 

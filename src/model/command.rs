@@ -84,6 +84,73 @@ pub enum Over {
     Output,
     /// It started too many processes.
     Processes,
+    /// It took too much memory.
+    Memory,
+    /// It wrote too much to disks.
+    Written,
+}
+
+/// What makes sure that all is over which a command started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ends {
+    /// A namespace of processes, which the kernel ends with its first one.
+    Namespace,
+    /// A control group, which the kernel ends at once.
+    Cgroup,
+    /// The process that orphans fall to, which ends each until none is left.
+    Subreaper,
+}
+
+impl Ends {
+    /// All there are, the surest first.
+    pub const ALL: [Ends; 3] = [Ends::Namespace, Ends::Cgroup, Ends::Subreaper];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Ends::Namespace => "namespace",
+            Ends::Cgroup => "cgroup",
+            Ends::Subreaper => "subreaper",
+        }
+    }
+}
+
+/// The most that a command may use, together with all that it starts. What is absent has the host's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Processes at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Megabytes of memory that are resident at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub megabytes: Option<u64>,
+    /// Megabytes written to disks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_megabytes: Option<u64>,
+    /// Files that one process has open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+}
+
+impl Limits {
+    /// Returns the lower one of each.
+    #[must_use]
+    pub fn tightened(self, other: Limits) -> Limits {
+        let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Limits {
+            processes: lower(self.processes, other.processes),
+            megabytes: lower(self.megabytes, other.megabytes),
+            written_megabytes: lower(self.written_megabytes, other.written_megabytes),
+            open_files: lower(self.open_files, other.open_files),
+        }
+    }
+
+    /// Says what is wrong with limits that somebody wrote.
+    pub fn problem(&self) -> Option<&'static str> {
+        let all = [self.processes, self.megabytes, self.written_megabytes, self.open_files];
+        all.contains(&Some(0)).then_some("each limit must be 1 or more")
+    }
 }
 
 /// What came of a command.

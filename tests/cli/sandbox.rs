@@ -14,29 +14,33 @@ const FLOW: &str = include_str!("../support/flows/worktree.lua");
 /// Enough of the key to find it; the whole of it would be taken out of the command.
 const PART: &str = "planted-key-5f1d9a";
 
-fn env() -> Env {
+pub(crate) fn env() -> Env {
     let env = Env::new().flow("worktree", FLOW).file("README", "the user's own\n").file("src/a.txt", "one\n");
     git::init(&env.workspace());
     std::fs::write(env.home().join("secret"), "private\n").expect("the home can be written");
     env
 }
 
-fn run(env: &Env, script: &str, more: &[&str]) -> Ended {
+pub(crate) fn run(env: &Env, script: &str, more: &[&str]) -> Ended {
     let arguments = ["worktree"].into_iter().chain(more.iter().copied()).chain(["--", script]);
     env.run(arguments).go()
 }
 
 /// Runs a script and returns what it wrote, one probe a line.
 #[track_caller]
-fn wrote(env: &Env, script: &str, more: &[&str]) -> String {
+pub(crate) fn wrote(env: &Env, script: &str, more: &[&str]) -> String {
     let result = run(env, script, more).result();
     assert_eq!(result["ran"]["over"], "exit", "{result}");
     result["ran"]["output"].as_str().expect("it is text").to_owned()
 }
 
-fn alive(id: &str) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
-    !state.is_empty() && !state.contains(") Z ")
+/// Holds a lock as long as anything of it is there: numbers of processes say nothing outside of their namespace.
+const HOLD: &str = "exec 9>held; flock 9; echo >&9; sleep 1000";
+
+/// Tells whether somebody holds a lock on a file that was made.
+pub(crate) fn is_held(file: &Path) -> bool {
+    let lock = std::fs::File::open(file).expect("it was made").try_lock();
+    matches!(lock, Err(std::fs::TryLockError::WouldBlock))
 }
 
 /// Waits for what another process does soon.
@@ -165,52 +169,44 @@ fn over(result: &Value) -> &str {
 #[test]
 fn limits_end_everything_that_a_command_started() {
     for (limit, over_by, script) in [
-        (["--seconds", "0.4"], "timeout", "echo begun; setsid sh -c 'echo $$ > id; sleep 1000' & sleep 1000"),
-        (
-            ["--idle", "0.4"],
-            "idle",
-            "setsid sh -c 'echo $$ > id; sleep 1000' & for i in 1 2 3; do echo $i; sleep 0.2; done; sleep 1000",
-        ),
-        (["--seconds", "40"], "output", "setsid sh -c 'echo $$ > id; sleep 1000' & sleep 0.2; yes"),
-        (
-            ["--seconds", "40"],
-            "processes",
-            "setsid sh -c 'echo $$ > id; sleep 1000' & for i in $(seq 600); do sleep 1000 & done; wait",
-        ),
-        (["--seconds", "40"], "exit", "setsid sh -c 'echo $$ > id; sleep 1000' & while [ ! -s id ]; do :; done"),
+        (["--seconds", "0.8"], "timeout", "echo begun; setsid sh -c '{HOLD}' & sleep 1000"),
+        (["--idle", "0.8"], "idle", "setsid sh -c '{HOLD}' & for i in 1 2 3; do echo $i; sleep 0.2; done; sleep 1000"),
+        (["--seconds", "40"], "output", "setsid sh -c '{HOLD}' & sleep 0.2; yes"),
+        (["--seconds", "40"], "processes", "setsid sh -c '{HOLD}' & for i in $(seq 600); do sleep 1000 & done; wait"),
+        (["--seconds", "40"], "exit", "setsid sh -c '{HOLD}' & while [ ! -s held ]; do :; done"),
     ] {
         let env = env();
-        let result = run(&env, script, &limit).result();
+        let result = run(&env, &script.replace("{HOLD}", HOLD), &limit).result();
         assert_eq!(over(&result), over_by, "{result}");
-        let id = std::fs::read_to_string(Path::new(result["path"].as_str().unwrap()).join("id")).unwrap();
-        assert!(!alive(&id), "{over_by}: process {id} is still there");
+        let held = Path::new(result["path"].as_str().unwrap()).join("held");
+        assert!(!is_held(&held), "{over_by}: something is still there");
     }
 }
 
 #[test]
 fn a_command_ends_with_the_one_who_asked_for_it() {
     let env = env();
-    let script = "setsid sh -c 'echo $$ > id; sleep 1000' & sleep 1000";
-    let running = env.run(["worktree", "--", script]).spawn();
+    let script = format!("setsid sh -c '{HOLD}' & sleep 1000");
+    let running = env.run(["worktree", "--", &script]).spawn();
     let folder = || {
         let worktrees = std::fs::read_dir(env.home().join("worktrees")).ok()?.next()?.ok()?.path();
-        Some(worktrees.join("r1-one/id"))
+        Some(worktrees.join("r1-one/held"))
     };
-    let id = || folder().and_then(|path| std::fs::read_to_string(path).ok()).filter(|id| id.ends_with('\n'));
-    soon("the command begins", || id().is_some());
-    let id = id().unwrap();
-    assert!(alive(&id));
+    let held = || folder().is_some_and(|path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0));
+    soon("the command begins", held);
+    let held = folder().unwrap();
+    assert!(is_held(&held));
     running.kill();
-    soon("the command ends", || !alive(&id));
+    soon("the command ends", || !is_held(&held));
 }
 
 #[test]
 fn a_time_limit_of_the_flow_ends_a_command_too() {
     let env = env();
-    let result = run(&env, "echo $$ > id; sleep 1000", &["--limit", "0.5"]).result();
+    let result = run(&env, HOLD, &["--limit", "0.8"]).result();
     assert_eq!(result["ran"]["code"], "timed-out", "{result}");
-    let id = std::fs::read_to_string(Path::new(result["path"].as_str().unwrap()).join("id")).unwrap();
-    assert!(!alive(&id), "it is over before the flow goes on");
+    let held = Path::new(result["path"].as_str().unwrap()).join("held");
+    assert!(!is_held(&held), "it is over before the flow goes on");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use nietz::lua::limits::Limits;
 use nietz::lua::scheduler::Interrupts;
 use nietz::model::budget::Budget;
 use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
-use nietz::model::command::Grants;
+use nietz::model::command::{self, Grants};
 use nietz::model::event::Event;
 use nietz::model::question::{Question, QuestionKind};
 use nietz::model::redact::Redactor;
@@ -123,6 +123,9 @@ impl Bench {
                 helper: env!("CARGO_BIN_EXE_nietz").into(),
                 environment: environment(),
                 grants: Grants::default(),
+                limits: command::Limits::default(),
+                ends: None,
+                kept: Vec::new(),
                 outputs: self.path().join(".nietz/output"),
                 outputs_shown: ".nietz/output".to_owned(),
                 redactor: Redactor::new(BTreeMap::new()),

@@ -1,21 +1,71 @@
 //! Gives up rights for good, in a process that is about to become a command.
 //!
-//! Landlock (Linux 6.2 or newer) confines files, and signals and sockets as far as the kernel knows how; a filter of
-//! system calls takes away the network and the ways around. What is left, and cannot be taken on every kernel: the
-//! modes and times of files that the same user owns can be changed.
+//! Landlock (Linux 6.2 or newer) confines files, and signals and sockets as far as the kernel knows how; `calls` takes
+//! away the network and the ways around.
 
+use rustix::process::{Resource, Rlimit, Signal};
+
+use super::calls;
 use super::policy::Policy;
 
 /// Puts the sandbox on, or says why it cannot.
-#[cfg(target_os = "linux")]
 pub(super) fn put_on(policy: &Policy) -> Result<(), String> {
     capabilities().map_err(|error| format!("giving up capabilities: {error}"))?;
     files(policy).map_err(|error| error.to_string())?;
-    calls(policy.net)
+    calls::refuse(policy.net, policy.namespace)
+}
+
+/// Leaves whatever this process has of the one who started it, with or without a sandbox: descriptors, the terminal, how
+/// signals are taken. Ends with its parent.
+pub(super) fn leave() -> Result<(), String> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: rustix::io::Errno| format!("{what}: {error}")
+    };
+    // Without a session of its own, its terminal is that of who started nietz: it could type there.
+    rustix::process::setsid().map_err(failed("leaving the session"))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("ending with its parent"))?;
+    // By the system's own call: the library keeps some signals for itself, and those may be ignored, too.
+    let default = [0_u64; 4];
+    for signal in 1..=64_i32 {
+        // SAFETY: it is an action of the kernel's layout and size, without a handler, and outlives the call. None of this
+        // program's handlers is needed any more. Signals whose action cannot be set have just that.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, 0_usize, 8_usize) };
+    }
+    close_descriptors().map_err(|error| format!("closing descriptors: {error}"))
+}
+
+/// Closes all descriptors but the first three when the process becomes another program. A sandbox does not see what is
+/// open already.
+pub(super) fn close_descriptors() -> std::io::Result<()> {
+    // SAFETY: nothing is closed now, so that no descriptor in use becomes invalid.
+    let status = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// What the kernel limits by itself, in this process and all that it starts.
+pub(super) fn limit(policy: &Policy) -> Result<(), String> {
+    let set = |resource, most: u64| {
+        let before = rustix::process::getrlimit(resource);
+        // One that is lower already stays.
+        let most = before.maximum.map_or(most, |before| before.min(most));
+        let current = before.current.map_or(most, |current| current.min(most));
+        let limits = Rlimit { current: Some(current), maximum: Some(most) };
+        rustix::process::setrlimit(resource, limits).map_err(|error| format!("setting a limit: {error}"))
+    };
+    set(Resource::Core, 0)?;
+    set(Resource::Fsize, policy.file)?;
+    set(Resource::Nofile, policy.open_files)?;
+    if policy.namespace {
+        // Of this namespace alone; elsewhere all processes of the user would count.
+        set(Resource::Nproc, policy.tasks())?;
+    }
+    // Where memory is short, the kernel ends commands first.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "800");
+    Ok(())
 }
 
 /// What root has beyond other users leads around Landlock: with it, newer kernels show other processes' environments.
-#[cfg(target_os = "linux")]
 fn capabilities() -> rustix::io::Result<()> {
     use rustix::thread::{
         CapabilitiesSecureBits as Bits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
@@ -38,12 +88,6 @@ fn capabilities() -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(super) fn put_on(_: &Policy) -> Result<(), String> {
-    Err("this system has none that is supported".to_owned())
-}
-
-#[cfg(target_os = "linux")]
 fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
     use landlock::{
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
@@ -60,115 +104,12 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
     if !policy.net {
         rules = rules.handle_access(AccessNet::from_all(newest))?;
     }
+    // Where mounts can be made, a copy without keys stands there.
+    let copies = policy.copies.iter().filter(|_| policy.namespace).map(|(_, original)| original);
     rules
         .create()?
-        .add_rules(path_beneath_rules(&policy.read, AccessFs::from_read(newest)))?
+        .add_rules(path_beneath_rules(policy.read.iter().chain(copies), AccessFs::from_read(newest)))?
         .add_rules(path_beneath_rules(&policy.write, AccessFs::from_all(newest)))?
         .restrict_self()?;
     Ok(())
-}
-
-/// System calls that no build needs, and that lead around the sandbox or to the kernel's least tried parts.
-#[cfg(target_os = "linux")]
-const REFUSED: &[i64] = &[
-    libc::SYS_add_key,
-    libc::SYS_bpf,
-    libc::SYS_chroot,
-    libc::SYS_delete_module,
-    libc::SYS_finit_module,
-    libc::SYS_fsmount,
-    libc::SYS_fsopen,
-    libc::SYS_fspick,
-    libc::SYS_init_module,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_io_uring_setup,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_mount,
-    libc::SYS_mount_setattr,
-    libc::SYS_move_mount,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_open_tree,
-    libc::SYS_perf_event_open,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pivot_root,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_ptrace,
-    libc::SYS_quotactl,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_setns,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-    libc::SYS_umount2,
-    libc::SYS_unshare,
-    libc::SYS_userfaultfd,
-];
-
-/// The flags of `clone` that make namespaces.
-#[cfg(target_os = "linux")]
-const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWUTS;
-
-#[cfg(target_os = "linux")]
-fn calls(net: bool) -> Result<(), String> {
-    use std::collections::BTreeMap;
-
-    use seccompiler::SeccompCmpArgLen::Dword;
-    use seccompiler::SeccompCmpOp::{MaskedEq, Ne};
-    use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule};
-
-    let text = |error: &dyn std::fmt::Display| format!("the filter of system calls: {error}");
-    let condition = |argument: u8, operator, value: u64| {
-        SeccompCondition::new(argument, Dword, operator, value).map_err(|error| text(&error))
-    };
-    let rule = |conditions| SeccompRule::new(conditions).map_err(|error| text(&error));
-    let put_on = |rules: BTreeMap<i64, Vec<SeccompRule>>, answer: i32| -> Result<(), String> {
-        let architecture = std::env::consts::ARCH.try_into().map_err(|error| text(&error))?;
-        let answer = SeccompAction::Errno(answer.unsigned_abs());
-        let filter = SeccompFilter::new(every_abi(rules), SeccompAction::Allow, answer, architecture);
-        let program: BpfProgram = filter
-            .map_err(|error| text(&error))?
-            .try_into()
-            .map_err(|error: seccompiler::BackendError| text(&error))?;
-        seccompiler::apply_filter(&program).map_err(|error| text(&error))
-    };
-
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let mut socket = Vec::new();
-    if net {
-        // A socket of another family would lead to the services of this machine.
-        let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-        let others = families.iter().map(|family| condition(0, Ne, u64::from(family.unsigned_abs())));
-        socket.push(rule(others.collect::<Result<_, _>>()?)?);
-    }
-    rules.insert(libc::SYS_socket, socket);
-    let mut clone = Vec::new();
-    for bit in (0..32).map(|shift| 1_u64 << shift).filter(|bit| u64::from(NAMESPACES.cast_unsigned()) & bit != 0) {
-        clone.push(rule(vec![condition(0, MaskedEq(bit), bit)?])?);
-    }
-    rules.insert(libc::SYS_clone, clone);
-    // Its flags cannot be looked at, so it is not there; everybody then uses the older one.
-    put_on(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
-    put_on(rules, libc::EPERM)
-}
-
-/// On x86-64 the same calls can be made by other numbers.
-#[cfg(target_os = "linux")]
-fn every_abi(
-    mut rules: std::collections::BTreeMap<i64, Vec<seccompiler::SeccompRule>>,
-) -> std::collections::BTreeMap<i64, Vec<seccompiler::SeccompRule>> {
-    const X32: i64 = 0x4000_0000;
-    if cfg!(target_arch = "x86_64") {
-        let others: Vec<_> = rules.iter().map(|(call, rule)| (call | X32, rule.clone())).collect();
-        rules.extend(others);
-    }
-    rules
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::places::Kept;
 use crate::model::command::Grants;
 
 /// Variables that are passed on as they are. A list of what may pass, because nobody knows all names of keys.
@@ -37,12 +38,15 @@ struct Toolchain {
     parts: &'static [&'static str],
 }
 
+/// Where Cargo stands in [`TOOLCHAINS`].
+const CARGO: usize = 1;
+
 const TOOLCHAINS: &[Toolchain] = &[
     Toolchain { variable: "RUSTUP_HOME", home: ".rustup", parts: &[""] },
     Toolchain {
         variable: "CARGO_HOME",
         home: ".cargo",
-        parts: &["bin", "registry", "git", "config.toml", ".package-cache", ".package-cache-mutate", ".global-cache"],
+        parts: &["bin", "registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"],
     },
     Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"] },
     Toolchain { variable: "GOROOT", home: "sdk", parts: &[""] },
@@ -52,14 +56,20 @@ const TOOLCHAINS: &[Toolchain] = &[
 ];
 
 /// Returns the environment of a command. Its home is its private folder; toolchains are told where they live.
-pub(super) fn of(ours: &BTreeMap<String, String>, temporary: &Path, grants: &Grants) -> BTreeMap<String, String> {
+pub(super) fn of(
+    ours: &BTreeMap<String, String>,
+    kept: &Kept,
+    temporary: &Path,
+    grants: &Grants,
+) -> BTreeMap<String, String> {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
     for name in PASSED {
         if let Some(value) = ours.get(*name) {
             variables.insert((*name).to_owned(), value.clone());
         }
     }
-    let folders: Vec<String> = path(ours).iter().map(|folder| folder.display().to_string()).collect();
+    let folders = path(ours).into_iter().filter(|folder| grants.no_sandbox || kept.shown(folder).is_some());
+    let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
     variables.insert("PATH".to_owned(), folders.join(":"));
     for toolchain in &TOOLCHAINS[..2] {
         if let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
@@ -86,21 +96,34 @@ pub(super) fn path(ours: &BTreeMap<String, String>) -> Vec<PathBuf> {
     path.split(':').map(PathBuf::from).filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Returns the parts of toolchains that a command may read.
-pub(super) fn toolchains(ours: &BTreeMap<String, String>) -> Vec<PathBuf> {
-    let of = |toolchain| {
+/// Returns the places of programs and toolchains that a command may read, as the system resolves them.
+pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &Kept) -> Vec<PathBuf> {
+    let toolchains = TOOLCHAINS.iter().flat_map(|toolchain| {
         let folder = folder(ours, toolchain);
         folder.into_iter().flat_map(|folder| toolchain.parts.iter().map(move |part| folder.join(part)))
-    };
-    TOOLCHAINS.iter().flat_map(of).collect()
+    });
+    path(ours).into_iter().chain(toolchains).filter_map(|place| kept.shown(&place)).collect()
+}
+
+/// Returns Cargo's configuration, by both of its names: builds need it, and it may hold keys.
+pub(super) fn cargo_configuration(ours: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    let folder = folder(ours, &TOOLCHAINS[CARGO]);
+    folder.iter().flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))).collect()
+}
+
+/// Returns the configuration of other tools that look for it in their home: where it is, and where below the private
+/// folder.
+pub(super) fn configuration(ours: &BTreeMap<String, String>) -> Vec<(PathBuf, &'static str)> {
+    let Some(home) = ours.get("HOME").map(Path::new) else { return Vec::new() };
+    [(".npmrc", ".npmrc"), (".pip/pip.conf", "pip/pip.conf"), (".config/pip/pip.conf", "pip/pip.conf")]
+        .map(|(from, to)| (home.join(from), to))
+        .into()
 }
 
 fn folder(ours: &BTreeMap<String, String>, toolchain: &Toolchain) -> Option<PathBuf> {
     let named = ours.get(toolchain.variable).map(PathBuf::from);
     let folder = named.or_else(|| Some(Path::new(ours.get("HOME")?).join(toolchain.home)))?;
-    // A home that is the toolchain's folder would show all of it.
-    let home = ours.get("HOME").map(PathBuf::from);
-    (folder.is_absolute() && Some(&folder) != home.as_ref() && folder != Path::new("/")).then_some(folder)
+    folder.is_absolute().then_some(folder)
 }
 
 #[cfg(test)]
@@ -109,24 +132,29 @@ mod tests {
 
     #[test]
     fn no_key_and_no_folder_of_the_model_is_passed_on() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let home = folder.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(home.join(".cargo/registry")).expect("a folder can be made");
+        let name = home.display().to_string();
+        let path = format!("/usr/bin:.:bin:{name}:/usr/lib");
         let ours = [
-            ("PATH", "/usr/bin:.:bin:/opt/x/bin"),
-            ("HOME", "/home/somebody"),
+            ("PATH", path.as_str()),
+            ("HOME", &name),
             ("OPENAI_API_KEY", "k"),
             ("GITHUB_PAT", "k"),
             ("LD_PRELOAD", "x.so"),
+            ("GOROOT", &name),
             ("LANG", "fr_FR.UTF-8"),
         ];
         let ours = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let theirs = of(&ours, Path::new("/tmp/private"), &Grants::default());
-        assert_eq!(theirs["PATH"], "/usr/bin:/opt/x/bin");
+        let kept = Kept::new(Some(&home), []);
+        let theirs = of(&ours, &kept, Path::new("/tmp/private"), &Grants::default());
+        assert_eq!(theirs["PATH"], "/usr/bin:/usr/lib");
         assert_eq!((theirs["HOME"].as_str(), theirs["LANG"].as_str()), ("/tmp/private", "fr_FR.UTF-8"));
         assert!(["OPENAI_API_KEY", "GITHUB_PAT", "LD_PRELOAD"].iter().all(|name| !theirs.contains_key(*name)));
         assert_eq!(theirs["PYTHONDONTWRITEBYTECODE"], "1");
-        let shown = toolchains(&ours);
-        assert!(shown.contains(&PathBuf::from("/home/somebody/.cargo/registry")));
-        assert!(!shown.contains(&PathBuf::from("/home/somebody/.cargo")));
-        let home_only = [("HOME".to_owned(), "/h".to_owned()), ("GOROOT".to_owned(), "/h".to_owned())].into();
-        assert!(!toolchains(&home_only).contains(&PathBuf::from("/h")));
+        let shown = readable(&ours, &kept);
+        assert!(shown.contains(&home.join(".cargo/registry")));
+        assert!(!shown.contains(&home.join(".cargo")) && !shown.contains(&home));
     }
 }

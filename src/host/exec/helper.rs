@@ -4,42 +4,47 @@
 //! falls that the command leaves behind. It starts its own program once more, as the child that puts the sandbox on
 //! and becomes the command: so the command cannot signal the helper. Its standard input is the lifeline: when that
 //! ends, the one who asked is gone or has enough, and everything is ended.
+//!
+//! What makes sure of the end is the first of these that the system has: a namespace of processes, whose first process
+//! does the helper's work then; a control group; or the helper itself, as the one whom orphans fall to.
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+use rustix::process::WaitOptions;
 
+use super::cgroup::{self, Cgroup};
+use super::oversee::{Oversight, oversee};
 use super::policy::Policy;
-use super::{Report, confine};
+use super::{Report, confine, namespace};
+use crate::host::sweep;
+use crate::model::command::Ends;
 
 /// The hidden verbs of the command line.
 pub const VERB: &str = "__command";
 pub const INNER_VERB: &str = "__confined";
 
 /// What the inner child exits with when it does not become the command; the reason goes through the report.
-const NOT_STARTED: u8 = 127;
-/// How often the processes are counted.
-const COUNT: Duration = Duration::from_millis(200);
-
-/// What the helper waits for.
-enum News {
-    /// A child is over.
-    Over(Pid, i32),
-    /// The lifeline is.
-    Alone,
-}
+pub(super) const NOT_STARTED: u8 = 127;
+/// What the first process of a namespace exits with when the lifeline has ended.
+const ALONE: u8 = 3;
 
 /// Runs a command: `policy -- program arguments…`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
-    let Some((policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
-    let report = supervise(&policy, arguments, words);
-    // Nobody is left to be told when this fails.
-    let _ = tell(&policy, &report);
+    let Some((mut policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
+    let alone = match supervise(&mut policy, words) {
+        Ok(alone) => alone,
+        Err(report) => {
+            // Nobody is left to be told when this fails.
+            let _ = tell(&policy, &report);
+            false
+        }
+    };
+    if alone {
+        // Whoever asked may be gone, and nobody else would clear up.
+        let _ = sweep::clear(&policy.private);
+    }
     ExitCode::SUCCESS
 }
 
@@ -54,112 +59,52 @@ fn tell(policy: &Policy, report: &Report) -> std::io::Result<()> {
     std::fs::write(&policy.report, text)
 }
 
-fn supervise(policy: &Policy, arguments: &[OsString], words: &[OsString]) -> Report {
-    let not_started = |error: &dyn std::fmt::Display| Report::NotStarted(error.to_string());
-    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-        return not_started(&error);
+/// Runs the command to its end, and ends all that came of it. Tells whether the lifeline has ended before.
+fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
+    let no = |error: &dyn std::fmt::Display| Report::NoSandbox(error.to_string());
+    confine::close_descriptors().map_err(|error| no(&error))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| no(&error))?;
+    let mut missing = String::new();
+    // Without a sandbox, a command is to find the system as it is.
+    let open = |ends: &Ends| policy.confine || *ends != Ends::Namespace;
+    let wanted = policy.ends.filter(open);
+    let ways: Vec<Ends> =
+        Ends::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
+    for ends in ways {
+        match by(ends, policy, words) {
+            Ok(done) => return done,
+            Err(why) => missing = why,
+        }
     }
-    let mut command = match policy.confine {
-        // The path by which a running program always finds itself, also when its file was replaced.
-        true => Command::new("/proc/self/exe"),
-        false => Command::new(&words[0]),
+    Err(Report::NoSandbox(format!("what ends left-over processes is not to be had: {missing}")))
+}
+
+/// Does it in one way; the outer error says why that way is not open.
+fn by(ends: Ends, policy: &mut Policy, words: &[OsString]) -> Result<Result<bool, Report>, String> {
+    let done = match ends {
+        Ends::Namespace => {
+            policy.namespace = true;
+            let first = namespace::start(policy, || match oversee(policy, words, None) {
+                Oversight { alone: true, .. } => ALONE,
+                Oversight { report, .. } => u8::from(tell(policy, &report).is_err()),
+            });
+            let first = first.inspect_err(|_| policy.namespace = false)?;
+            let status =
+                rustix::process::waitpid(Some(first), WaitOptions::empty()).map_err(|error| error.to_string())?;
+            return Ok(Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(i32::from(ALONE)))));
+        }
+        Ends::Cgroup => {
+            let group = Cgroup::make(policy.tasks())?;
+            policy.cgroup = Some(group.entrance());
+            oversee(policy, words, Some(&group))
+        }
+        Ends::Subreaper => oversee(policy, words, None),
     };
-    match policy.confine {
-        true => command.arg(INNER_VERB).args(arguments),
-        false => command.args(&words[1..]),
-    };
-    let child = match command.stdin(Stdio::null()).spawn() {
-        Ok(child) => child,
-        Err(error) => return not_started(&error),
-    };
-    let Some(child) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return not_started(&"no id") };
-    let (tell, news) = channel();
-    let reaper = tell.clone();
-    std::thread::spawn(move || reap(&reaper));
-    std::thread::spawn(move || {
-        // Nothing is ever written to it: whatever this returns, it is over.
-        let _ = std::io::stdin().read(&mut [0]);
-        let _ = tell.send(News::Alone);
-    });
-    let mut count_at = Instant::now() + COUNT;
-    let report = loop {
-        match news.recv_timeout(count_at.saturating_duration_since(Instant::now())) {
-            Ok(News::Over(id, code)) if id == child => break started(policy, code),
-            Ok(News::Over(..)) => {}
-            Ok(News::Alone) | Err(RecvTimeoutError::Disconnected) => break Report::Exit(128 + 9),
-            Err(RecvTimeoutError::Timeout) if descendants().len() > policy.processes => break Report::Processes,
-            Err(RecvTimeoutError::Timeout) => count_at = Instant::now() + COUNT,
-        }
-    };
-    end_all();
-    report
-}
-
-/// Returns what the inner child has told if it did not become the command.
-fn started(policy: &Policy, code: i32) -> Report {
-    let told = (code == i32::from(NOT_STARTED)).then(|| super::read_report(&policy.report)).flatten();
-    told.unwrap_or(Report::Exit(code))
-}
-
-/// Waits for children, own ones and those that fell to us, as long as there are any.
-fn reap(tell: &Sender<News>) {
-    loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((id, status))) => {
-                if tell.send(News::Over(id, code(status))).is_err() {
-                    return;
-                }
-            }
-            Ok(None) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
-        }
+    if done.alone {
+        return Ok(Ok(true));
     }
-}
-
-/// Returns the exit code as shells have it.
-fn code(status: WaitStatus) -> i32 {
-    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(1)
-}
-
-/// Ends everything that came of the command, also what went into a session of its own.
-fn end_all() {
-    for _ in 0..500 {
-        let left = descendants();
-        if left.is_empty() {
-            return;
-        }
-        for id in left {
-            // One that is gone meanwhile is what we want.
-            let _ = rustix::process::kill_process(id, Signal::KILL);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Returns all processes below this one that are not over.
-fn descendants() -> Vec<Pid> {
-    let mut all: Vec<(i32, i32)> = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        // `id (name) state parent …`, where the name may hold anything.
-        let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
-        let mut fields = rest.split(' ');
-        let state = fields.next();
-        if let Some(parent) = fields.next().and_then(|parent| parent.parse().ok())
-            && state != Some("Z")
-        {
-            all.push((id, parent));
-        }
-    }
-    let mut below = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut at = 0;
-    while at < below.len() {
-        let parent = below[at];
-        below.extend(all.iter().filter(|(_, of)| *of == parent).map(|(id, _)| *id));
-        at += 1;
-    }
-    below.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    let _ = tell(policy, &done.report);
+    Ok(Ok(false))
 }
 
 /// Puts the sandbox on and becomes the command. Returns only if that does not work.
@@ -167,7 +112,7 @@ pub fn become_command(arguments: &[OsString]) -> ExitCode {
     let Some((policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
     // Opened now, because it is out of reach afterwards; the command does not inherit it.
     let Ok(told) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };
-    let report = match limit(&policy).and_then(|()| confine::put_on(&policy)) {
+    let report = match confined(&policy) {
         Err(why) => Report::NoSandbox(why),
         Ok(()) => Report::NotStarted(Command::new(&words[0]).args(&words[1..]).exec().to_string()),
     };
@@ -176,11 +121,11 @@ pub fn become_command(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-fn limit(policy: &Policy) -> Result<(), String> {
-    let set = |resource, most: u64| {
-        let most = Some(most);
-        rustix::process::setrlimit(resource, Rlimit { current: most, maximum: most }).map_err(|error| error.to_string())
-    };
-    set(Resource::Core, 0)?;
-    set(Resource::Fsize, policy.file)
+fn confined(policy: &Policy) -> Result<(), String> {
+    if let Some(entrance) = &policy.cgroup {
+        cgroup::join(entrance)?;
+    }
+    confine::leave()?;
+    confine::limit(policy)?;
+    if policy.confine { confine::put_on(policy) } else { Ok(()) }
 }

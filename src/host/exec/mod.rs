@@ -2,15 +2,25 @@
 //!
 //! - [`Commands::run`] starts this same program again as a helper, collects what the command writes, and ends it
 //!   when its time is over;
-//! - `policy` says what a command may touch, and `environment` what it is told;
-//! - `helper` is that other process: it outlives nothing that it started, and nothing that it started outlives it;
-//! - `confine` is where the helper's child gives up its rights, just before it becomes the command.
+//! - `policy` says what a command may touch, and `environment` what it is told: of the user's `places`, and by `copies`
+//!   of configuration without keys;
+//! - `helper` is that other process: it outlives nothing that it started, and nothing that it started outlives it. That is
+//!   made sure of by a `namespace`, a `cgroup`, or by the process that all falls to; `oversee` watches what is used;
+//! - `confine` is where the helper's child gives up its rights, just before it becomes the command, and `calls` the system
+//!   calls that it is refused.
 
+mod calls;
+mod cgroup;
 mod confine;
+mod copies;
 mod environment;
 pub mod helper;
+mod namespace;
 mod output;
+mod oversee;
+mod places;
 mod policy;
+mod processes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,17 +34,22 @@ use tokio::process::{Child, ChildStdin};
 use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
-use crate::model::command::{Command, Grants, Over, Ran, Run};
+use crate::host::sweep;
+use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
 use crate::model::redact::Redactor;
 use output::Output;
+use places::Kept;
 use policy::Policy;
+pub use policy::with_defaults;
 
 /// The most bytes that a command may write; then it is ended.
 const MOST_OUTPUT: usize = 8 << 20;
 /// How many bytes of a command's output a flow gets unless it asks for more; the rest is in a file.
 const SHOWN_OUTPUT: usize = 24 << 10;
 /// How long the helper may take to end everything, before it is ended itself.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(6);
+/// How the private folder of a command is called, before what tells it from others.
+const PRIVATE: &str = "nietz-command-";
 
 /// Runs the commands of one run.
 pub struct Commands {
@@ -42,6 +57,12 @@ pub struct Commands {
     pub helper: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub grants: Grants,
+    /// The most that a command may use.
+    pub limits: Limits,
+    /// What makes sure of the end, if one is named.
+    pub ends: Option<Ends>,
+    /// Folders of the user's that no command may read whole.
+    pub kept: Vec<PathBuf>,
     /// The folder for outputs that are too long for a flow, and how it is called in outcomes.
     pub outputs: PathBuf,
     pub outputs_shown: String,
@@ -56,6 +77,12 @@ enum Report {
     Exit(i32),
     /// It had more processes than it may.
     Processes,
+    /// It took more memory than it may.
+    Memory,
+    /// It wrote more than it may.
+    Written,
+    /// Something that it started could not be ended.
+    Left,
     /// It could not be started.
     NotStarted(String),
     /// The sandbox could not be made.
@@ -65,13 +92,12 @@ enum Report {
 impl Commands {
     /// Runs a command in a folder. `alive` is called whenever it writes something.
     pub async fn run(&self, command: &Command, folder: &Path, name: &str, alive: &dyn Fn()) -> Result<Ran> {
-        let private = tempfile::tempdir().map_err(|error| internal(&error))?;
-        let temporary = private.path().join("tmp");
-        std::fs::create_dir(&temporary).map_err(|error| Failure::io(&temporary, "create", &error))?;
-        let report = private.path().join("report");
-        let policy = Policy::new(self, folder, &temporary, &report);
+        let private = Private::make()?;
+        let kept = self.kept_places();
+        let policy = Policy::new(self, &kept, folder, &private.0)?;
+        let report = policy.report.clone();
         let (reader, writer) = std::io::pipe().map_err(|error| internal(&error))?;
-        let mut helper = self.start(command, folder, &temporary, &policy, writer)?;
+        let mut helper = self.start(command, &kept, &policy, writer)?;
         let mut source = pipe::Receiver::from_owned_fd(reader.into()).map_err(|error| internal(&error))?;
         let mut output = Output::new(MOST_OUTPUT);
         let ended = self.watch(command, &mut helper.child, &mut source, &mut output, alive).await;
@@ -81,6 +107,9 @@ impl Commands {
             (Some(over), _) => (over, 128 + 9),
             (None, Some(Report::Exit(code))) => (Over::Exit, code),
             (None, Some(Report::Processes)) => (Over::Processes, 128 + 9),
+            (None, Some(Report::Memory)) => (Over::Memory, 128 + 9),
+            (None, Some(Report::Written)) => (Over::Written, 128 + 9),
+            (None, Some(Report::Left)) => return Err(left()),
             (None, Some(Report::NotStarted(why))) => return Err(not_started(&command.run, &why)),
             (None, Some(Report::NoSandbox(why))) => return Err(no_sandbox(&why)),
             (None, None) => {
@@ -93,21 +122,31 @@ impl Commands {
         Ok(Ran { over, exit, output, file })
     }
 
-    fn start(
-        &self,
-        command: &Command,
-        folder: &Path,
-        temporary: &Path,
-        policy: &Policy,
-        writer: std::io::PipeWriter,
-    ) -> Result<Helper> {
+    /// Returns the folders of `PATH` that commands do not get, because they would show too much.
+    pub fn hidden_of_path(&self) -> Vec<PathBuf> {
+        let kept = self.kept_places();
+        let there = environment::path(&self.environment).into_iter().filter(|folder| folder.is_dir());
+        there.filter(|folder| kept.shown(folder).is_none()).collect()
+    }
+
+    fn kept_places(&self) -> Kept {
+        let home = self.environment.get("HOME").map(Path::new);
+        Kept::new(home, self.kept.iter().map(PathBuf::as_path))
+    }
+
+    fn start(&self, command: &Command, kept: &Kept, policy: &Policy, writer: std::io::PipeWriter) -> Result<Helper> {
         let words: Vec<String> = match &command.run {
             Run::Program(words) => words.clone(),
             Run::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
         };
         let mut helper = tokio::process::Command::new(&self.helper);
-        helper.args([helper::VERB, &policy.text(), "--"]).args(words).current_dir(folder);
-        helper.env_clear().envs(environment::of(&self.environment, temporary, &self.grants));
+        let policy_text = policy.text().map_err(|_| {
+            let folder = policy.private.display();
+            Failure::new(Code::CommandFailed, format!("a command cannot be run with the path {folder}: it is no UTF-8"))
+                .hint("set TMPDIR to another folder")
+        })?;
+        helper.args([helper::VERB, &policy_text, "--"]).args(words).current_dir(&policy.folder);
+        helper.env_clear().envs(environment::of(&self.environment, kept, &policy.private.join("tmp"), &self.grants));
         let both = writer.try_clone().map_err(|error| internal(&error))?;
         helper.stdin(Stdio::piped()).stdout(both).stderr(writer).process_group(0);
         let mut child = helper.spawn().map_err(|error| not_started(&command.run, &error.to_string()))?;
@@ -206,6 +245,32 @@ impl Helper {
     }
 }
 
+/// The folder of one command: with a temporary folder of its own, and what the helper tells. Nobody else may enter it.
+struct Private(PathBuf);
+
+impl Private {
+    fn make() -> Result<Private> {
+        let folder = tempfile::Builder::new()
+            .prefix(PRIVATE)
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir()
+            .map_err(|error| internal(&error))?;
+        // It is removed by way of `sweep`, whatever the command has made of it.
+        let folder = folder.keep();
+        let private = Private(folder.canonicalize().map_err(|error| Failure::io(&folder, "use", &error))?);
+        let temporary = private.0.join("tmp");
+        std::fs::create_dir(&temporary).map_err(|error| Failure::io(&temporary, "create", &error))?;
+        Ok(private)
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        // What cannot be removed is not the flow's fault.
+        let _ = sweep::clear(&self.0);
+    }
+}
+
 fn read_report(path: &Path) -> Option<Report> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
@@ -218,6 +283,11 @@ fn not_started(run: &Run, why: &str) -> Failure {
     let shown = crate::model::text::excerpt(&run.shown());
     Failure::new(Code::CommandFailed, format!("`{shown}` cannot be started: {why}"))
         .hint("is it installed, and in a folder of PATH that the sandbox shows?")
+}
+
+fn left() -> Failure {
+    Failure::new(Code::CommandFailed, "something that the command started could not be ended")
+        .hint("`nietz doctor` says what ends processes here; a container or a user namespace makes it sure")
 }
 
 fn no_sandbox(why: &str) -> Failure {

@@ -4,59 +4,292 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Commands, environment};
+use super::places::Kept;
+use super::{Commands, copies, environment, processes};
+use crate::error::{Failure, Result};
+use crate::model::command::{Ends, Limits};
 
-/// What every program needs to start, and nothing of a person's own.
-const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix", "/etc", "/proc", "/sys", "/dev"];
-/// Devices that are written to, and mean nothing.
+/// What every program needs to start, and nothing of a person's own. The process file system is that of the command's own
+/// namespace, where it has one.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/proc",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm",
+    "/dev/random",
+    "/dev/urandom",
+];
+/// What of `/etc` programs need. The rest is left out: for root, much of it are keys.
+const ETC: &[&str] = &[
+    "alternatives",
+    "ant",
+    "bash.bashrc",
+    "bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "clang",
+    "crypto-policies",
+    "debian_version",
+    "dotnet",
+    "emacs",
+    "environment",
+    "erlang",
+    "fonts",
+    "gai.conf",
+    "gitattributes",
+    "gitconfig",
+    "gnutls",
+    "group",
+    "gtk-3.0",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "inputrc",
+    "issue",
+    "java",
+    "java-8-openjdk",
+    "java-11-openjdk",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "java-25-openjdk",
+    "jvm",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld.so.preload",
+    "ld-musl-x86_64.path",
+    "ld-musl-aarch64.path",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "login.defs",
+    "lsb-release",
+    "machine-id",
+    "magic",
+    "magic.mime",
+    "mailcap",
+    "manpath.config",
+    "maven",
+    "mime.types",
+    "mke2fs.conf",
+    "mono",
+    "mtab",
+    "nanorc",
+    "networks",
+    "nsswitch.conf",
+    "OpenCL",
+    "os-release",
+    "papersize",
+    "passwd",
+    "perl",
+    "pki/ca-trust",
+    "pki/java",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "profile",
+    "profile.d",
+    "protocols",
+    "python",
+    "python2.7",
+    "python3",
+    "python3.8",
+    "python3.9",
+    "python3.10",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "python3.14",
+    "R",
+    "redhat-release",
+    "resolv.conf",
+    "rpc",
+    "sbt",
+    "services",
+    "sgml",
+    "shells",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "static",
+    "subgid",
+    "subuid",
+    "terminfo",
+    "texmf",
+    "timezone",
+    "vim",
+    "vulkan",
+    "X11",
+    "xml",
+    "zsh",
+    "zshenv",
+    "zshrc",
+];
+/// Devices that are read and written, and mean nothing.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 /// Where names of hosts are looked up, for commands that have the network.
 const RESOLVER: &str = "/run/systemd/resolve";
 
 /// The most processes of one command at once.
-const PROCESSES: usize = 512;
+const PROCESSES: u64 = 512;
+/// How many threads there may be for each process: the kernel counts them, and a compiler has many.
+const THREADS: u64 = 8;
 /// The largest file that a command may write.
 const FILE: u64 = 4 << 30;
+/// The most that it may write to disks, in megabytes. What a large build leaves is a tenth of that.
+const WRITTEN: u64 = 64 << 10;
+/// The most files that one of its processes has open.
+const OPEN_FILES: u64 = 65_536;
+/// The largest configuration of which there is a copy.
+const CONFIGURATION: u64 = 1 << 20;
+
+/// A copy, and what it stands for.
+type Copied = (PathBuf, PathBuf);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Policy {
     /// Where the helper tells how it ended.
     pub report: PathBuf,
+    /// The worktree.
+    pub folder: PathBuf,
+    /// The folder that is made for this command alone.
+    pub private: PathBuf,
     /// Whether there is a sandbox at all.
     pub confine: bool,
     pub net: bool,
+    /// What makes sure of the end; the first that there is, if none is named.
+    pub ends: Option<Ends>,
+    /// Whether the command is in a namespace of processes, and the control group that it joins: what the helper found.
+    pub namespace: bool,
+    pub cgroup: Option<PathBuf>,
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
-    pub processes: usize,
+    /// The folders in which something may be changed.
+    pub kept: Vec<PathBuf>,
+    /// Copies without keys, and what they stand for: readable where mounts can be made.
+    pub copies: Vec<Copied>,
+    pub processes: u64,
+    /// Bytes.
+    pub memory: u64,
+    pub written: u64,
     pub file: u64,
+    pub open_files: u64,
 }
 
 impl Policy {
-    pub(super) fn new(commands: &Commands, folder: &Path, temporary: &Path, report: &Path) -> Policy {
+    pub(super) fn new(commands: &Commands, kept: &Kept, folder: &Path, private: &Path) -> Result<Policy> {
+        let temporary = private.join("tmp");
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        read.extend(environment::path(&commands.environment));
-        read.extend(environment::toolchains(&commands.environment));
+        read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
+        read.extend(environment::readable(&commands.environment, kept));
         if commands.grants.net {
             read.push(PathBuf::from(RESOLVER));
         }
-        read.retain(|path| path != Path::new("/"));
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
-        write.extend([folder.to_owned(), temporary.to_owned()]);
-        Policy {
-            report: report.to_owned(),
+        write.extend([folder.to_owned(), temporary.clone()]);
+        let (as_they_are, copies) = configuration(commands, private)?;
+        read.extend(as_they_are);
+        let limits = commands.limits;
+        let megabytes = |limit: Option<u64>, default: u64| limit.map_or(default, |limit| limit.saturating_mul(1 << 20));
+        Ok(Policy {
+            report: private.join("report"),
+            folder: folder.to_owned(),
+            private: private.to_owned(),
             confine: !commands.grants.no_sandbox,
             net: commands.grants.net,
+            ends: commands.ends,
+            namespace: false,
+            cgroup: None,
             read,
             write,
-            processes: PROCESSES,
+            kept: vec![folder.to_owned(), private.to_owned()],
+            copies,
+            processes: limits.processes.unwrap_or(PROCESSES),
+            memory: megabytes(limits.megabytes, default_memory()),
+            written: megabytes(limits.written_megabytes, WRITTEN << 20),
             file: FILE,
-        }
+            open_files: limits.open_files.unwrap_or(OPEN_FILES),
+        })
     }
 
-    /// Returns the policy as one argument; it holds no secret.
-    pub(super) fn text(&self) -> String {
-        serde_json::to_string(self).expect("paths of the host are UTF-8")
+    /// Returns how many processes and threads the kernel lets it have.
+    pub(super) fn tasks(&self) -> u64 {
+        self.processes.saturating_mul(THREADS)
     }
+
+    /// Returns the policy as one argument; it holds no secret. Fails where a path is no UTF-8.
+    pub(super) fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Returns limits with the defaults in place of those that are absent.
+pub fn with_defaults(limits: Limits) -> Limits {
+    Limits {
+        processes: limits.processes.or(Some(PROCESSES)),
+        megabytes: limits.megabytes.or(Some(default_memory() >> 20)),
+        written_megabytes: limits.written_megabytes.or(Some(WRITTEN)),
+        open_files: limits.open_files.or(Some(OPEN_FILES)),
+    }
+}
+
+/// Three quarters of the machine's: what needs more ends the machine, and not just itself.
+fn default_memory() -> u64 {
+    match processes::machine() {
+        0 => 8 << 30,
+        all => all / 4 * 3,
+    }
+}
+
+/// Lays copies of the configuration of build tools, without keys, into the private folder. Returns what of it can be read
+/// where it is, and what stands for which file.
+fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<Copied>)> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error: std::io::Error| Failure::io(&path, "write", &error)
+    };
+    let copied = |path: &Path| {
+        let text = text(path)?;
+        let kept = copies::without_keys(&text).unwrap_or_default();
+        let kept = commands.redactor.text(&kept).into_owned();
+        Some((kept == text, kept))
+    };
+    let (mut as_they_are, mut copies) = (Vec::new(), Vec::new());
+    for path in environment::cargo_configuration(&commands.environment) {
+        match copied(&path) {
+            Some((true, _)) => as_they_are.push(path),
+            Some((false, kept)) => {
+                let copy = private.join(format!("copy-{}", copies.len()));
+                std::fs::write(&copy, kept).map_err(failed(&copy))?;
+                copies.push((copy, path));
+            }
+            None => {}
+        }
+    }
+    for (path, name) in environment::configuration(&commands.environment) {
+        if let Some((_, kept)) = copied(&path) {
+            let copy = private.join("tmp").join(name);
+            let folder = copy.parent().unwrap_or(private);
+            std::fs::create_dir_all(folder).map_err(failed(folder))?;
+            std::fs::write(&copy, kept).map_err(failed(&copy))?;
+        }
+    }
+    Ok((as_they_are, copies))
+}
+
+/// Returns the text of a plain file that is not too long.
+fn text(path: &Path) -> Option<String> {
+    let found = std::fs::metadata(path).ok()?;
+    (found.is_file() && found.len() <= CONFIGURATION).then(|| std::fs::read_to_string(path).ok())?
 }

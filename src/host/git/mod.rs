@@ -3,7 +3,7 @@
 //! - `call` runs one git command, with the user's hooks, signing and configuration kept out, and `programs` keeps out
 //!   what the repository's own configuration would run;
 //! - `branches` makes, compares and merges branches, all in memory;
-//! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `sweep`, which take a
+//! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
 //!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
 //!   them;
 //! - `fetch` gets one commit of somebody's repository.
@@ -20,7 +20,6 @@ mod files;
 mod programs;
 pub(super) mod search;
 mod stage;
-mod sweep;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -68,6 +67,21 @@ struct Found {
     /// The workspace's own git folder, and the one that all worktrees share.
     own: PathBuf,
     common: PathBuf,
+}
+
+/// Returns what the git of a `PATH` says of itself, if it is new enough.
+pub fn version(path: &str) -> Result<String> {
+    let version = Call::new(path).args(["version"]).text().map_err(|failure| match failure.code {
+        Code::GitFailed => failure,
+        _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
+            .because(failure.message)
+            .hint("install git 2.38 or newer"),
+    })?;
+    if parse_version(&version).is_none_or(|version| version < OLDEST) {
+        let message = format!("git 2.38 or newer is needed, found {}", version.trim());
+        return Err(Failure::new(Code::GitMissing, message).hint("install a newer git"));
+    }
+    Ok(version.trim().to_owned())
 }
 
 impl Repository {
@@ -200,16 +214,7 @@ impl Repository {
     }
 
     fn find(&self) -> Result<Found> {
-        let version = Call::new(&self.path).args(["version"]).text().map_err(|failure| match failure.code {
-            Code::GitFailed => failure,
-            _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
-                .because(failure.message)
-                .hint("install git 2.38 or newer"),
-        })?;
-        if parse_version(&version).is_none_or(|version| version < OLDEST) {
-            let message = format!("git 2.38 or newer is needed, found {}", version.trim());
-            return Err(Failure::new(Code::GitMissing, message).hint("install a newer git"));
-        }
+        version(&self.path)?;
         let place = self.workspace.display();
         let no_repository = || {
             Failure::new(Code::GitMissing, format!("{place} is not the top folder of a git repository"))

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::path::Path;
 
 use super::call::Call;
-use super::sweep;
 use crate::error::Result;
+use crate::host::sweep;
 use crate::model::text::excerpt;
 
 /// How many paths that are left out of a commit are named.

@@ -12,8 +12,8 @@ use super::branches::{check_commit, check_own};
 use super::call::{Call, failure, names};
 use super::search::globs;
 use super::stage::{self, stage};
-use super::sweep::{self, clear};
 use crate::error::{Code, Failure, Result};
+use crate::host::sweep::{self, clear};
 use crate::model::git::{Protect, is_of_runs, is_reserved};
 use crate::model::text::excerpt;
 
@@ -48,6 +48,7 @@ impl Repository {
         // What the configuration says can depend on the new git folder, so that it is looked at before any file is made.
         let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
         add.holding(&alone)?.bytes()?;
+        sweep::make_private(&folder)?;
         let tree = self.tree(name)?;
         tree.fill(&alone)?;
         self.tell_filters(&git_dir, || tree.call())?;
@@ -101,7 +102,7 @@ impl Repository {
     /// one that is half there. The lock goes with the file.
     pub(super) fn alone(&self) -> Result<File> {
         let failed = |error| Failure::io(&self.worktrees, "lock", &error);
-        std::fs::create_dir_all(&self.worktrees).map_err(failed)?;
+        sweep::make_private(&self.worktrees)?;
         let file = File::options().create(true).truncate(false).write(true).open(self.worktrees.join(".lock"));
         let file = file.map_err(failed)?;
         file.lock().map_err(failed)?;
@@ -256,9 +257,10 @@ impl Tree<'_> {
         // What is not known goes first: a link may stand where a folder has to be.
         let by_git = self
             .call()?
-            .args(["clean", "-ffdxq"])
+            .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"])
             .bytes()
-            .and_then(|_| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
+            .and_then(|known| sweep::keep(&self.folder, &known))
+            .and_then(|()| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
         by_git.map(drop).or_else(|_| self.anew())
     }
 

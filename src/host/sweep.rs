@@ -1,8 +1,10 @@
 //! Folders as a command may have left them: with no rights for anybody, deeper than any path is long. They are made
-//! usable and removed entry by entry, never through a link.
+//! usable and removed entry by entry, never through a link, in a time that grows with the number of entries alone.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -42,6 +44,54 @@ pub(super) fn clear(folder: &Path) -> Result<()> {
 pub(super) fn empty(folder: &Path, but: &[&str]) -> Result<()> {
     let top = opened(CWD, folder);
     top.and_then(|top| emptied(&top, but)).map_err(|error| Failure::io(folder, "empty", &error.into()))
+}
+
+/// Makes a folder that nobody else may enter, with those above it; one that is there and is ours becomes so.
+pub(super) fn make_private(folder: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| Failure::io(folder, "create", &error);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(OF_FOLDER).create(folder);
+    made.map_err(failed)?;
+    let found = std::fs::metadata(folder).map_err(failed)?;
+    let ours = std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
+    if ours && found.permissions().mode() & 0o077 != 0 {
+        let mode = found.permissions().mode() & 0o7700 | OF_FOLDER;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Removes all that is in a folder but its `.git` and the files of a list, each with a zero byte behind it, and the folders
+/// above them. What stands where a file of the list belongs is made empty at most.
+pub(super) fn keep(folder: &Path, list: &[u8]) -> Result<()> {
+    let known: BTreeSet<&[u8]> = list.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    let top = opened(CWD, folder);
+    top.and_then(|top| kept(top, &known)).map_err(|error| Failure::io(folder, "clean", &error.into()))
+}
+
+fn kept(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
+    // As deep as what is known, and no deeper.
+    let mut waiting = vec![(top, Vec::new())];
+    while let Some((folder, path)) = waiting.pop() {
+        for (name, kind) in entries(&folder)? {
+            if path.is_empty() && name.as_bytes() == b".git" {
+                continue;
+            }
+            let itself = [&path, name.as_bytes()].concat();
+            let inside = [itself.as_slice(), b"/"].concat();
+            let above = known.range(inside.as_slice()..).next().is_some_and(|next| next.starts_with(&inside));
+            match (known.contains(itself.as_slice()), kind == FileType::Directory) {
+                (true, false) => {}
+                (true, true) => emptied(&opened(&folder, name.as_c_str())?, &[])?,
+                (false, true) if above => waiting.push((opened(&folder, name.as_c_str())?, inside)),
+                (false, true) => {
+                    emptied(&opened(&folder, name.as_c_str())?, &[])?;
+                    gone(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::REMOVEDIR))?;
+                }
+                (false, false) => gone(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::empty()))?,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Gives the owner what they need to go through a folder and to read its files. What cannot be had stays as it is:
@@ -166,7 +216,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use super::{clear, empty, make_usable};
+    use super::{clear, empty, keep, make_private, make_usable};
 
     #[test]
     fn a_folder_goes_however_deep_it_is_and_whatever_is_in_it() {
@@ -187,6 +237,37 @@ mod tests {
         clear(&folder).expect("it can be removed");
         assert!(!folder.exists() && other.join("kept").exists());
         clear(&folder).expect("it is gone already");
+    }
+
+    #[test]
+    fn what_is_known_stays_and_all_else_goes() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = |name: &str| home.path().join(name);
+        for folder in [".git/x", "src/new", "src/old.c/in", "other/deep/er", "sub/module/left"] {
+            fs::create_dir_all(path(folder)).expect("a folder can be made");
+        }
+        for file in ["src/a.c", "src/a.c.orig", "other/deep/f", "top", "sub/module/left/f"] {
+            fs::write(path(file), "").expect("a file can be written");
+        }
+        symlink(path("src"), path("lib")).expect("a link can be made");
+        keep(home.path(), b"src/a.c\0src/old.c\0lib/b.c\0sub/module\0").expect("it can be cleaned");
+        let mut left: Vec<_> = walkdir::WalkDir::new(home.path()).min_depth(1).into_iter().flatten().collect();
+        left.sort_by_key(|entry| entry.path().to_owned());
+        let left: Vec<_> = left.iter().map(|entry| entry.path().strip_prefix(home.path()).expect("below")).collect();
+        let expected = [".git", ".git/x", "src", "src/a.c", "src/old.c", "sub", "sub/module"];
+        assert_eq!(left, expected.map(std::path::Path::new));
+    }
+
+    #[test]
+    fn a_private_folder_is_entered_by_nobody_else() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        let folder = home.path().join("a/b");
+        for _ in 0..2 {
+            make_private(&folder).expect("it can be made");
+            let mode = fs::metadata(&folder).expect("it is there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
     }
 
     #[test]

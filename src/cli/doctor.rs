@@ -1,0 +1,204 @@
+//! `nietz doctor`: what nietz finds on this machine, and what of its guards is in force. A list of checks; each looks at the
+//! thing itself, and none at a version that promises it.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::session::itself;
+use crate::error::{Code, Exit, Failure, Result};
+use crate::host::exec::{Commands, with_defaults};
+use crate::host::git;
+use crate::model::command::{Command, Ends, Grants, Run};
+use crate::model::text::clean;
+
+/// Say what nietz finds here: the sandbox of commands, git, limits
+///
+/// Each line is `ok`, `weak` (it works, and a guard that other machines have is not in force) or `missing` (what needs it is
+/// refused). Exit status 0 where nothing is missing, 5 otherwise.
+#[derive(Args)]
+pub(super) struct DoctorArgs {
+    /// One JSON object a line: check, state, found, and what to do where there is something
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where programs are looked for without a `PATH`.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What came of a check.
+struct Finding {
+    check: &'static str,
+    state: State,
+    found: String,
+    /// What to do about it.
+    hint: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    Weak,
+    Missing,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Weak => "weak",
+            State::Missing => "missing",
+        }
+    }
+}
+
+/// Says what it found, as no line, one or several.
+type Check = fn(&Host) -> Result<Vec<Finding>>;
+
+/// All checks, in the order in which they are shown.
+const CHECKS: &[Check] = &[sandbox, programs, repositories, limits];
+
+pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
+    let mut rows = Vec::new();
+    let mut worst = State::Ok;
+    for check in CHECKS {
+        for Finding { check, state, found, hint } in check(host)? {
+            if state == State::Missing {
+                worst = state;
+            }
+            if args.json {
+                output::line(json!({ "check": check, "state": state, "found": found, "hint": hint }))?;
+            } else {
+                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                rows.push(vec![state.name().to_owned(), check.to_owned(), format!("{}{hint}", clean(&found))]);
+            }
+        }
+    }
+    if !args.json {
+        output::line(output::columns(&rows).trim_end())?;
+    }
+    Ok(if worst == State::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
+}
+
+/// Whether commands can be kept in a sandbox, and what ends what they leave behind: by running one in each way.
+fn sandbox(host: &Host) -> Result<Vec<Finding>> {
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::new(Code::DiskFailed, format!("no temporary folder can be made: {error}")))?;
+    let works = |ends: Ends| commands(host, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
+    let tried: Vec<(Ends, Result<()>)> = Ends::ALL.iter().map(|ends| (*ends, works(*ends))).collect();
+    let in_force = match host.config.commands.ends {
+        Some(wanted) => tried.iter().find(|(ends, result)| *ends == wanted && result.is_ok()),
+        None => tried.iter().find(|(_, result)| result.is_ok()),
+    };
+    let in_force = in_force.map(|(ends, _)| *ends);
+    let mut findings = vec![match (in_force, tried.last()) {
+        (Some(_), _) => finding("sandbox", State::Ok, "Landlock, and a filter of system calls"),
+        (None, Some((_, Err(failure)))) => Finding {
+            hint: Some("commands of flows are refused; `nietz explain sandbox-missing`"),
+            ..finding("sandbox", State::Missing, &failure.message)
+        },
+        (None, _) => Finding {
+            hint: Some("commands of flows are refused; take `commands.ends` out of config.yaml"),
+            ..finding("sandbox", State::Missing, "what `commands.ends` names is not to be had here")
+        },
+    }];
+    for (ends, result) in &tried {
+        let name = ends.name();
+        findings.push(match result {
+            Ok(()) if in_force == Some(*ends) => {
+                let state = if *ends == Ends::Namespace { State::Ok } else { State::Weak };
+                let found = format!("{name} is in force: {}", told(*ends));
+                let hint = (state == State::Weak)
+                    .then_some("what a namespace adds stands in the list of what is not confined");
+                Finding { hint, ..finding("ends", state, &found) }
+            }
+            Ok(()) => finding("ends", State::Ok, &format!("{name} would work, too")),
+            Err(failure) => finding("ends", State::Ok, &format!("{name} is not to be had: {}", failure.message)),
+        });
+    }
+    Ok(findings)
+}
+
+fn told(ends: Ends) -> &'static str {
+    match ends {
+        Ends::Namespace => "commands see their own processes alone, and the kernel ends them all",
+        Ends::Cgroup => "the kernel ends all that a command started",
+        Ends::Subreaper => "the helper ends all that a command started, one by one",
+    }
+}
+
+fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
+    let command = Command {
+        tree: String::new(),
+        run: Run::Program(vec!["true".to_owned()]),
+        seconds: 20.0,
+        idle: None,
+        repeatable: false,
+        output: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::new(Code::Internal, format!("a runtime cannot be made: {error}")))?;
+    let ran = runtime.block_on(commands.run(&command, folder, "doctor", &|| {}))?;
+    if ran.exit == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(Code::CommandFailed, format!("`true` ended with {}: {}", ran.exit, ran.output)))
+}
+
+fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
+    Ok(Commands {
+        helper: itself()?,
+        environment: host.environment.clone(),
+        grants: Grants::default(),
+        limits: with_defaults(host.config.commands.limits),
+        ends,
+        kept: host.kept(),
+        outputs: host.workspace.join(".nietz/output"),
+        outputs_shown: ".nietz/output".to_owned(),
+        redactor: host.redactor(),
+    })
+}
+
+/// Which folders of `PATH` commands do not get, because they would show the home or a key.
+fn programs(host: &Host) -> Result<Vec<Finding>> {
+    let hidden = commands(host, None)?.hidden_of_path();
+    if hidden.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = hidden.iter().map(|folder| folder.display().to_string()).collect();
+    Ok(vec![Finding {
+        hint: Some("it would show the home, a key or the workspace; name a folder in it"),
+        ..finding("path", State::Weak, &format!("not shown to commands: {}", names.join(", ")))
+    }])
+}
+
+fn repositories(host: &Host) -> Result<Vec<Finding>> {
+    Ok(vec![match git::version(host.variable("PATH").unwrap_or(PATH)) {
+        Ok(version) => finding("git", State::Ok, &version),
+        Err(failure) => Finding {
+            hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),
+            ..finding("git", State::Missing, &failure.message)
+        },
+    }])
+}
+
+fn limits(host: &Host) -> Result<Vec<Finding>> {
+    let limits = with_defaults(host.config.commands.limits);
+    let shown = [
+        (limits.processes, "processes"),
+        (limits.megabytes, "MB of memory"),
+        (limits.written_megabytes, "MB written"),
+        (limits.open_files, "open files"),
+    ];
+    let shown: Vec<String> =
+        shown.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}"))).collect();
+    Ok(vec![finding("limits", State::Ok, &format!("a command has at most {}", shown.join(", ")))])
+}
+
+fn finding(check: &'static str, state: State, found: &str) -> Finding {
+    Finding { check, state, found: found.to_owned(), hint: None }
+}

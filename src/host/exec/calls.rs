@@ -1,0 +1,227 @@
+//! The system calls that a command is refused: those that lead around the sandbox, to other processes, or to the
+//! kernel's least tried parts. No build needs them.
+
+use std::collections::BTreeMap;
+
+use seccompiler::SeccompCmpArgLen::{Dword, Qword};
+use seccompiler::SeccompCmpOp::{MaskedEq, Ne};
+use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, sock_filter};
+
+/// Calls that are newer than their names.
+const SETXATTRAT: i64 = 463;
+const GETXATTRAT: i64 = 464;
+const LISTXATTRAT: i64 = 465;
+const REMOVEXATTRAT: i64 = 466;
+const OPEN_TREE_ATTR: i64 = 467;
+const FILE_SETATTR: i64 = 469;
+const STATMOUNT: i64 = 457;
+const LISTMOUNT: i64 = 458;
+
+/// Not permitted, whatever the arguments are.
+const REFUSED: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_migrate_pages,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    // Queues and memory that outlive who made them, and that all of the user's programs share.
+    libc::SYS_mq_notify,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_setns,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    FILE_SETATTR,
+    LISTMOUNT,
+    OPEN_TREE_ATTR,
+    STATMOUNT,
+];
+
+/// Extended attributes, which Landlock does not know. The answer is that of a file system without them: programs that
+/// copy files pass over it.
+const ATTRIBUTES: &[i64] = &[
+    libc::SYS_fgetxattr,
+    libc::SYS_flistxattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_getxattr,
+    libc::SYS_lgetxattr,
+    libc::SYS_listxattr,
+    libc::SYS_llistxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    GETXATTRAT,
+    LISTXATTRAT,
+    REMOVEXATTRAT,
+    SETXATTRAT,
+];
+
+/// Not there: the flags of `clone3` cannot be looked at, and everybody then uses `clone`; Landlock does not know notices of
+/// what happens to files, and programs then look again and again.
+const ABSENT: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_inotify_add_watch,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+];
+
+/// The flags of `clone` that make namespaces.
+const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWUTS;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Refuses the calls for good. `net` says whether the network is allowed, `alone` that no process of others can be named.
+pub(super) fn refuse(net: bool, alone: bool) -> Result<(), String> {
+    let all = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect::<Rules>();
+    other_numbers()?;
+    put_on(all(ABSENT), libc::ENOSYS)?;
+    put_on(all(ATTRIBUTES), libc::EOPNOTSUPP)?;
+    let mut rules = all(REFUSED);
+    rules.insert(libc::SYS_socket, sockets(net)?);
+    rules.insert(libc::SYS_clone, namespaces()?);
+    rules.extend(others(alone)?);
+    put_on(rules, libc::EPERM)
+}
+
+/// A socket of another family would lead to the services of this machine.
+fn sockets(net: bool) -> Result<Vec<SeccompRule>, String> {
+    if !net {
+        return Ok(Vec::new());
+    }
+    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let other = families.iter().map(|family| condition(0, Dword, Ne, u64::from(family.unsigned_abs())));
+    Ok(vec![rule(other.collect::<Result<_, _>>()?)?])
+}
+
+fn namespaces() -> Result<Vec<SeccompRule>, String> {
+    let bits = (0..32).map(|shift| 1_u64 << shift).filter(|bit| u64::from(NAMESPACES.cast_unsigned()) & bit != 0);
+    bits.map(|bit| rule(vec![condition(0, Dword, MaskedEq(bit), bit)?])).collect()
+}
+
+/// Limits, priorities and processors of other processes: the kernel asks only whether they are of the same user.
+fn others(alone: bool) -> Result<Rules, String> {
+    let other = |argument| condition(argument, Dword, Ne, 0);
+    // Reading a limit is harmless, and setting one's own is needed.
+    let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule(vec![other(0)?, condition(2, Qword, Ne, 0)?])?])]);
+    if !alone {
+        for call in [
+            libc::SYS_sched_setaffinity,
+            libc::SYS_sched_setattr,
+            libc::SYS_sched_setparam,
+            libc::SYS_sched_setscheduler,
+        ] {
+            rules.insert(call, vec![rule(vec![other(0)?])?]);
+        }
+        let user = |process: u64| -> Result<_, String> {
+            // Anything but a process, and any process but itself.
+            Ok(vec![rule(vec![condition(0, Dword, Ne, process)?])?, rule(vec![other(1)?])?])
+        };
+        rules.insert(libc::SYS_setpriority, user(0)?);
+        rules.insert(libc::SYS_ioprio_set, user(1)?);
+    }
+    Ok(rules)
+}
+
+/// On x86-64 the same calls, and some of their own, can be made by other numbers: all are refused.
+#[cfg(target_arch = "x86_64")]
+fn other_numbers() -> Result<(), String> {
+    const X32: u32 = 0x4000_0000;
+    const NUMBER: u32 = 0;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, ERRNO | libc::EPERM.unsigned_abs()),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, ALLOW),
+    ];
+    seccompiler::apply_filter(&program).map_err(|error| text(&error))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn other_numbers() -> Result<(), String> {
+    Ok(())
+}
+
+fn put_on(rules: Rules, answer: i32) -> Result<(), String> {
+    let architecture = std::env::consts::ARCH.try_into().map_err(|error| text(&error))?;
+    let answer = SeccompAction::Errno(answer.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(|error| text(&error))?;
+    let program: BpfProgram = filter.try_into().map_err(|error: seccompiler::BackendError| text(&error))?;
+    seccompiler::apply_filter(&program).map_err(|error| text(&error))
+}
+
+fn condition(
+    argument: u8,
+    length: seccompiler::SeccompCmpArgLen,
+    operator: seccompiler::SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, String> {
+    SeccompCondition::new(argument, length, operator, value).map_err(|error| text(&error))
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, String> {
+    SeccompRule::new(conditions).map_err(|error| text(&error))
+}
+
+fn text(error: &dyn std::fmt::Display) -> String {
+    format!("the filter of system calls: {error}")
+}

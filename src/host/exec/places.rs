@@ -1,0 +1,139 @@
+//! Which places of a person's own a command may read. Places are compared as the system resolves them: a name says
+//! nothing of where it leads.
+
+use std::path::{Component, Path, PathBuf};
+
+/// What is never shown, below the home: keys, and what belongs to other programs.
+const SECRET: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".bash_history",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/containers",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".config/hub",
+    ".config/nietz",
+    ".config/op",
+    ".config/pip",
+    ".config/rclone",
+    ".docker",
+    ".gem/credentials",
+    ".git-credentials",
+    ".gitconfig",
+    ".gnupg",
+    ".gradle/gradle.properties",
+    ".kube",
+    ".local/share/keyrings",
+    ".local/share/nietz",
+    ".local/state/nietz",
+    ".m2/settings.xml",
+    ".mozilla",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pgpass",
+    ".pypirc",
+    ".ssh",
+    ".terraform.d",
+    ".yarnrc.yml",
+];
+
+/// Folders of the system of which no part is shown by way of `PATH` or a toolchain's variable, unless the sandbox shows it
+/// anyway.
+const SYSTEM: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/run", "/sys"];
+
+/// The places that are kept from commands, resolved.
+pub(super) struct Kept(Vec<PathBuf>);
+
+impl Kept {
+    /// `own` are places of the user and of nietz of which nothing is shown that would show them whole.
+    pub(super) fn new<'a>(home: Option<&Path>, own: impl IntoIterator<Item = &'a Path>) -> Kept {
+        let mut kept: Vec<PathBuf> = own.into_iter().map(resolved).collect();
+        for home in home.into_iter().map(Path::to_owned).chain(crate::host::user::home()) {
+            kept.push(resolved(&home));
+            kept.extend(SECRET.iter().map(|place| resolved(&home.join(place))));
+        }
+        kept.sort();
+        kept.dedup();
+        Kept(kept)
+    }
+
+    /// Returns where a place is, if it may be shown with all that is below it.
+    pub(super) fn shown(&self, place: &Path) -> Option<PathBuf> {
+        if !place.is_absolute() {
+            return None;
+        }
+        let place = place.canonicalize().ok()?;
+        // What cannot be written down cannot be told to the helper.
+        place.to_str()?;
+        let above = self.0.iter().any(|kept| kept.starts_with(&place));
+        let system = SYSTEM.iter().any(|system| place.starts_with(system));
+        (!above && !system && !self.is_secret(&place) && place.parent().is_some()).then_some(place)
+    }
+
+    /// Tells whether a place is, or is below, one that has a secret. Below the home itself, and what else shows too much,
+    /// there is much that may be shown.
+    fn is_secret(&self, place: &Path) -> bool {
+        let secret = |kept: &PathBuf| SECRET.iter().any(|secret| kept.ends_with(secret));
+        self.0.iter().any(|kept| secret(kept) && place.starts_with(kept))
+    }
+}
+
+/// Returns where a place is; as far as it is there, and without `..` behind that.
+fn resolved(place: &Path) -> PathBuf {
+    if let Ok(place) = place.canonicalize() {
+        return place;
+    }
+    match (place.parent(), place.components().next_back()) {
+        (Some(above), Some(Component::Normal(name))) => resolved(above).join(name),
+        _ => place.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::Kept;
+
+    #[test]
+    fn what_would_show_the_home_or_a_key_is_not_shown_whatever_it_is_called() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let top = folder.path().canonicalize().expect("it is there");
+        let home = top.join("home");
+        for place in [".cargo/bin", ".cargo/credentials.toml", ".ssh/bin", "sub", ".config/gh", ".local/bin"] {
+            fs::create_dir_all(home.join(place)).expect("a folder can be made");
+        }
+        symlink(&home, top.join("link")).expect("a link can be made");
+        symlink(home.join(".ssh"), top.join("keys")).expect("a link can be made");
+        let kept = Kept::new(Some(&home), []);
+        for place in [
+            "home",
+            "home/sub/..",
+            "link",
+            "link/.",
+            ".",
+            "home/.ssh",
+            "home/.ssh/bin",
+            "keys",
+            "keys/bin",
+            "home/.config",
+            "home/.cargo",
+            "absent",
+        ] {
+            assert_eq!(kept.shown(&top.join(place)), None, "{place}");
+        }
+        for place in ["/", "/usr/..", "/etc", "/proc/self", "/dev", "relative"] {
+            assert_eq!(kept.shown(place.as_ref()), None, "{place}");
+        }
+        for place in ["home/.cargo/bin", "home/sub", "home/.local/bin", "link/.local/bin"] {
+            let shown = home.join(place.split_once('/').expect("it is below").1);
+            assert_eq!(kept.shown(&top.join(place)), Some(shown), "{place}");
+        }
+        assert!(kept.shown("/usr/bin".as_ref()).is_some());
+    }
+}

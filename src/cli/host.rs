@@ -67,6 +67,11 @@ impl Host {
         self.folders.cache.join("worktrees")
     }
 
+    /// Returns where indexes of documents are.
+    pub(super) fn indexes(&self) -> PathBuf {
+        self.folders.cache.join("index")
+    }
+
     #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use clap::Args;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::client::{Listener, Pinned, listening_client};
 use crate::cli::host::{Host, iso};
 use crate::cli::pack::trust;
+use crate::cli::signals::CtrlC;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
@@ -26,7 +26,6 @@ use crate::host::git::Repository;
 use crate::host::llm::{Client, window};
 use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
-use crate::host::ui::hangup::Hangup;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
 use crate::journal::lines::{End, Fork, Open, Record, Resume};
@@ -34,7 +33,6 @@ use crate::journal::writer::{Tail, Writer};
 use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
 use crate::lua::limits::Limits;
-use crate::lua::scheduler::Interrupts;
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
@@ -298,17 +296,20 @@ impl Session {
         let world = World {
             run: open.run.clone(),
             models,
-            store: Store::new(&host.workspace)?,
+            store: Store::new(&host.workspace)?.with_indexes(&host.indexes()),
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             declared: RefCell::default(),
+            written: Default::default(),
             files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
             now: host.clock()?,
         };
-        let meter = Meter::new(open.budget);
+        let told = Rc::clone(&shown);
+        let tell = Box::new(move |text| told.show(&Event::Notice { text }));
+        let meter = Meter::telling(open.budget.bounded(), tell);
         let recorded = (writer, past, resume);
         let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
         let permissions = self.flow.manifest.permissions.with_params(&open.params);
@@ -327,10 +328,10 @@ impl Session {
             lang: open.lang.clone(),
             workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
         };
-        let done = runtime.block_on(async {
-            let mut interrupts = CtrlC::new()?;
-            self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
-        });
+        // Until all is written and said.
+        let mut interrupts = CtrlC::new(&open.run)?;
+        let flow = self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts);
+        let done = runtime.block_on(flow);
         if let Some(answers) = answers {
             let unused = answers.unused();
             if !unused.is_empty() {
@@ -508,61 +509,6 @@ fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
         let text = format!("changed since the run began: {}; what depends on them runs again", names.join(", "));
         shown.show(&Event::Notice { text });
     }
-}
-
-/// Ctrl-C, the request to end that a service manager sends, and a terminal that goes away.
-pub(super) struct CtrlC {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Nothing where it does not count: it has happened, and comes in several ways, or the run is to outlive its
-    /// terminal (`nohup`).
-    hangup: Option<(Signal, Hangup)>,
-}
-
-impl CtrlC {
-    pub(super) fn new() -> Result<CtrlC> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))
-        };
-        let hangup = match outlives_its_terminal() {
-            true => None,
-            false => Some((listen(SignalKind::hangup())?, Hangup::watch())),
-        };
-        Ok(CtrlC { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())?, hangup })
-    }
-}
-
-impl Interrupts for CtrlC {
-    fn next(&mut self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(async {
-            let hangup = self.hangup.as_mut();
-            let left_alone = async {
-                match hangup {
-                    Some((signal, terminal)) => tokio::select! {
-                        _ = signal.recv() => {}
-                        () = terminal.gone() => {}
-                    },
-                    None => std::future::pending().await,
-                }
-            };
-            let hung_up = tokio::select! {
-                _ = self.interrupt.recv() => false,
-                _ = self.terminate.recv() => false,
-                () = left_alone => true,
-            };
-            if hung_up {
-                self.hangup = None;
-            }
-        })
-    }
-}
-
-/// Tells whether this process was started with hang-ups ignored. Listening to them would end that.
-fn outlives_its_terminal() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // A bit for each signal, and hang-up is the first.
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Returns the id of a new run: its start, and something that tells two of one second apart.

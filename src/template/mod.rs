@@ -89,14 +89,17 @@ fn rendered(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Resu
 
 /// Returns the names that a template needs. One that it tests, or has a default for, may be absent.
 pub fn names(path: &str, source: &str) -> Result<BTreeSet<String>> {
+    if source.len() > SOURCE {
+        return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
+    }
     syntax::check(source).map_err(|why| refused(path, &why))?;
     let environment = environment();
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
-    let tested = |name: &str| {
-        let pattern = format!(r"\b{}\b[\w.]*\s*(\|\s*default\b|is\s+(not\s+)?(un)?defined\b)", regex::escape(name));
-        regex::Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(source))
-    };
-    Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested(name)).collect())
+    let pattern =
+        regex::Regex::new(r"([\w.]+)\s*(?:\|\s*default\b|is\s+(?:not\s+)?(?:un)?defined\b)").expect("a valid pattern");
+    let found = pattern.captures_iter(source).map(|found| found.extract::<1>().1[0]);
+    let tested: BTreeSet<&str> = found.flat_map(|path| path.split('.')).collect();
+    Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested.contains(name.as_str())).collect())
 }
 
 /// Returns the files that a template includes by name, with their lines.

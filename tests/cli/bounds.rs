@@ -111,7 +111,7 @@ fn calls(usage: (u64, u64), manifest: &str, arguments: &[&str]) -> (Option<i32>,
         "models: {prices: {openai/big: {input: 500000, output: 0}}, retry: {attempts: 1, total_seconds: 20, base_delay_ms: 1}}\n",
     );
     let ended = env.run_on("openai/big", ["x"]).args(arguments.iter().copied()).go();
-    let notices = ended.of_type("notice").iter().map(|notice| notice["text"].as_str().unwrap_or_default().to_owned());
+    let notices = ended.of_type("notice").into_iter().map(|notice| notice["text"].as_str().unwrap_or_default().to_owned());
     (ended.code, server.calls(), notices.collect())
 }
 

@@ -14,7 +14,7 @@ use futures_util::future::LocalBoxFuture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, OptionalActions, Termios};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cpu::{CpuLimit, Thread};
@@ -95,7 +95,7 @@ impl Interrupts for CtrlC {
 
 /// Starts the thread, and returns when it listens.
 fn listen() -> io::Result<()> {
-    let (ready, listens) = oneshot::channel();
+    let (ready, listens) = std::sync::mpsc::sync_channel(1);
     let before = termios::tcgetattr(io::stdin()).ok();
     let work = move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -114,7 +114,7 @@ fn listen() -> io::Result<()> {
         });
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work)?;
-    listens.blocking_recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
+    listens.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
 }
 
 /// What asks a run to end.

@@ -73,6 +73,8 @@ impl Store {
         let mut database = Connection::open_in_memory().map_err(failed)?;
         super::index::confine(&database).map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
+        // What a query puts aside counts as well, and fills no disk.
+        database.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
         let mut broken = Vec::new();
         for collection in collections {
             if collection.format != Format::Jsonl {

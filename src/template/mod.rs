@@ -42,7 +42,9 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     }
     syntax::check(source).map_err(|why| refused(path, &why))?;
     // Without a loop or another file, a template takes no more steps than it has letters.
-    let steps = if source.contains("for") || source.contains("include") { FUEL as usize } else { source.len() };
+    let mut tags = source.split("{%").skip(1).map(|tag| tag.trim_start_matches(['-', '+']).trim_start());
+    let repeats = tags.any(|tag| tag.starts_with("for") || tag.starts_with("include"));
+    let steps = if repeats { FUEL as usize } else { source.len() };
     if size(vars).saturating_mul(steps) <= AT_ONCE {
         return rendered(tree, path, source, vars);
     }
@@ -56,7 +58,7 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
 /// Returns how much one step of a template may have to go through, in values; of a text, many bytes are as quick as one.
 fn size(value: &Value) -> usize {
     match value {
-        Value::String(text) => 1 + text.len() / 64,
+        Value::String(text) => 1 + text.len() / 256,
         Value::Array(items) => items.iter().fold(1, |sum, item| sum + size(item)),
         Value::Object(members) => members.iter().fold(1, |sum, (_, member)| sum + 1 + size(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,

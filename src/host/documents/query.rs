@@ -119,7 +119,7 @@ fn asked(
     // It counts what this thread computes.
     let limit = CpuLimit::new(Thread::current(), PATIENCE);
     database.progress_handler(LOOK, Some(move || limit.is_over())).map_err(|error| wrong(&error))?;
-    let mut statement = database.prepare(&query).map_err(|error| wrong(&error))?;
+    let mut statement = database.prepare(query).map_err(|error| wrong(&error))?;
     let holes = statement.parameter_count();
     if holes != bind.len() {
         let message = format!("placeholders in the query: {holes}; values that are bound: {}", bind.len());

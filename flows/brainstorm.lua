@@ -127,6 +127,7 @@ return nietz.flow({
 	summary = "Thinks an idea through with you, until somebody could build it",
 	params = switches.PARAMS,
 	permissions = { llm = true },
+	budget = { calls = 3000 },
 	collections = {
 		sessions = {
 			path = ".project-memory/brainstorm-sessions/{slug}.yaml",

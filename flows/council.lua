@@ -132,6 +132,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	settings = options.SETTINGS,
 	permissions = { llm = true },
+	budget = { calls = 2000 },
 	collections = files.COLLECTIONS,
 	commands = {
 		export = {

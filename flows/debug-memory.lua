@@ -97,6 +97,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{test}", "{run}" } },
 	limits = { megabytes = 256, seconds = 10 },
+	budget = { calls = 5000 },
 	collections = recall.collections,
 	commands = commands,
 	run = run,

@@ -87,6 +87,7 @@ return nietz.flow({
 		context = { type = "integer", min = 2000, help = "How many tokens the model takes in one call [default: what is known of it, else 32768]" },
 	},
 	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
+	budget = { calls = 1000 },
 	collections = {
 		sessions = {
 			path = ".nietzschian/sessions/{id}.json",

@@ -107,6 +107,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" } },
 	limits = { megabytes = 256, seconds = 10 },
+	budget = { calls = 10000 },
 	collections = collections,
 	commands = {
 		query = {

@@ -82,6 +82,11 @@ impl Host {
         vec![self.workspace.clone(), config, data, state, cache]
     }
 
+    /// Returns where indexes of documents are.
+    pub(super) fn indexes(&self) -> PathBuf {
+        self.folders.cache.join("index")
+    }
+
     #[cfg(feature = "local")]
     pub(super) fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")

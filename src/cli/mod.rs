@@ -7,7 +7,6 @@ mod budget;
 mod check;
 mod client;
 mod config;
-mod ctrl_c;
 mod doctor;
 mod explain;
 mod flows;
@@ -30,6 +29,7 @@ mod resume;
 mod run;
 mod runs;
 mod session;
+mod signals;
 mod test;
 mod trust;
 mod types;
@@ -106,6 +106,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     if let Verb::Engine = cli.verb {
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
+    crate::lua::limits::last_resort(signals::give_up);
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
     let host = match Host::new(behind.or(cli.workspace), environment) {

@@ -102,7 +102,7 @@ impl Plan {
         }
         let Limits { seconds, megabytes } = self.limits;
         add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
-        add("budget", self.budget.to_string());
+        add("budget", self.budget.bounded().to_string());
         let mut head = "settings";
         for (name, value) in &self.settings {
             add(std::mem::take(&mut head), format!("{name}: {value}"));
@@ -163,7 +163,7 @@ impl Plan {
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "grants": self.grants,
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
-            "budget": self.budget, "settings": map(&self.settings),
+            "budget": self.budget.bounded(), "settings": map(&self.settings),
         })
     }
 }

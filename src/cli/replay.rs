@@ -9,9 +9,9 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::cli::client::Pinned;
-use crate::cli::ctrl_c::CtrlC;
 use crate::cli::host::Host;
 use crate::cli::session::{Session, commands, files, runtime, told, total};
+use crate::cli::signals::CtrlC;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
@@ -135,6 +135,7 @@ pub(super) fn play(
         details: false,
         collections: RefCell::new(flow.context().collections.borrow().clone()),
         declared: RefCell::default(),
+        written: Default::default(),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
         commands: commands(host, open, flow.manifest.exec_limits)?,
         files: files(host, &open, flow),
@@ -160,7 +161,7 @@ pub(super) fn play(
         workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
     };
     let done = runtime()?.block_on(async {
-        let mut interrupts = CtrlC::new()?;
+        let mut interrupts = CtrlC::new(&open.run)?;
         flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
     });
     let donor = gate.donor();

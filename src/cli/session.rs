@@ -9,8 +9,8 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
-use crate::cli::ctrl_c::CtrlC;
 use crate::cli::host::{Host, iso};
+use crate::cli::signals::CtrlC;
 use crate::cli::trust::{self, Called};
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
@@ -311,17 +311,20 @@ impl Session {
         let world = World {
             run: open.run.clone(),
             models,
-            store: Store::new(&host.workspace)?,
+            store: Store::new(&host.workspace)?.with_indexes(&host.indexes()),
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             declared: RefCell::default(),
+            written: Default::default(),
             files: files(host, &open, &self.flow),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open, self.flow.manifest.exec_limits)?,
             now: host.clock()?,
         };
-        let meter = Meter::new(open.budget);
+        let told = Rc::clone(&shown);
+        let tell = Box::new(move |text| told.show(&Event::Notice { text }));
+        let meter = Meter::telling(open.budget.bounded(), tell);
         let recorded = (writer, past, resume);
         let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
         let permissions = self.flow.manifest.permissions.with_params(&open.params);
@@ -340,10 +343,10 @@ impl Session {
             lang: open.lang.clone(),
             workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
         };
-        let done = runtime.block_on(async {
-            let mut interrupts = CtrlC::new()?;
-            self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
-        });
+        // Until all is written and said.
+        let mut interrupts = CtrlC::new(&open.run)?;
+        let flow = self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts);
+        let done = runtime.block_on(flow);
         if let Some(answers) = answers {
             let unused = answers.unused();
             if !unused.is_empty() {

@@ -20,9 +20,20 @@ const REPLY: u64 = 8192;
 /// When nothing else is under way, a call starts with no less than this of its reply affordable.
 const LEAST_REPLY: u64 = 512;
 
+/// A token is seldom longer than this, in bytes: what is counted for a call is no less than that, whatever its
+/// server says.
+const LONGEST_TOKEN: u64 = 8;
+
+/// From so many on, the user is told when four fifths of the calls are used.
+const MANY_CALLS: u64 = 100;
+
+/// What is told to the user while calls are made.
+pub type Tell = Box<dyn Fn(String)>;
+
 /// Counts what a run uses and holds it to its budget.
 pub struct Meter {
     budget: Budget,
+    tell: Option<Tell>,
     since: Instant,
     spent: RefCell<BTreeMap<(String, String), Spent>>,
     /// Calls that ended, well or not.
@@ -30,8 +41,13 @@ pub struct Meter {
     aside: Cell<Worst>,
     /// What calls that were given up half-way could have used: nobody says what they did use.
     lost: Cell<Worst>,
+    /// Tokens of all calls, each with no less than its texts must have.
+    tokens: Cell<u64>,
     /// US dollars of all calls whose price was known.
     paid: Cell<f64>,
+    /// The cost that is told next, in US dollars, and whether it was told that the calls are nearly used up.
+    next_cost: Cell<f64>,
+    few_calls_told: Cell<bool>,
     /// Why no further call starts.
     closed: RefCell<Option<Failure>>,
     /// Told when something that was set aside is free again.
@@ -57,7 +73,7 @@ impl Drop for Aside {
     fn drop(&mut self) {
         let mut aside = self.meter.aside.get();
         aside.calls -= self.worst.calls;
-        aside.tokens -= self.worst.tokens;
+        aside.tokens = aside.tokens.saturating_sub(self.worst.tokens);
         aside.cost = if aside.calls == 0 { 0.0 } else { aside.cost - self.worst.cost };
         self.meter.aside.set(aside);
         if !self.over {
@@ -71,8 +87,21 @@ impl Drop for Aside {
 
 impl Meter {
     pub fn new(budget: Budget) -> Rc<Meter> {
+        Meter::of(budget, None)
+    }
+
+    /// Like [`Meter::new`]; tells what a run that goes on for long has used.
+    pub fn telling(budget: Budget, tell: Tell) -> Rc<Meter> {
+        Meter::of(budget, Some(tell))
+    }
+
+    fn of(budget: Budget, tell: Option<Tell>) -> Rc<Meter> {
         Rc::new(Meter {
             budget,
+            tell,
+            tokens: Cell::new(0),
+            next_cost: Cell::new(1.0),
+            few_calls_told: Cell::new(false),
             since: Instant::now(),
             spent: RefCell::default(),
             ended: Cell::new(0),
@@ -104,9 +133,10 @@ impl Meter {
         let wanted = wanted_reply(&request);
         let mut aside = Meter::set_aside(&self, &mut request, conversation, price).await?;
         let lowered = request.max_tokens.filter(|&limit| u64::from(limit) < wanted);
-        let model = request.model.clone();
+        let asked = Asked::new(&request, conversation);
         let outcome = perform(request).await;
-        self.count(&model, &label, &outcome);
+        self.add(&asked, &label, &outcome, price);
+        self.tell_what_is_used();
         aside.over = true;
         drop(aside);
         match &outcome {
@@ -125,23 +155,54 @@ impl Meter {
         }
     }
 
-    /// Counts a call that is over, now or in the past.
-    pub fn count(&self, model: &str, label: &str, outcome: &Result<Value>) {
+    /// Counts a call of the past.
+    pub fn count(&self, request: &ChatRequest, conversation: &[Rc<Said>], label: &str, outcome: &Result<Value>) {
+        self.add(&Asked::new(request, conversation), label, outcome, None);
+        while self.paid.get() >= self.next_cost.get() {
+            self.next_cost.set(self.next_cost.get() * 2.0);
+        }
+    }
+
+    fn add(&self, asked: &Asked, label: &str, outcome: &Result<Value>, price: Option<Price>) {
         self.ended.set(self.ended.get() + 1);
         let Ok(reply) = outcome else { return };
         let mut all = self.spent.borrow_mut();
-        let spent = all.entry((model.to_owned(), label.to_owned())).or_insert_with(|| Spent {
-            model: model.to_owned(),
+        let spent = all.entry((asked.model.clone(), label.to_owned())).or_insert_with(|| Spent {
+            model: asked.model.clone(),
             label: label.to_owned(),
             calls: 0,
             usage: Usage::default(),
             cost: Some(0.0),
         });
+        let told = Usage::deserialize(&reply["usage"]).unwrap_or_default();
+        let least = Usage { input: asked.least, output: least_output(reply), cached: 0 };
+        let counted = Usage { input: told.input.max(least.input), output: told.output.max(least.output), ..told };
         spent.calls += 1;
-        spent.usage += Usage::deserialize(&reply["usage"]).unwrap_or_default();
+        spent.usage += told;
+        self.tokens.set(self.tokens.get().saturating_add(counted.total()));
         let cost = reply["cost"].as_f64();
-        self.paid.set(self.paid.get() + cost.unwrap_or_default());
+        let least_cost = price.filter(|_| cost.is_some()).map_or(0.0, |price| price.of(least));
+        self.paid.set(self.paid.get() + cost.unwrap_or_default().max(least_cost));
         spent.cost = spent.cost.zip(cost).map(|(sum, cost)| sum + cost);
+    }
+
+    /// Tells what a run has cost that no limit holds, at a dollar and whenever that has doubled, and that the calls are
+    /// nearly used up.
+    fn tell_what_is_used(&self) {
+        let Some(tell) = &self.tell else { return };
+        let (paid, next) = (self.paid.get(), self.next_cost.get());
+        if self.budget.cost.is_none() && paid >= next {
+            tell(format!("this run has cost {} US dollars so far; --max-cost limits it", dollars(paid)));
+            while paid >= self.next_cost.get() {
+                self.next_cost.set(self.next_cost.get() * 2.0);
+            }
+        }
+        let ended = self.ended.get();
+        if let Some(calls) = self.budget.calls.filter(|calls| *calls >= MANY_CALLS && ended >= calls / 5 * 4)
+            && !self.few_calls_told.replace(true)
+        {
+            tell(format!("{ended} of the {calls} calls of this run are used; --max-calls allows more"));
+        }
     }
 
     /// Returns what the run used so far, by model and label.
@@ -188,7 +249,7 @@ impl Meter {
             }
             meter.aside.set(Worst {
                 calls: aside.calls + worst.calls,
-                tokens: aside.tokens + worst.tokens,
+                tokens: aside.tokens.saturating_add(worst.tokens),
                 cost: aside.cost + worst.cost,
             });
             return Ok(Aside { meter: Rc::clone(meter), worst, over: false });
@@ -203,10 +264,8 @@ impl Meter {
             return Err("the calls of this run are used up".to_owned());
         }
         let mut room = u64::MAX;
-        let spent = self.spent.borrow();
         if let Some(tokens) = tokens {
-            let used: u64 = spent.values().map(|spent| spent.usage.input + spent.usage.output).sum();
-            let taken = [used, lost.tokens, aside.tokens, input];
+            let taken = [self.tokens.get(), lost.tokens, aside.tokens, input];
             room = taken.into_iter().fold(tokens, u64::saturating_sub);
         }
         if let (Some(limit), Some(price)) = (limit, price) {
@@ -219,15 +278,8 @@ impl Meter {
     /// Starts no further call, and returns why.
     fn close(&self, why: String) -> Failure {
         let spent = self.spent();
-        let usage = spent.iter().fold(Usage::default(), |mut sum, spent| {
-            sum += spent.usage;
-            sum
-        });
-        let mut used = format!(
-            "used so far: {} calls, {} tokens",
-            self.ended.get() + self.lost.get().calls,
-            usage.input + usage.output
-        );
+        let mut used =
+            format!("used so far: {} calls, {} tokens", self.ended.get() + self.lost.get().calls, self.tokens.get());
         if let Some(cost) = cost(&spent) {
             used += &format!(", {} US dollars", dollars(cost));
         }
@@ -237,6 +289,28 @@ impl Meter {
             .hint("go on with more: nietz resume, with --max-calls, --max-tokens or --max-cost");
         self.closed.borrow_mut().get_or_insert(failure).clone()
     }
+}
+
+/// What is known of a call when it has ended.
+struct Asked {
+    model: String,
+    /// The least tokens that the request can have had.
+    least: u64,
+}
+
+impl Asked {
+    fn new(request: &ChatRequest, conversation: &[Rc<Said>]) -> Asked {
+        let bytes = request.system.as_ref().map_or(0, String::len)
+            + conversation.iter().map(|said| said.message.size()).sum::<usize>();
+        Asked { model: request.model.clone(), least: bytes as u64 / LONGEST_TOKEN }
+    }
+}
+
+/// Returns the least tokens that a reply can have had.
+fn least_output(reply: &Value) -> u64 {
+    let length = |value: &Value| value.as_str().map_or(0, str::len);
+    let calls = reply["tool_calls"].as_array().into_iter().flatten().map(|call| length(&call["arguments"]));
+    (length(&reply["text"]) + calls.sum::<usize>()) as u64 / LONGEST_TOKEN
 }
 
 fn unknown_price(model: &str) -> Failure {

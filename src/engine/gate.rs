@@ -157,8 +157,8 @@ impl Gate {
         let (under, before) = state.past.of_either(keys)?;
         let began = match before {
             Before::Ended(turn, outcome) => {
-                if let Effect::Chat { request, show, .. } = &effect {
-                    self.meter.count(&request.model, &show.label, &outcome);
+                if let Effect::Chat { request, conversation, show } = &effect {
+                    self.meter.count(request, conversation, &show.label, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
                     let refused: Vec<String> =
                         refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
@@ -204,8 +204,8 @@ impl Gate {
             return Err(donor.missed(effect.kind(), scope, &asked.value)?);
         };
         self.world.still_valid(&effect)?;
-        if let Effect::Chat { request, show, .. } = &effect {
-            self.meter.count(&request.model, &show.label, &outcome);
+        if let Effect::Chat { request, conversation, show } = &effect {
+            self.meter.count(request, conversation, &show.label, &outcome);
         }
         state.go_live(&self.world)?;
         let (at, hex, kind) = (self.world.clock(), key.to_string(), effect.kind());

@@ -47,6 +47,9 @@ impl Default for Pulse {
     }
 }
 
+/// The most that a process writes into the documents of a run, in bytes.
+const MOST_WRITTEN: u64 = 1 << 30;
+
 /// Everything outside of the process, as one run sees it.
 pub struct World {
     /// The run's name.
@@ -59,6 +62,8 @@ pub struct World {
     pub collections: RefCell<BTreeMap<String, Collection>>,
     /// Digests of what they declare, once they were asked for.
     pub declared: RefCell<BTreeMap<String, Digest>>,
+    /// About how many bytes of documents were written.
+    pub written: Cell<u64>,
     pub files: Files,
     pub repository: Repository,
     pub commands: Commands,
@@ -276,6 +281,7 @@ impl World {
         match effect {
             Effect::Load { collection, key } => Ok(plain(&store.load(&self.collection(&collection)?, &key)?)),
             Effect::Save { collection, key, value, expect, migrated } => {
+                self.may_write(&value)?;
                 let collection = self.collection(&collection)?;
                 let saved = match migrated {
                     Some(_) => store.save_migrated(&collection, &key, value, &expect)?,
@@ -289,6 +295,7 @@ impl World {
                 Ok(store.scan(&self.collection(&collection)?, fields.as_ref(), after.as_deref())?.into_value())
             }
             Effect::Append { collection, key, row } => {
+                self.may_write(&row)?;
                 Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))
             }
             Effect::Rows { collection, key } => Ok(plain(&store.rows(&self.collection(&collection)?, &key)?)),
@@ -303,6 +310,19 @@ impl World {
             }
             other => Err(Failure::new(Code::Internal, format!("nothing performs `{}`", other.kind()))),
         }
+    }
+
+    /// Counts what is about to be written, and refuses what is too much.
+    fn may_write(&self, value: &Value) -> Result<()> {
+        let written = self.written.get().saturating_add(size(value));
+        if written > MOST_WRITTEN {
+            let message = format!("this run has written documents of {} GB since it was started", MOST_WRITTEN >> 30);
+            return Err(Failure::new(Code::BudgetUsedUp, message).hint(
+                "a flow that writes so much may never come to an end; `nietz resume` lets it write as much again",
+            ));
+        }
+        self.written.set(written);
+        Ok(())
     }
 
     /// Returns the collection of this name, as the flow's manifest declared it.
@@ -324,6 +344,16 @@ impl World {
 async fn aside(work: impl FnOnce() -> Result<Value> + Send + 'static) -> Result<Value> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(Failure::new(Code::Internal, format!("an operation ended early: {error}"))))
+}
+
+/// Returns about how long a value is as text, in bytes.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64 + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 2).sum(),
+        Value::Object(members) => members.iter().map(|(name, member)| name.len() as u64 + size(member) + 2).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+    }
 }
 
 fn in_doubt(command: &Command) -> Failure {

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::error::{Failure, Result};
+use crate::error::{Code, Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
 use crate::journal::lines::{Line, Record, Text, VERSION};
 use crate::journal::texts::{self, Chain, Texts};
 use crate::model::digest::Digest;
+
+/// The longest journal that is written on, in bytes.
+const LONGEST: u64 = 1 << 30;
 
 /// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.
 pub struct Writer {
@@ -105,6 +108,11 @@ impl Writer {
     /// Writes one line and returns its number. It is in the hands of the operating system then, which
     /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
+        if self.length > LONGEST && !matches!(record, Record::End(_)) {
+            let message = format!("the journal of this run is longer than {} GB", LONGEST >> 30);
+            return Err(Failure::new(Code::BudgetUsedUp, message)
+                .hint("a flow that writes so much may never come to an end; begin another run"));
+        }
         let (seq, sum) = self.render(record)?;
         self.write(seq)?;
         self.seq = seq;
@@ -131,7 +139,7 @@ impl Writer {
         self.buffer.clear();
         let line = Line { v: VERSION, seq, prev: self.prev.clone(), is: record };
         serde_json::to_writer(&mut self.buffer, &line).map_err(|error| {
-            Failure::new(crate::error::Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
+            Failure::new(Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
         })?;
         self.buffer.pop();
         let sum = Digest::of(&self.buffer).to_string();
@@ -168,5 +176,22 @@ impl Writer {
             self.synced = self.length;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, Tail, Writer};
+    use crate::error::Code;
+    use crate::journal::lines::{Given, Record};
+
+    #[test]
+    fn a_journal_that_is_too_long_is_not_written_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let mut writer = Writer::open(&path, Tail { length: LONGEST + 1, ..Tail::default() }, None).unwrap();
+        let failure = writer.append(&Record::Given(Given { keys: Vec::new() })).unwrap_err();
+        assert_eq!(failure.code, Code::BudgetUsedUp);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), LONGEST + 1);
     }
 }

@@ -3,12 +3,17 @@
 //! A watchdog thread raises a flag when a slice of Lua has computed too long; the VM's interrupt looks at the flag,
 //! which costs a load, and raises an error. The flag stays up, so that `pcall` cannot swallow it. What counts is the time
 //! that the thread computed, and not how long it waited for a core.
+//!
+//! What the host does for a flow is bounded before it begins, or done by a helper that is given up (`cpu::within`). Should
+//! something go on all the same and never come back to the flag, the whole process is ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::cpu::{CpuLimit, Thread};
+use crate::error::Failure;
+use crate::lua::fault;
 
 /// How much of time a flow may take between two effects that wait for the world, and how much of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,8 +38,8 @@ pub struct Watchdog {
 }
 
 struct Shared {
-    /// How far the slice that runs now may go; `None` when none runs.
-    limit: Mutex<Option<CpuLimit>>,
+    /// How far the slice that runs now may go, and how many seconds it had; `None` when none runs.
+    limit: Mutex<Option<(CpuLimit, f64)>>,
     expired: AtomicBool,
     sleeping: AtomicBool,
     stop: AtomicBool,
@@ -43,6 +48,17 @@ struct Shared {
 
 /// How often the clock is looked at while Lua runs.
 const TICK: Duration = Duration::from_millis(10);
+
+/// How much longer than it may a slice can compute before the process is ended.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What ends the process.
+static LAST_RESORT: OnceLock<fn(&Failure)> = OnceLock::new();
+
+/// Sets what ends the process where nothing else ends a flow: it is called by another thread, while the flow computes.
+pub fn last_resort(end: fn(&Failure)) {
+    let _ = LAST_RESORT.set(end);
+}
 
 impl Watchdog {
     pub fn start() -> Watchdog {
@@ -67,7 +83,9 @@ impl Watchdog {
     /// Begins anew: from now on, Lua may compute for `seconds`, on the thread that asks.
     pub fn arm(&self, seconds: f64) {
         let shared = &self.shared;
-        *shared.limit() = Some(CpuLimit::new(Thread::current(), Duration::from_secs_f64(seconds)));
+        let limit = CpuLimit::new(Thread::current(), Duration::from_secs_f64(seconds));
+        CpuLimit::hold(Some(limit));
+        *shared.limit() = Some((limit, seconds));
         if shared.sleeping.load(Ordering::SeqCst) {
             shared.wake.1.notify_one();
         }
@@ -75,13 +93,14 @@ impl Watchdog {
 
     /// Stops the clock: Lua waits for the world, or is over.
     pub fn disarm(&self) {
+        CpuLimit::hold(None);
         *self.shared.limit() = None;
     }
 
     /// Returns whether Lua took too long; once it has, it stays so.
     pub fn expired(&self) -> bool {
         let limit = *self.shared.limit();
-        limit.is_some_and(|limit| limit.is_over()) || self.shared.expired.load(Ordering::Relaxed)
+        limit.is_some_and(|(limit, _)| limit.is_over()) || self.shared.expired.load(Ordering::Relaxed)
     }
 }
 
@@ -96,7 +115,7 @@ impl Drop for Watchdog {
 }
 
 impl Shared {
-    fn limit(&self) -> MutexGuard<'_, Option<CpuLimit>> {
+    fn limit(&self) -> MutexGuard<'_, Option<(CpuLimit, f64)>> {
         self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,8 +124,14 @@ impl Shared {
         let mut guard = self.wake.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stop.load(Ordering::SeqCst) {
             let limit = *self.limit();
-            if limit.is_some_and(|limit| limit.is_over()) {
+            if limit.is_some_and(|(limit, _)| limit.is_over()) {
                 self.expired.store(true, Ordering::SeqCst);
+            }
+            if let Some((limit, seconds)) = limit
+                && limit.is_over_by(GRACE)
+                && let Some(end) = LAST_RESORT.get()
+            {
+                end(&fault::time(seconds));
             }
             idle = if limit.is_none() { idle + 1 } else { 0 };
             // After a while without Lua it sleeps until it is woken. A wake-up that is missed in between is
@@ -115,5 +140,27 @@ impl Shared {
             self.sleeping.store(idle > 5, Ordering::SeqCst);
             guard = self.wake.1.wait_timeout(guard, tick).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    static ENDED: AtomicBool = AtomicBool::new(false);
+
+    #[test]
+    fn what_never_looks_at_the_flag_ends_with_its_process() {
+        last_resort(|failure| {
+            assert_eq!(failure.code, crate::error::Code::FlowLimit);
+            ENDED.store(true, Ordering::SeqCst);
+        });
+        let watchdog = Watchdog::start();
+        watchdog.arm(0.05);
+        let own = CpuLimit::new(Thread::current(), GRACE * 3);
+        while !ENDED.load(Ordering::SeqCst) {
+            assert!(!own.is_over(), "nobody ended it");
+        }
+        assert!(watchdog.expired());
     }
 }

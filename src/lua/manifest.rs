@@ -16,6 +16,9 @@ use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
 
+/// The most commands that a flow may ask for: they are read by a person.
+const MOST_COMMANDS: usize = 100;
+
 /// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
 const NAME: usize = 64;
 const SUMMARY: usize = 500;
@@ -111,6 +114,11 @@ impl Manifest {
         }
         let permissions: Permissions = part(lua, table, "nietz.flow", "permissions")?.unwrap_or_default();
         let main = read_command(lua, table, "nietz.flow")?;
+        if permissions.exec.len() > MOST_COMMANDS {
+            let why =
+                format!("nietz.flow: permissions.exec names more than {MOST_COMMANDS} commands, which nobody reads");
+            return Err(invalid(why));
+        }
         for grant in &permissions.exec {
             check_grant(grant, &main)?;
         }

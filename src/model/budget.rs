@@ -24,7 +24,16 @@ pub struct Budget {
     pub time: Option<Span>,
 }
 
+/// The most model calls of a run where nobody says otherwise.
+const USUAL_CALLS: u64 = 1000;
+
 impl Budget {
+    /// Returns what holds for a run: nothing calls models for ever.
+    #[must_use]
+    pub fn bounded(self) -> Budget {
+        Budget { calls: self.calls.or(Some(USUAL_CALLS)), ..self }
+    }
+
     pub fn is_unlimited(&self) -> bool {
         *self == Budget::default()
     }

@@ -190,11 +190,19 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+impl Usage {
+    /// Returns the tokens of requests and replies together.
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 impl std::ops::AddAssign for Usage {
+    /// What a server says is any number: sums stay at the largest.
     fn add_assign(&mut self, other: Usage) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
     }
 }
 

@@ -18,5 +18,6 @@ pub mod permission;
 pub mod pointer;
 pub mod question;
 pub mod redact;
+pub mod regexes;
 pub mod setting;
 pub mod text;

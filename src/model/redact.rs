@@ -167,10 +167,14 @@ impl Redactor {
         self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern"))
     }
 
+    /// Tells whether a byte goes on with a word that may be a key: all shapes but PEM blocks end with a run of these.
+    pub fn is_of_a_word(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric() || b"_-./+~=".contains(&byte)
+    }
+
     /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
     pub fn settled(&self, text: &str) -> usize {
-        // All shapes but PEM blocks end with a run of these.
-        let word = |c: char| c.is_ascii_alphanumeric() || "_-./+~=".contains(c);
+        let word = |c: char| u8::try_from(c).is_ok_and(Redactor::is_of_a_word);
         let mut settled = text.trim_end_matches(word).len();
         let before = text[..settled].trim_end_matches([' ', '\t']);
         if before.len() < settled && ends_with_bearer(before) {

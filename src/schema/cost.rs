@@ -15,6 +15,8 @@ const STEPS: u64 = 150_000;
 const NODES: usize = 20_000;
 const PATTERNS: usize = 100;
 const PATTERN_BYTES: usize = 10_000;
+/// The most states that a pattern has: it may not become larger when it is compiled.
+const MOST_STATES: usize = 8_000;
 /// How much of a schema may speak about one and the same value.
 const IN_PLACE: u64 = 5_000;
 
@@ -209,10 +211,18 @@ impl<'s> Walk<'s> {
     }
 }
 
+/// Returns how many states the counts of a pattern make of one, about: each letter of a text can meet all of them.
+fn counts(pattern: &str) -> usize {
+    let digits = pattern.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
+    let largest = digits.map(|count| count.split(',').filter_map(|digits| digits.trim().parse::<usize>().ok()).max());
+    largest.flatten().fold(1_usize, |product, count| product.saturating_mul(count)).min(MOST_STATES)
+}
+
 /// Returns about how many steps a search takes: what backtracks may try far more than a text has letters.
 fn search(pattern: &str, text: &str) -> usize {
     let repeats = pattern.matches(['*', '+', '{', '?']).count();
-    1 + pattern.len() / 16 + text.len().saturating_mul(1 + repeats.saturating_mul(repeats)) / 64
+    let counted = text.len().saturating_mul(counts(pattern)) / 1024;
+    1 + pattern.len() / 16 + text.len().saturating_mul(1 + repeats.saturating_mul(repeats)) / 64 + counted
 }
 
 /// Returns the schemas by which a keyword speaks about the same value as the schema that it stands in.
@@ -284,6 +294,16 @@ mod tests {
         };
         let defs: Value = (0..40).map(step).chain([("s40".to_owned(), json!({}))]).collect();
         assert!(refuse(&json!({ "$defs": defs })).is_some());
+    }
+
+    #[test]
+    fn a_pattern_that_counts_far_is_too_much_for_a_long_text() {
+        let held =
+            |pattern: &str, length: usize| is_too_much(&json!({ "pattern": pattern }), &json!("ab".repeat(length / 2)));
+        assert!(held("[ab]*a[ab]{3000}[cd]", 1_000_000) && held("^((a|b){50}){60}c", 1_000_000));
+        for (honest, length) in [(r"^\d{4}-\d{2}-\d{2}$", 10), ("^.{1,4000}$", 4000), ("^[^\n]{0,80}$", 80)] {
+            assert!(!held(honest, length), "{honest}");
+        }
     }
 
     #[test]

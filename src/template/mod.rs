@@ -8,11 +8,13 @@ mod filters;
 mod syntax;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
+use crate::cpu::{Overrun, within};
 use crate::error::{Code, Failure, Result};
 use crate::pack::tree::{Tree, join};
 
@@ -23,12 +25,47 @@ const LONGEST: usize = 4 * 1024 * 1024;
 /// The longest template, in bytes.
 const SOURCE: usize = 128 * 1024;
 
+/// The largest product of [`size`] and of the steps that a template can take which is rendered at once: each step can go
+/// through all that was given.
+const AT_ONCE: usize = 1 << 26;
+/// How long rendering may compute.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Renders a template. Files that it includes are looked for beside it, in its pack.
+///
+/// # Errors
+///
+/// The template is wrong or too long, needs a name that is not given, or takes too many steps, bytes or seconds.
 pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     if source.len() > SOURCE {
         return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
     }
     syntax::check(source).map_err(|why| refused(path, &why))?;
+    // Without a loop or another file, a template takes no more steps than it has letters.
+    let mut tags = source.split("{%").skip(1).map(|tag| tag.trim_start_matches(['-', '+']).trim_start());
+    let repeats = tags.any(|tag| tag.starts_with("for") || tag.starts_with("include"));
+    let steps = if repeats { FUEL as usize } else { source.len() };
+    if size(vars).saturating_mul(steps) <= AT_ONCE {
+        return rendered(tree, path, source, vars);
+    }
+    let (tree, own, source, vars) = (tree.cloned(), path.to_owned(), source.to_owned(), vars.clone());
+    within(PATIENCE, move || rendered(tree.as_ref(), &own, &source, &vars)).unwrap_or_else(|Overrun| {
+        Err(Failure::new(Code::TemplateInvalid, format!("{path}: it takes too long with what it was given"))
+            .hint("compare, count and search in Lua, and give the template the results"))
+    })
+}
+
+/// Returns how much one step of a template may have to go through, in values; of a text, many bytes are as quick as one.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len() / 256,
+        Value::Array(items) => items.iter().fold(1, |sum, item| sum + size(item)),
+        Value::Object(members) => members.iter().fold(1, |sum, (_, member)| sum + 1 + size(member)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
+fn rendered(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     let mut environment = environment();
     if let Some(tree) = tree.cloned() {
         environment
@@ -54,14 +91,17 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
 
 /// Returns the names that a template needs. One that it tests, or has a default for, may be absent.
 pub fn names(path: &str, source: &str) -> Result<BTreeSet<String>> {
+    if source.len() > SOURCE {
+        return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
+    }
     syntax::check(source).map_err(|why| refused(path, &why))?;
     let environment = environment();
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
-    let tested = |name: &str| {
-        let pattern = format!(r"\b{}\b[\w.]*\s*(\|\s*default\b|is\s+(not\s+)?(un)?defined\b)", regex::escape(name));
-        regex::Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(source))
-    };
-    Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested(name)).collect())
+    let pattern =
+        regex::Regex::new(r"([\w.]+)\s*(?:\|\s*default\b|is\s+(?:not\s+)?(?:un)?defined\b)").expect("a valid pattern");
+    let found = pattern.captures_iter(source).map(|found| found.extract::<1>().1[0]);
+    let tested: BTreeSet<&str> = found.flat_map(|path| path.split('.')).collect();
+    Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested.contains(name.as_str())).collect())
 }
 
 /// Returns the files that a template includes by name, with their lines.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod authoring;
+mod bounds;
 mod budget;
 mod cassettes;
 mod confined;

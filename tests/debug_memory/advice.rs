@@ -170,10 +170,10 @@ fn what_cannot_be_read_is_said_once_and_what_can_still_helps() {
 #[test]
 fn a_memory_that_cannot_be_asked_is_left_out_and_said_to_be() {
     let env = remembered();
-    std::fs::write(env.path(".nietz/index"), "not a folder").expect("it can be written");
+    std::fs::write(env.home().join("index"), "not a folder").expect("it can be written");
     assert_eq!(times(&questioned(&env, PROBLEM, &[]), CANNOT_HELP), 1);
     let env = remembered();
-    std::fs::write(env.path(".nietz/index"), "not a folder").expect("it can be written");
+    std::fs::write(env.home().join("index"), "not a folder").expect("it can be written");
     let ended = questioned(&env, PROBLEM, &["--lang", "fr"]);
     assert_eq!((times(&ended, "on fait sans elle"), times(&ended, "debug memory")), (1, 0), "{:#?}", said(&ended));
 
@@ -185,9 +185,9 @@ fn a_memory_that_cannot_be_asked_is_left_out_and_said_to_be() {
     // Another program holds the index.
     let env = remembered();
     env.nietz(["run", "debug-memory", "stats"]).go().exits(0);
-    let held: Vec<rusqlite::Connection> = std::fs::read_dir(env.path(".nietz/index"))
-        .expect("it was made")
-        .map(|entry| entry.expect("it can be listed").path())
+    let held: Vec<rusqlite::Connection> = walkdir::WalkDir::new(env.home().join("index"))
+        .into_iter()
+        .map(|entry| entry.expect("it can be listed").into_path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "db"))
         .map(|path| {
             let database = rusqlite::Connection::open(path).expect("it is a database");
@@ -207,14 +207,17 @@ fn tests_are_mended_and_goals_are_shot_at_where_nothing_can_be_remembered() {
     }
     const NOT_KEPT: &str = "This session goes on, and is not in the debug memory: ";
     const STAY: &str = "Old sessions stay where they are in the debug memory: ";
-    for (spoilt, notices) in [(FOLDER, [1, 1, 1]), (".nietz/index", [1, 1, 0])] {
+    for (spoilt, notices) in [(FOLDER, [1, 1, 1]), ("", [1, 1, 0])] {
         let server = ModelServer::start(edits("span.py", &[("return a - b", "return b - a")]));
         let env = project(&server, SPAN);
         let (path, old) = file(1, "2025-01-05", "passed", "AssertionError", "span.py", None);
         if spoilt != FOLDER {
             env.write(&path, old);
         }
-        env.write(spoilt, "not a folder");
+        match spoilt {
+            "" => std::fs::write(env.home().join("index"), "not a folder").expect("it can be written"),
+            folder => env.write(folder, "not a folder"),
+        };
         let (ended, _) = shots(&env);
         assert_eq!(times(&ended, CANNOT_HELP), notices[0], "{:#?}", said(&ended));
         let ended = debug(&env, "r1", &["--test", UNITTEST]);

@@ -117,6 +117,7 @@ impl Bench {
             details: false,
             collections: RefCell::new(flow.context().collections.borrow().clone()),
             declared: RefCell::default(),
+            written: Default::default(),
             files: Files::new(self.path(), &[], None),
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {

@@ -72,7 +72,7 @@ fn each_room_knows_only_those_below_it() {
         ("src/model", &["model", "error"]),
         ("src/schema", &["schema", "model", "error"]),
         ("src/journal", &["journal", "model", "error"]),
-        ("src/template", &["template", "pack", "model", "error"]),
+        ("src/template", &["template", "pack", "model", "cpu", "error"]),
         ("src/pack", &["pack", "assets", "schema", "model", "error"]),
         ("src/host", &["host", "schema", "model", "cpu", "error"]),
         ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "cpu", "error"]),

@@ -1,8 +1,9 @@
 //! Tables of what stands in documents, so that thousands of them can be asked at once.
 //!
-//! An index is a database below `.nietz/index` for each collection and declaration. Each use brings it up to date:
-//! files that are new or look changed are read and judged again, those that are gone are taken out. Nothing is lost
-//! with it: deleted or broken, it is made anew.
+//! An index is a database for each collection and declaration, in the user's cache: what lies in a workspace may come
+//! from anybody. Each use brings it up to date: files that are new or look changed are read and judged again, those that
+//! are gone are taken out. Nothing is lost with it: deleted or broken, it is made anew; so is one that is a link or has
+//! anything in it that was not made here. Nothing that a database brings along is ever run.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -12,8 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::Value as Cell;
-use rusqlite::{Connection, Error, Transaction, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, Error, OpenFlags, Transaction, TransactionBehavior, params_from_iter};
 use serde_json::Value;
 
 use super::list::Found;
@@ -23,8 +26,6 @@ use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, IndexTable};
 use crate::model::document::Standing;
 
-/// Below the workspace.
-const FOLDER: &str = ".nietz/index";
 /// The version of the file's own form.
 const VERSION: &str = "1";
 /// A file that changed so short a time ago may change again without looking changed.
@@ -58,9 +59,12 @@ impl Store {
     fn index_place(&self, collection: &Collection) -> Result<PathBuf> {
         let declared = format!("{VERSION} {} {} {:?}", collection.path, collection.schema, collection.index);
         let digest = disk::digest(declared.as_bytes());
-        let place = self.root.join(FOLDER).join(format!("{}-{}.db", collection.name, &digest[..12]));
-        disk::make_folders(&place)?;
-        let ignore = self.root.join(FOLDER).join(".gitignore");
+        let name = format!("{}-{}.db", collection.name, &digest[..12]);
+        disk::make_folders(&self.indexes.join(&name))?;
+        // SQLite follows no link on the whole way.
+        let folder = disk::canonical(&self.indexes)?;
+        let place = folder.join(name);
+        let ignore = folder.join(".gitignore");
         if disk::kind(&ignore)? == disk::Kind::Absent {
             disk::replace(&ignore, b"*\n")?;
         }
@@ -68,10 +72,7 @@ impl Store {
     }
 
     fn bring_up(&self, collection: &Collection, files: &[Found], place: &Path) -> rusqlite::Result<Vec<Broken>> {
-        let mut database = Connection::open(place)?;
-        database.busy_timeout(PATIENCE)?;
-        // What is lost in a crash is made again.
-        database.pragma_update(None, "synchronous", "OFF")?;
+        let mut database = open(place)?;
         let Some(Changes { stale, gone }) = changes(&database, files)? else { return broken(&database) };
         // Read before the database is locked; what another process writes meanwhile is as good, and written over.
         let entries = self.read_all(collection, &stale);
@@ -129,6 +130,55 @@ impl Store {
             Err(failure) => Some(Err(failure.message)),
         }
     }
+}
+
+/// Opens an index for writing. Whatever stands in the file, only its own tables are read and written.
+fn open(place: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut database = Connection::open_with_flags(place, flags)?;
+    database.busy_timeout(PATIENCE)?;
+    confine(&database)?;
+    // What is lost in a crash is made again.
+    database.pragma_update(None, "synchronous", "OFF")?;
+    database.authorizer(Some(|context: AuthContext<'_>| match (context.accessor, context.action) {
+        // A trigger or a view asks.
+        (Some(_), _) => Authorization::Deny,
+        (
+            None,
+            AuthAction::Select
+            | AuthAction::Read { .. }
+            | AuthAction::Insert { .. }
+            | AuthAction::Update { .. }
+            | AuthAction::Delete { .. }
+            | AuthAction::CreateTable { .. }
+            | AuthAction::CreateIndex { .. }
+            | AuthAction::Reindex { .. }
+            | AuthAction::Transaction { .. },
+        ) => Authorization::Allow,
+        (None, AuthAction::Function { function_name: "count" }) => Authorization::Allow,
+        _ => Authorization::Deny,
+    }))?;
+    let foreign = "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')";
+    match database.query_row(foreign, [], |row| row.get::<_, i64>(0))? {
+        0 => Ok(database),
+        _ => Err(Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)),
+    }
+}
+
+/// Keeps a connection from running what stands in a database that it opens.
+pub(super) fn confine(database: &Connection) -> rusqlite::Result<()> {
+    for (setting, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        database.set_db_config(setting, on)?;
+    }
+    Ok(())
 }
 
 /// What has changed since the index was made: files with their stamp, and paths.
@@ -259,8 +309,18 @@ fn collect<'v>(value: &'v Value, path: &[String], items: &mut Vec<&'v Value>) {
 }
 
 fn is_damaged(error: &Error) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    use rusqlite::ErrorCode as Of;
+    // All that another process or the disk has no part in: the file is not what was made here.
+    let others = [
+        Of::DatabaseBusy,
+        Of::DatabaseLocked,
+        Of::DiskFull,
+        Of::OutOfMemory,
+        Of::PermissionDenied,
+        Of::ReadOnly,
+        Of::SystemIoFailure,
+    ];
+    error.sqlite_error_code().is_some_and(|code| !others.contains(&code))
 }
 
 fn failed(place: &Path, error: &Error) -> Failure {
@@ -357,5 +417,44 @@ mod tests {
         assert_eq!(count(&store), 3);
         fs::remove_dir_all(path(".nietz/index")).unwrap();
         assert_eq!(count(&store), 3);
+    }
+
+    /// An index that somebody made: a trigger, a view in place of a table, a link to another database.
+    #[test]
+    fn what_an_index_brings_along_is_never_run() {
+        let (folder, store) = store();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("data")).unwrap();
+        fs::write(path("data/a.yaml"), FIRST).unwrap();
+        let count = || ask(&store, "SELECT count(*) FROM vote").0[0][0].clone();
+        assert_eq!(count(), 3);
+        let made = fs::read_dir(path(".nietz/index")).unwrap().map(|entry| entry.unwrap().path());
+        let index = made.into_iter().find(|file| file.extension().is_some_and(|ending| ending == "db")).unwrap();
+        let other = path("other.db");
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE cookies (name TEXT)").unwrap();
+        for (number, spoil) in [
+            "CREATE TRIGGER t AFTER INSERT ON vote BEGIN INSERT INTO note VALUES ('x', 'x', 'x'); END",
+            "CREATE TRIGGER t BEFORE DELETE ON \" files\" BEGIN SELECT RAISE(ABORT, 'no'); END",
+            "CREATE VIEW seen AS SELECT * FROM vote",
+            "DROP TABLE vote; CREATE VIEW vote AS SELECT 1 AS document, 2 AS who, 3 AS points",
+            "ALTER TABLE vote ADD COLUMN more",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            Connection::open(&index).unwrap().execute_batch(spoil).unwrap();
+            fs::write(path("data/b.yaml"), FIRST.replace("slug: a", &format!("slug: b # {number}"))).unwrap();
+            assert_eq!(count(), 6, "{spoil}");
+            assert_eq!(ask(&store, "SELECT count(*) FROM note").0, json!([[2]]), "{spoil}");
+        }
+        fs::remove_file(&index).unwrap();
+        std::os::unix::fs::symlink(&other, &index).unwrap();
+        assert_eq!(count(), 6);
+        assert!(!fs::symlink_metadata(&index).unwrap().is_symlink());
+        let tables: i64 = Connection::open(&other)
+            .unwrap()
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 1, "another database was written");
     }
 }

@@ -50,6 +50,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Store {
     /// The workspace, with every link on the way to it resolved.
     root: PathBuf,
+    /// The folder of the indexes of this workspace.
+    indexes: PathBuf,
     schemas: Schemas,
     patience: Duration,
     /// The page of a collection that is being read for the next call.
@@ -63,12 +65,19 @@ impl Store {
     pub fn new(root: &Path) -> Result<Store> {
         let root = disk::canonical(root)?;
         Ok(Store {
+            indexes: root.join(".nietz/index"),
             root,
             schemas: Schemas::default(),
             patience: PATIENCE,
             ahead: Mutex::default(),
             familiar: Mutex::default(),
         })
+    }
+
+    /// Sets where indexes are, of this and of other workspaces. Without that, they are below the workspace.
+    pub fn with_indexes(mut self, folder: &Path) -> Store {
+        self.indexes = folder.join(&disk::digest(self.root.as_os_str().as_encoded_bytes())[..16]);
+        self
     }
 
     /// Sets how long to wait for a document that another process holds.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Store, sql};
-use crate::cpu::{CpuLimit, Thread};
+use crate::cpu::{CpuLimit, Overrun, Thread, within};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::pattern::Pattern;
@@ -20,9 +20,17 @@ use crate::model::text::excerpt;
 const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_ROWS: usize = 10_000;
 const MOST_TEXT: usize = 3 << 20;
-/// The longest text that a query can make, and the memory of all that it makes.
-const LONGEST: i32 = 16 << 20;
+/// The longest text that a query can make, as long as any that a flow can have, and the memory of all that it makes. Some
+/// of SQLite's functions take the product of two texts' lengths.
+const LONGEST: i32 = 4 << 20;
+/// The longest pattern of `LIKE`, which is tried at each place of a text.
+const LIKE: i32 = 1000;
 const MEMORY: i64 = 256 << 20;
+
+/// How much longer a query gets that does not look at the clock.
+const GRACE: Duration = Duration::from_secs(1);
+/// After how many of SQLite's steps the clock is looked at: each may go through a text of [`LONGEST`] bytes.
+const LOOK: i32 = 1000;
 
 /// What a query answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,41 +58,23 @@ impl Store {
     /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
     /// of their paths. Collections of documents give the tables of their index.
     pub fn query(&self, collections: &[Collection], key: &Key, query: &str, bind: &[Value]) -> Result<Answer> {
-        let (database, broken) = self.database(collections, key)?;
+        let (mut database, broken) = self.database(collections, key)?;
         let query = sql::readable(query)?;
-        let wrong = |error: &Error| wrong(error, collections);
-        let mut statement = database.prepare(&query).map_err(|error| wrong(&error))?;
-        let holes = statement.parameter_count();
-        if holes != bind.len() {
-            let message = format!("placeholders in the query: {holes}; values that are bound: {}", bind.len());
-            return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
-        }
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let mut answer = Answer { rows: Vec::new(), cut: false, columns, broken };
-        let mut text = 0;
-        let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
-        while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
-            let mut cells = Vec::with_capacity(answer.columns.len());
-            for index in 0..answer.columns.len() {
-                let value = plain(row.get_ref(index).map_err(|error| wrong(&error))?);
-                text += value.as_str().map_or(8, str::len);
-                cells.push(value);
-            }
-            if answer.rows.len() == MOST_ROWS || text > MOST_TEXT {
-                answer.cut = true;
-                break;
-            }
-            answer.rows.push(cells);
-        }
-        drop(rows);
-        Ok(answer)
+        let (collections, bind) = (collections.to_vec(), bind.to_vec());
+        // Between two looks at the clock, a function of SQLite's (`instr`, `replace`, `trim`, a long `LIKE`) can go on
+        // for hours.
+        let work = move || asked(&mut database, &collections, &query, &bind, broken);
+        within(PATIENCE + GRACE, work).unwrap_or_else(|Overrun| Err(too_long()))
     }
 
     /// Returns a database with all rows, which can only be read from now on.
     fn database(&self, collections: &[Collection], key: &Key) -> Result<(Connection, Vec<Broken>)> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
+        super::index::confine(&database).map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
+        // What a query puts aside counts as well, and fills no disk.
+        database.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
         let mut broken = Vec::new();
         for collection in collections {
             if collection.format != Format::Jsonl {
@@ -105,6 +95,7 @@ impl Store {
         }
         database.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(failed)?;
         database.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(failed)?;
+        database.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE).map_err(failed)?;
         database
             .authorizer(Some(|context: AuthContext<'_>| match context.action {
                 AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
@@ -112,10 +103,47 @@ impl Store {
                 _ => Authorization::Deny,
             }))
             .map_err(failed)?;
-        let limit = CpuLimit::new(Thread::current(), PATIENCE);
-        database.progress_handler(10_000, Some(move || limit.is_over())).map_err(failed)?;
         Ok((database, broken))
     }
+}
+
+/// Asks a database that can only be read.
+fn asked(
+    database: &mut Connection,
+    collections: &[Collection],
+    query: &str,
+    bind: &[Value],
+    broken: Vec<Broken>,
+) -> Result<Answer> {
+    let wrong = |error: &Error| wrong(error, collections);
+    // It counts what this thread computes.
+    let limit = CpuLimit::new(Thread::current(), PATIENCE);
+    database.progress_handler(LOOK, Some(move || limit.is_over())).map_err(|error| wrong(&error))?;
+    let mut statement = database.prepare(query).map_err(|error| wrong(&error))?;
+    let holes = statement.parameter_count();
+    if holes != bind.len() {
+        let message = format!("placeholders in the query: {holes}; values that are bound: {}", bind.len());
+        return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
+    }
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut answer = Answer { rows: Vec::new(), cut: false, columns, broken };
+    let mut text = 0;
+    let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
+    while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
+        let mut cells = Vec::with_capacity(answer.columns.len());
+        for index in 0..answer.columns.len() {
+            let value = plain(row.get_ref(index).map_err(|error| wrong(&error))?);
+            text += value.as_str().map_or(8, str::len);
+            cells.push(value);
+        }
+        if answer.rows.len() == MOST_ROWS || text > MOST_TEXT {
+            answer.cut = true;
+            break;
+        }
+        answer.rows.push(cells);
+    }
+    drop(rows);
+    Ok(answer)
 }
 
 /// Makes a table of a collection. Fields that the schema does not name are columns, too.
@@ -198,6 +226,12 @@ fn plain(value: ValueRef<'_>) -> Value {
     }
 }
 
+fn too_long() -> Failure {
+    let message = format!("the query takes longer than {} seconds", PATIENCE.as_secs());
+    Failure::new(Code::TimedOut, message)
+        .hint("ask for less: a recursion needs an end, and long texts are no place to search in")
+}
+
 /// Says what is wrong with a query.
 fn wrong(error: &Error, collections: &[Collection]) -> Failure {
     use rusqlite::ErrorCode;
@@ -207,10 +241,7 @@ fn wrong(error: &Error, collections: &[Collection]) -> Failure {
     };
     let tables: Vec<String> = collections.iter().flat_map(of).collect();
     match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => {
-            let message = format!("the query takes longer than {} seconds", PATIENCE.as_secs());
-            Failure::new(Code::TimedOut, message).hint("ask for less: a recursion needs an end")
-        }
+        Some(ErrorCode::OperationInterrupted) => too_long(),
         Some(ErrorCode::AuthorizationForStatementDenied) => {
             Failure::new(Code::PermissionRefused, "a query can only read").hint("begin it with SELECT or WITH")
         }
@@ -290,6 +321,14 @@ mod tests {
             ("SELECT x FROM nowhere", Code::RequestInvalid, "nowhere"),
             ("SELECT ? FROM call", Code::RequestInvalid, "in the query: 1; values that are bound: 0"),
             ("SELECT zeroblob(100000000)", Code::RequestInvalid, "too big"),
+            ("SELECT instr(printf('%.*c', 9000000, 'a'), 'b')", Code::RequestInvalid, "too big"),
+            ("SELECT 'a' LIKE printf('%.*c', 2000, '%')", Code::RequestInvalid, "too complex"),
+            (
+                "WITH RECURSIVE n(i, t) AS (SELECT 1, '' UNION SELECT i + 1, printf('%.*c', 4000000, 'a') || i FROM n \
+                 WHERE i < 99) SELECT count(t) FROM n",
+                Code::RequestInvalid,
+                "out of memory",
+            ),
             ("SELEC", Code::RequestInvalid, "syntax error"),
         ] {
             let failure = ask(query, &[]).unwrap_err();

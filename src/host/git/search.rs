@@ -1,16 +1,19 @@
 //! Looking through a worktree: all files that git knows or would take, and none that it ignores.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use regex::bytes::RegexBuilder;
+use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
 use super::beneath::Beneath;
 use super::call::names;
 use super::files;
 use super::worktrees::Tree;
+use crate::cpu::{CpuLimit, Overrun, Thread, within};
 use crate::error::{Code, Failure, Result};
+use crate::model::regexes::Compiled;
 use crate::model::text::excerpt;
 
 /// The most files and lines that one search gives.
@@ -18,6 +21,11 @@ const MOST_FILES: usize = 1000;
 const MOST_LINES: usize = 200;
 /// How much of a long line is shown.
 const LINE: usize = 300;
+
+/// How long one search may compute, and up to which length (in bytes) a file is searched at once: no expression takes long
+/// for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AT_ONCE: usize = 16 << 10;
 
 fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
     let list = tree.reading().args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
@@ -63,25 +71,60 @@ pub(super) fn grep(tree: &Tree<'_>, pattern: &str, glob: Option<&str>) -> Result
         let message = format!("`{}` is no regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
     })?;
+    let size = Compiled::new(pattern).ok();
     let matcher = globs(&[glob.unwrap_or("**").to_owned()])?;
     let beneath = Beneath::open(tree.folder())?;
+    let too_long = |path: &str| {
+        let message = format!("searching for `{}` takes too long; it came to `{path}`", excerpt(pattern));
+        Failure::new(Code::TimedOut, message).hint("search in fewer files, or for a text that repeats nothing")
+    };
+    let limit = CpuLimit::new(Thread::current(), PATIENCE);
+    CpuLimit::hold(Some(limit));
+    let _released = Released;
     let mut lines = Vec::new();
     for path in all(tree)?.into_iter().filter(|path| matcher.is_match(path)) {
+        if limit.is_over() {
+            return Err(too_long(&path));
+        }
         // What was deleted, is no text, or is too large has no lines to show.
         let Ok(bytes) = files::bytes(&beneath, &path) else { continue };
-        if memchr::memchr(0, &bytes[..bytes.len().min(8000)]).is_some() || !regex.is_match(&bytes) {
+        if memchr::memchr(0, &bytes[..bytes.len().min(8000)]).is_some() {
             continue;
         }
-        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            if !regex.is_match(line) {
-                continue;
-            }
+        let found = if bytes.len() <= AT_ONCE {
+            matches(&regex, &bytes)
+        } else if size.as_ref().is_some_and(|size| size.is_too_large_for(bytes.len())) {
+            return Err(too_long(&path));
+        } else {
+            let regex = regex.clone();
+            within(PATIENCE, move || matches(&regex, &bytes)).map_err(|Overrun| too_long(&path))?
+        };
+        for (line, text) in found {
             if lines.len() == MOST_LINES {
                 return Ok(json!({ "lines": lines, "cut": true }));
             }
-            let text: String = String::from_utf8_lossy(line).chars().take(LINE).collect();
-            lines.push(json!({ "path": path, "line": index + 1, "text": text.trim_end() }));
+            lines.push(json!({ "path": path, "line": line, "text": text }));
         }
     }
     Ok(json!({ "lines": lines, "cut": false }))
+}
+
+/// Frees the thread of its limit.
+struct Released;
+
+impl Drop for Released {
+    fn drop(&mut self) {
+        CpuLimit::hold(None);
+    }
+}
+
+/// Returns the lines of a file that match, by their numbers: no more than are shown, and one that tells of the others.
+fn matches(regex: &Regex, bytes: &[u8]) -> Vec<(usize, String)> {
+    if !regex.is_match(bytes) {
+        return Vec::new();
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| regex.is_match(line));
+    let shown =
+        |line: &[u8]| String::from_utf8_lossy(line).chars().take(LINE).collect::<String>().trim_end().to_owned();
+    lines.take(MOST_LINES + 1).map(|(index, line)| (index + 1, shown(line))).collect()
 }

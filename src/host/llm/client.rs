@@ -113,6 +113,21 @@ impl Client {
             .zip(&self.lanes)
             .find(|(provider, _)| provider.name == name)
             .ok_or_else(|| self.unknown(&request.model))?;
+        let calling = self.attempts((provider, lane), model, request, report);
+        match tokio::time::timeout(provider.whole, calling).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(took_too_long(provider, &request.model)),
+        }
+    }
+
+    /// Asks a provider, again and again where that can help.
+    async fn attempts(
+        &self,
+        (provider, lane): (&Provider, &Lane),
+        model: &str,
+        request: &ChatRequest,
+        report: &mut dyn FnMut(CallEvent<'_>),
+    ) -> Result<ChatReply> {
         let key = self.key(provider, lane).await?;
         let client = self.http()?;
         let mut attempts = Attempts::new(&self.settings.retry);
@@ -164,6 +179,14 @@ impl Client {
             tokio::time::sleep(wait).await;
         }
     }
+}
+
+fn took_too_long(provider: &Provider, model: &str) -> Failure {
+    let message = format!("the call to {model} took longer than {} seconds in all", provider.whole.as_secs_f64());
+    Failure::new(Code::ModelUnreachable, message).hint(format!(
+        "more is allowed in config.yaml: models: {{ providers: {{ {}: {{ call_seconds: … }} }} }}",
+        provider.name
+    ))
 }
 
 /// Returns the part of a refused request that it can do without.

@@ -44,6 +44,8 @@ pub struct ProviderConfig {
     pub max_parallel: Option<NonZeroUsize>,
     /// How long the provider may be silent before the attempt is given up.
     pub timeout_seconds: Option<f64>,
+    /// How long a whole call may take, with all attempts, waits and thoughts.
+    pub call_seconds: Option<f64>,
     /// Whether it holds replies to a JSON Schema (`response_format`) by itself.
     pub json_schema: Option<bool>,
     pub max_tokens_field: Option<MaxTokensField>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Url};
 
@@ -162,7 +162,14 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let date = |text: &str| DateTime::parse_from_rfc2822(text).ok().map(|date| date.with_timezone(&Utc));
+    // HTTP knows two older forms of a date besides.
+    let older = |text: &str| {
+        let forms = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+        forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()).map(|date| date.and_utc())
+    };
+    let date = |text: &str| {
+        DateTime::parse_from_rfc2822(text).map(|date| date.with_timezone(&Utc)).ok().or_else(|| older(text))
+    };
     // The server's own clock, where it tells, so that a wrong clock here does no harm.
     let now = text(&DATE).and_then(date).unwrap_or(now);
     Some((date(value)? - now).to_std().unwrap_or(Duration::ZERO))

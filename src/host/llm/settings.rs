@@ -28,6 +28,9 @@ const PARALLEL_OWN: usize = 128;
 /// How long a provider may be silent. Models that think first can take a minute to the first word.
 const SILENCE: Duration = Duration::from_secs(120);
 
+/// How long a whole call may take. Whatever a server sends as a sign of life, it is over then.
+const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
+
 /// Everything that a [`Client`](super::Client) needs to know.
 #[derive(Clone)]
 pub struct Settings {
@@ -53,6 +56,8 @@ pub(super) struct Provider {
     pub(super) models_path: Option<&'static str>,
     pub(super) max_parallel: usize,
     pub(super) silence: Duration,
+    /// How long a whole call may take.
+    pub(super) whole: Duration,
     /// Whether a schema is sent as `response_format`.
     pub(super) json_schema: bool,
     /// Whether a schema is also spelled out in the system prompt: wherever one cannot be sure that
@@ -159,7 +164,8 @@ fn known_provider(facts: &Facts, own: &ProviderConfig, variables: &BTreeMap<Stri
         model: own.model.clone().or_else(|| facts.model.map(str::to_owned)),
         models_path: facts.models_path,
         max_parallel: parallel(own, moved || facts.models_path.is_some()),
-        silence: silence(facts.name, own)?,
+        silence: limit(facts.name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
+        whole: limit(facts.name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
         json_schema,
         instruct: moved || facts.models_path.is_some() || !json_schema,
         max_tokens_field: own.max_tokens_field.unwrap_or(if moved {
@@ -199,7 +205,8 @@ fn own_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, S
         model: own.model.clone(),
         models_path: None,
         max_parallel: parallel(own, true),
-        silence: silence(name, own)?,
+        silence: limit(name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
+        whole: limit(name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
         json_schema: own.json_schema.unwrap_or(true),
         instruct: true,
         max_tokens_field: own.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens),
@@ -228,11 +235,8 @@ fn parallel(own: &ProviderConfig, moved: bool) -> usize {
     own.max_parallel.map_or(if moved { PARALLEL_OWN } else { PARALLEL_PUBLIC }, NonZeroUsize::get)
 }
 
-fn silence(name: &str, own: &ProviderConfig) -> Result<Duration> {
-    match own.timeout_seconds {
-        Some(given) => seconds(&format!("models.providers.{name}.timeout_seconds"), given),
-        None => Ok(SILENCE),
-    }
+fn limit(name: &str, field: &str, given: Option<f64>, usual: Duration) -> Result<Duration> {
+    given.map_or(Ok(usual), |given| seconds(&format!("models.providers.{name}.{field}"), given))
 }
 
 fn seconds(field: &str, given: f64) -> Result<Duration> {

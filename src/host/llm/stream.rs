@@ -9,7 +9,7 @@ use super::sse::{NotUtf8, Parser};
 const LONGEST_LINE: usize = 16 << 20;
 
 /// The most bytes of one reply: some hundred bytes for each of a few hundred thousand tokens.
-const LARGEST_REPLY: usize = 256 << 20;
+const LARGEST_REPLY: usize = 64 << 20;
 
 /// As much of an error as anybody reads.
 const LARGEST_ERROR: usize = 64 << 10;

@@ -86,7 +86,9 @@ fn summary(ending: &Ending<'_>) -> String {
     let mut out = format!("{how} {}", duration(ending.elapsed));
     let calls: u64 = ending.spent.iter().map(|spent| spent.calls).sum();
     if calls > 0 {
-        let sum = |part: fn(&Usage) -> u64| thousands(ending.spent.iter().map(|spent| part(&spent.usage)).sum());
+        let sum = |part: fn(&Usage) -> u64| {
+            thousands(ending.spent.iter().fold(0, |sum, spent| sum.saturating_add(part(&spent.usage))))
+        };
         let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
         let _ = write!(out, " · {} · {input} tokens in, {output} out", counted(calls));
         let _ = match budget::cost(ending.spent) {

@@ -40,7 +40,18 @@ impl Redacted {
     fn delta(&self, call: &str, text: &str) {
         let mut held = self.held.borrow_mut();
         let rest = held.entry(call.to_owned()).or_default();
+        // What is held back ends with a word that may become a key, or with the blanks before one: while these go on,
+        // nothing is settled, and however long they get, they are not looked through with each piece.
+        let blank = |byte: u8| byte == b' ' || byte == b'\t';
+        let goes_on = match rest.as_bytes().last() {
+            Some(last) if blank(*last) => text.bytes().all(blank) || text.bytes().all(Redactor::is_of_a_word),
+            Some(_) => text.bytes().all(Redactor::is_of_a_word),
+            None => false,
+        };
         rest.push_str(text);
+        if goes_on {
+            return;
+        }
         let settled = self.redactor.settled(rest);
         if settled > 0 {
             let shown = self.text(&rest[..settled]);

@@ -1,28 +1,33 @@
 //! `@nietz/text`: helpers that know Unicode.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthStr;
 
+use crate::cpu::{Overrun, within};
 use crate::error::{Result, nearest};
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{Module, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
+use crate::model::regexes;
 use crate::model::text::excerpt;
 
 /// The most words that are compared.
 const CANDIDATES: usize = 5000;
 /// The longest slug, in letters.
 const SLUG: usize = 60;
-/// The largest regular expression when it is compiled, in bytes, and how many compiled ones are kept.
-const COMPILED: usize = 1 << 20;
-const KEPT: usize = 512;
+/// Texts up to this length are searched at once: no regular expression takes long for them.
+const AT_ONCE: usize = 16 << 10;
+/// How long a search in a longer text may compute.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?
@@ -139,26 +144,19 @@ fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 thread_local! {
     /// Regular expressions by their text: compiling one costs a hundred times what searching does.
-    static PATTERNS: RefCell<HashMap<String, regex::Regex>> = RefCell::default();
+    static PATTERNS: RefCell<regexes::Kept> = RefCell::default();
 }
 
-fn compiled(pattern: &str) -> Result<regex::Regex> {
-    PATTERNS.with_borrow_mut(|known| {
-        if let Some(regex) = known.get(pattern) {
-            return Ok(regex.clone());
-        }
-        let built = regex::RegexBuilder::new(pattern).size_limit(COMPILED).dfa_size_limit(COMPILED).build();
-        let regex = built.map_err(|error| {
-            let said = error.to_string();
-            let why = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            invalid(format!("text.search: `{}` is no regular expression: {}", excerpt(pattern), excerpt(why)))
-        })?;
-        if known.len() >= KEPT {
-            known.clear();
-        }
-        known.insert(pattern.to_owned(), regex.clone());
-        Ok(regex)
+fn compiled(pattern: &str) -> Result<regexes::Compiled> {
+    PATTERNS.with_borrow_mut(|known| known.get(pattern)).map_err(|why| {
+        invalid(format!("text.search: `{}` is no regular expression: {}", excerpt(pattern), excerpt(&why)))
     })
+}
+
+/// Returns the places of the first match and of its groups.
+fn places(regex: &regex::Regex, text: &str, from: usize) -> Option<Vec<Option<Range<usize>>>> {
+    let found = regex.captures_at(text, from)?;
+    Some(found.iter().map(|group| group.map(|group| group.range())).collect())
 }
 
 fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
@@ -171,15 +169,34 @@ fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     };
     // A start behind the end, or within a letter, is where a loop over all matches may well come to.
     let Some(from) = (from..=value.len()).find(|at| value.is_char_boundary(*at)) else { return Ok(LuaValue::Nil) };
-    let Some(found) = compiled(&pattern)?.captures_at(&value, from) else { return Ok(LuaValue::Nil) };
-    let whole = found.get_match();
+    let compiled = compiled(&pattern)?;
+    let too_slow = |why: &str| {
+        invalid(format!(
+            "text.search: `{}` takes too long in a text of {} bytes: {why}",
+            excerpt(&pattern),
+            value.len()
+        ))
+        .hint("search in parts of the text, such as its lines, or for less")
+    };
+    let found = if value.len() - from <= AT_ONCE {
+        places(&compiled.regex, &value, from)
+    } else if compiled.is_too_large_for(value.len() - from) {
+        return Err(too_slow("it counts too far"));
+    } else {
+        let text: Arc<str> = value.as_str().into();
+        let work = move || places(&compiled.regex, &text, from);
+        within(PATIENCE, work).map_err(|Overrun| too_slow("it was given up"))?
+    };
+    let Some(groups) = found else { return Ok(LuaValue::Nil) };
+    let Some(Some(whole)) = groups.first().cloned() else { return Ok(LuaValue::Nil) };
+    let part = |group: &Option<Range<usize>>| group.clone().map_or("", |range| &value[range]);
     let table = lua.create_table().map_err(vm_error)?;
-    let groups = list(lua, found.iter().skip(1).map(|group| group.map_or("", |group| group.as_str())))?;
+    let groups = list(lua, groups.iter().skip(1).map(part))?;
     #[allow(clippy::cast_precision_loss)]
-    let (first, last) = ((whole.start() + 1) as f64, whole.end() as f64);
+    let (first, last) = ((whole.start + 1) as f64, whole.end as f64);
     table.raw_set("first", first).map_err(vm_error)?;
     table.raw_set("last", last).map_err(vm_error)?;
-    table.raw_set("text", whole.as_str()).map_err(vm_error)?;
+    table.raw_set("text", &value[whole]).map_err(vm_error)?;
     table.raw_set("groups", groups).map_err(vm_error)?;
     Ok(LuaValue::Table(table))
 }

@@ -1,11 +1,13 @@
 //! `@nietz/xml`.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Map, Value, json};
 
+use crate::cpu::{Overrun, within};
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::Args;
 use crate::lua::api::{Module, vm_error};
@@ -13,11 +15,17 @@ use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::text::excerpt;
 
-/// The longest text that is parsed: parsing is not interrupted.
+/// The longest text that is parsed.
 const LONGEST: usize = 4 * 1024 * 1024;
 /// The deepest nesting and the most elements that are made values.
 const DEEPEST: usize = 100;
 const NODES: u32 = 200_000;
+/// The most attributes of one element, and namespaces of one text: the parser compares each with all before it.
+const ATTRIBUTES: usize = 1000;
+const NAMESPACES: usize = 100;
+/// Texts up to this length are parsed at once, and how long parsing a longer one may compute.
+const AT_ONCE: usize = 16 << 10;
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?.pure("decode", decode)?.build())
@@ -28,11 +36,56 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     if text.len() > LONGEST {
         return Err(unreadable(format!("the text is longer than {} MB", LONGEST / 1024 / 1024)));
     }
+    bounded(&text)?;
+    let value = if text.len() <= AT_ONCE {
+        parsed(&text)?
+    } else {
+        let work = move || parsed(&text);
+        within(PATIENCE, work).map_err(|Overrun| unreadable("reading it takes too long".to_owned()))??
+    };
+    convert::to_lua(lua, &value).map_err(vm_error)
+}
+
+/// Refuses what the parser takes long for, before it begins: parsing is not interrupted.
+fn bounded(text: &str) -> Result<()> {
+    let bytes = text.as_bytes();
+    if memchr::memmem::find_iter(bytes, b"xmlns").count() > NAMESPACES {
+        return Err(unreadable(format!("it names more than {NAMESPACES} namespaces")));
+    }
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at..];
+        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((_, end)) = skipped.iter().find(|(begin, _)| rest.starts_with(begin)) {
+            // What has no end is refused by the parser.
+            let Some(end) = rest.find(end) else { return Ok(()) };
+            rest = &rest[end..];
+            continue;
+        }
+        let mut values = 0;
+        while let Some(at) = rest.find(['>', '"', '\'']) {
+            let sign = &rest[at..=at];
+            rest = &rest[at + 1..];
+            if sign == ">" {
+                break;
+            }
+            values += 1;
+            let Some(end) = rest.find(sign) else { return Ok(()) };
+            rest = &rest[end + 1..];
+        }
+        if values > ATTRIBUTES {
+            return Err(unreadable(format!("an element has more than {ATTRIBUTES} attributes")));
+        }
+    }
+    Ok(())
+}
+
+fn parsed(text: &str) -> Result<Value> {
     let options = ParsingOptions { allow_dtd: false, nodes_limit: NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&text, options).map_err(|error| {
+    let document = Document::parse_with_options(text, options).map_err(|error| {
         unreadable(format!("text:{}:{}: {}", error.pos().row, error.pos().col, excerpt(&error.to_string())))
     })?;
-    convert::to_lua(lua, &element(document.root_element(), 1)?).map_err(vm_error)
+    element(document.root_element(), 1)
 }
 
 fn element(node: Node<'_, '_>, depth: usize) -> Result<Value> {

@@ -156,7 +156,8 @@ impl<'a> Reply<'a> {
         let usage = &mut self.draft.usage;
         if let Some(fresh) = counts.input_tokens {
             let cached = counts.cache_read_input_tokens.unwrap_or(0);
-            let input = fresh + cached + counts.cache_creation_input_tokens.unwrap_or(0);
+            let created = counts.cache_creation_input_tokens.unwrap_or(0);
+            let input = fresh.saturating_add(cached).saturating_add(created);
             if input > 0 {
                 *usage = Usage { input, cached, ..*usage };
             }

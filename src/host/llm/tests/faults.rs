@@ -153,6 +153,23 @@ async fn silence_is_an_end_too_before_the_first_byte_and_after() {
 }
 
 #[tokio::test]
+async fn a_reply_that_does_not_end_is_given_up_at_the_largest_size() {
+    for endless in [
+        // A line, a whole that is not streamed, and comments or letters for ever.
+        Response::stream(format!("data: {}", "x".repeat(17 << 20))),
+        Response::plain(200, format!("[{}", "1,".repeat(9 << 20))).header("content-type", "application/json"),
+        Response::stream(": ping\n\n".repeat(9 << 20)),
+    ] {
+        let server = ModelServer::start(move |_| endless.clone());
+        let mut config = quick();
+        config.retry.attempts = 1;
+        let failure = call(&client_with(&server, &config), &request("openai/m", "x")).await.0.unwrap_err();
+        assert_eq!(failure.code, Code::ModelBroken);
+        assert!(failure.message.contains("is larger than any reply should be"), "{failure}");
+    }
+}
+
+#[tokio::test]
 async fn text_that_is_whole_counts_even_if_nonsense_or_nothing_follows() {
     let end = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\n";
     for after in ["data: nonsense\n\n", "data: {\"error\": {\"message\": \"late\"}}\n\n", ""] {

@@ -30,10 +30,12 @@ fn each_form_of_retry_after_is_understood() {
     assert_eq!(wait(&[("retry-after", "0.5")]), Some(500));
     assert_eq!(wait(&[("retry-after", "9"), ("retry-after-ms", "15")]), Some(15));
     assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT")]), Some(30_000));
+    assert_eq!(wait(&[("retry-after", "Wednesday, 21-Oct-15 07:28:30 GMT")]), Some(30_000));
+    assert_eq!(wait(&[("retry-after", "Wed Oct 21 07:28:30 2015")]), Some(30_000));
     assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:27:00 GMT")]), Some(0), "it has passed");
     let date = ("date", "Wed, 21 Oct 2015 07:00:00 GMT");
     assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:00:05 GMT"), date]), Some(5000), "its clock counts");
-    for nonsense in ["soon", "-3", "NaN", "1e300", ""] {
+    for nonsense in ["soon", "-3", "NaN", "inf", "1e300", "18446744073709551616", ""] {
         assert_eq!(wait(&[("retry-after", nonsense)]), None, "{nonsense}");
     }
 }

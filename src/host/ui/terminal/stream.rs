@@ -6,6 +6,9 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use super::markdown;
 use crate::host::ui::out::safe;
 
+/// Up to this length, in bytes, what is pending is looked at with each line that comes, and all of it is shown.
+const SHORT: usize = 16 * 1024;
+
 /// The text of one call that is shown while it comes.
 pub(super) struct Stream {
     pub(super) call: String,
@@ -14,6 +17,9 @@ pub(super) struct Stream {
     pub(super) labelled: bool,
     pub(super) ended: bool,
     pending: String,
+    /// How long the pending text has to be before it is looked at again: a long block would otherwise be read with
+    /// each of its lines.
+    next_look: usize,
 }
 
 /// The blocks that stand side by side at the top of a text.
@@ -31,7 +37,7 @@ struct Blocks {
 impl Stream {
     pub(super) fn new(call: &str, label: &str) -> Stream {
         let (call, label) = (call.to_owned(), label.to_owned());
-        Stream { call, label, labelled: false, ended: false, pending: String::new() }
+        Stream { call, label, labelled: false, ended: false, pending: String::new(), next_look: 0 }
     }
 
     /// Adds text; returns whether a block may have been finished by it.
@@ -42,10 +48,17 @@ impl Stream {
 
     /// Takes away what cannot change any more: all blocks but the last, all items of a list but the last.
     pub(super) fn finished(&mut self) -> Option<String> {
+        if self.pending.len() < self.next_look {
+            return None;
+        }
+        self.next_look = 0;
         // Whole lines only: half a row of a table looks like a new paragraph.
         let lines = self.pending.rfind('\n').map_or(0, |end| end + 1);
         let blocks = blocks(&self.pending[..lines]);
         if blocks.start == 0 {
+            if lines > SHORT {
+                self.next_look = lines + lines / 4;
+            }
             return None;
         }
         let rest = self.pending.split_off(blocks.start);
@@ -60,13 +73,17 @@ impl Stream {
 
     /// Takes everything, finished or not.
     pub(super) fn rest(&mut self) -> Option<String> {
+        self.next_look = 0;
         let rest = std::mem::take(&mut self.pending);
         (!rest.trim().is_empty()).then_some(rest)
     }
 
-    /// Returns what is not finished, as far as it can be shown: a lone bar would end a table for a moment.
+    /// Returns what is not finished, as far as it can be shown: a lone bar would end a table for a moment, and of much
+    /// text only the end has room on the screen.
     pub(super) fn pending(&self) -> &str {
-        self.pending.strip_suffix("\n|").unwrap_or(&self.pending)
+        let pending = self.pending.strip_suffix("\n|").unwrap_or(&self.pending);
+        let from = pending.len().checked_sub(SHORT).map_or(0, |from| pending.ceil_char_boundary(from));
+        &pending[from..]
     }
 }
 
@@ -111,9 +128,13 @@ fn blocks(text: &str) -> Blocks {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::{prop, proptest};
 
-    use super::{Stream, edges};
+    use super::super::markdown;
+    use super::{SHORT, Stream, edges};
+    use crate::cpu::{CpuLimit, Thread};
 
     fn pieces(text: &str) -> Vec<String> {
         let mut stream = Stream::new("c", "l");
@@ -139,6 +160,22 @@ mod tests {
         assert_eq!(pieces(&format!("{table}\nend\n")), [format!("{table}\n"), "end\n".to_owned()]);
         assert_eq!(pieces("1. a\n1. b\n1. c\n"), ["1. a\n", "2. b\n", "3. c\n"]);
         assert_eq!(edges("- a\n\nb"), (true, false));
+    }
+
+    #[test]
+    fn a_long_table_is_not_read_again_with_each_of_its_rows() {
+        let limit = CpuLimit::new(Thread::current(), Duration::from_secs(10));
+        let mut stream = Stream::new("c", "l");
+        stream.push(&format!("{}\n{}\n", "|a".repeat(300), "|-".repeat(300)));
+        for _ in 0..2000 {
+            stream.push(&format!("{}|\n", "|b".repeat(300)));
+            assert!(stream.finished().is_none() && !limit.is_over());
+        }
+        assert!(stream.pending().len() <= SHORT);
+        let whole = stream.rest().expect("it is there");
+        assert!(markdown::render(&whole, 80).len() > 2000 && !limit.is_over());
+        stream.push("one\n\ntwo\n");
+        assert_eq!(stream.finished().as_deref(), Some("one\n\n"), "the next text is looked at from its beginning");
     }
 
     proptest! {

@@ -16,6 +16,9 @@ use crate::host::ui::out::safe;
 /// The widest that prose is set: longer lines are hard to read on wide screens.
 const PROSE: usize = 100;
 
+/// The longest text that is laid out, in bytes.
+const LAID_OUT: usize = 256 * 1024;
+
 const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
 
 /// Returns the parser with the extensions that nietz shows.
@@ -23,8 +26,12 @@ pub(super) fn parser(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
 }
 
-/// Returns the lines that show this Markdown at this width.
+/// Returns the lines that show this Markdown at this width. What is very long is shown as it stands.
 pub(super) fn render(markdown: &str, width: usize) -> Vec<Line> {
+    if markdown.len() > LAID_OUT {
+        let plain = |line: &str| line.chars().map(|letter| (letter, Style::PLAIN)).collect::<Vec<_>>();
+        return safe(markdown).lines().flat_map(|line| wrap(&plain(line), width.max(10))).collect();
+    }
     let mut renderer = Renderer { width: width.clamp(10, PROSE), ..Renderer::default() };
     // Cleaned before it is measured: a picture takes a cell where a control character takes none.
     for event in parser(&safe(markdown)) {

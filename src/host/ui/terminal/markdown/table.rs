@@ -112,6 +112,9 @@ impl Table {
 
 /// Takes from the widest columns until all fit; nothing when a column would become too narrow to read.
 fn narrowed(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
+    if widths.iter().map(|width| *width.min(&NARROW)).sum::<usize>() > room {
+        return None;
+    }
     let mut total: usize = widths.iter().sum();
     while total > room {
         let widest = widths.iter_mut().max()?;

@@ -146,7 +146,7 @@ fn a_team_shares_a_pack_by_git() {
       1 flow, 2 personas, 1 test; its tests pass, with no permission at all
     flow retro
       + runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      + makes branches and worktrees of its own from your repository (git)
+      + reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     ? May retro do all of this? (y/N)
     > no
     not updated: retro stays at 1.0.0
@@ -159,7 +159,7 @@ fn a_team_shares_a_pack_by_git() {
     assert_snapshot!(ended.stderr, @r"
     error[pack-untrusted]: the flow retro of the pack retro 1.1.0 asks for what you have not granted
       - it runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      - it makes branches and worktrees of its own from your repository (git)
+      - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     hint: look at it and grant it: nietz pack trust retro
     ");
     user.nietz(["pack", "trust", "retro", "--yes", "--allow", "retro:git,exec=cargo"]).go().exits(0);
@@ -169,7 +169,7 @@ fn a_team_shares_a_pack_by_git() {
       commit DIGEST  sha256 DIGEST
       flow retro
         runs `cargo` with any arguments, in a sandbox (exec=cargo): granted
-        makes branches and worktrees of its own from your repository (git): granted
+        reads the whole repository and uncommitted work; makes branches and worktrees of its own (git): granted
         calls models: what you say, and what it reads, is sent to them (llm): granted
     ");
 
@@ -221,7 +221,7 @@ fn a_part_of_what_a_pack_asks_for_is_granted_alone() {
       1 flow, 2 personas, 1 test; its tests pass, with no permission at all
     flow retro
       + runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      + makes branches and worktrees of its own from your repository (git)
+      + reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
       + calls models: what you say, and what it reads, is sent to them (llm)
     not granted: 2 of what it asks for; `nietz pack trust retro` grants it
     ? May retro do only this: retro:git? (y/N)

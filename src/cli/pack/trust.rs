@@ -40,7 +40,7 @@ pub(super) fn run(host: &Host, args: &TrustArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     tell(&new, '+')?;
-    let Some(more) = ask(host, &args.flags, &args.name, &new)? else {
+    let Some(more) = ask(host, &args.flags, &args.name, &new, None)? else {
         output::line("nothing was granted")?;
         return Ok(Exit::Done);
     };
@@ -86,15 +86,22 @@ pub(super) fn tell(asks: &Asks, sign: char) -> Result<()> {
     for (flow, items) in asks {
         output::line(format!("flow {flow}"))?;
         for item in items {
-            output::line(format!("  {sign} {} ({})", words(item), crate::model::text::clean(item)))?;
+            output::line(format!("  {sign} {} ({})", words(item), item))?;
         }
     }
     Ok(())
 }
 
 /// Asks the user for what is wanted, or for the part of it that `--allow` names; with `--yes` that part is granted
-/// unasked. Returns what is granted; nothing if the answer is no.
-pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
+/// unasked. Where there is nothing to grant, `otherwise` is asked, if there is anything. Returns what is granted; nothing
+/// if the answer is no.
+pub(super) fn ask(
+    host: &Host,
+    flags: &GrantFlags,
+    pack: &str,
+    wanted: &Asks,
+    otherwise: Option<&str>,
+) -> Result<Option<Asks>> {
     if let Some(odd) = flags.allow.iter().find(|allowed| !is_known(allowed, wanted)) {
         let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
         let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
@@ -114,12 +121,12 @@ pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) ->
     if left > 0 {
         output::line(format!("not granted: {left} of what it asks for; `nietz pack trust {pack}` grants it"))?;
     }
-    if flags.yes || asked.is_empty() {
-        return Ok(Some(named));
-    }
-    let prompt = match left {
-        0 => format!("May {pack} do all of this?"),
-        _ => format!("May {pack} do only this: {}?", crate::model::text::clean(&asked.join(", "))),
+    let prompt = match (left, otherwise) {
+        _ if flags.yes => return Ok(Some(named)),
+        (_, None) if asked.is_empty() => return Ok(Some(named)),
+        (_, Some(otherwise)) if asked.is_empty() => otherwise.to_owned(),
+        (0, _) => format!("May {pack} do all of this?"),
+        _ => format!("May {pack} do only this: {}?", crate::model::text::line(&asked.join(", "))),
     };
     let front = ui::open(Mode::Auto, "pack", &host.environment, &host.redactor());
     let question = Question {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Commands, environment};
+use crate::error::{Code, Failure, Result};
 
 /// What every program needs to start, and nothing of a person's own.
 const SYSTEM: &[&str] =
@@ -56,7 +57,12 @@ impl Policy {
     }
 
     /// Returns the policy as one argument; it holds no secret.
-    pub(super) fn text(&self) -> String {
-        serde_json::to_string(self).expect("paths of the host are UTF-8")
+    pub(super) fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|_| {
+            let all = [&self.report].into_iter().chain(&self.write).chain(&self.read);
+            let odd = all.filter(|path| path.to_str().is_none()).map(|path| path.display().to_string()).next();
+            let message = format!("commands cannot be run with a path that is not UTF-8: {}", odd.unwrap_or_default());
+            Failure::new(Code::CommandFailed, message).hint("TMPDIR and the folder's own path have to be UTF-8")
+        })
     }
 }

@@ -43,6 +43,7 @@ impl Redactor {
             }
             redactor.learn_address(&name, &value);
             if names::holds_headers(&name) {
+                redactor.learn(&name, &value);
                 let values = value.split(',').filter_map(|pair| pair.split_once('='));
                 values.for_each(|(_, value)| redactor.learn(&name, value));
             }

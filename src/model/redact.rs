@@ -345,6 +345,8 @@ mod tests {
         let all = secrets();
         for (index, secret) in all.iter().enumerate() {
             assert!(matches!(redactor.text(secret), Cow::Owned(_)), "{secret}");
+            let long = format!("{}{secret}", "no word of it. ".repeat(2000));
+            assert!(redactor.text(&long).contains("[redacted"), "behind much else: {secret}");
             let other = &all[(index + 5) % all.len()];
             for text in [
                 format!("key: {secret}"),

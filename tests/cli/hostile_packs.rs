@@ -327,17 +327,13 @@ fn attributes_of_a_repository_change_nothing_of_what_is_installed() {
     let repository = Repository::new(&env);
     let attributes = repository.blob("*.lua export-subst text eol=crlf\nside.lua export-ignore\n");
     let side = repository.blob("return 1\n");
-    let flow = format!("-- $Format:%B$\n{}", p("return require('./side')"));
-    let source = repository.pack(
-        "v1.0.0",
-        P,
-        &flow,
-        &[("100644", &side, "side.lua")],
-        &[("100644", &attributes, ".gitattributes")],
-    );
+    let side = repository.tree(&[("100644", &side, "side.lua")]);
+    let flow = format!("-- $Format:%B$\n{}", p("return require('./p/side')"));
+    let source =
+        repository.pack("v1.0.0", P, &flow, &[("040000", &side, "p")], &[("100644", &attributes, ".gitattributes")]);
     env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
     assert_eq!(installed(&env, "flows/p.lua"), Some(flow));
-    assert_eq!(installed(&env, "flows/side.lua").as_deref(), Some("return 1\n"));
+    assert_eq!(installed(&env, "flows/p/side.lua").as_deref(), Some("return 1\n"));
 }
 
 /// Sizes and counts are looked at before anything is read, however small the repository is.
@@ -374,14 +370,15 @@ fn a_module_that_is_changed_while_a_run_waits_is_not_read() {
     let env = Env::new();
     let repository = Repository::new(&env);
     let late = repository.blob("return { x = 'good' }\n");
-    let flow = p("require('@nietz/ui').ask({ id = 'q', prompt = '?' }) return require('./late').x");
-    let source = repository.pack("v1.0.0", P, &flow, &[("100644", &late, "late.lua")], &[]);
+    let late = repository.tree(&[("100644", &late, "late.lua")]);
+    let flow = p("require('@nietz/ui').ask({ id = 'q', prompt = '?' }) return require('./p/late').x");
+    let source = repository.pack("v1.0.0", P, &flow, &[("040000", &late, "p")], &[]);
     env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
     let mut running = env.nietz(["run", "p", "--json"]).spawn();
     running.wait_for("asked");
     let pack =
         std::fs::read_dir(env.home().join("packs")).expect("it is there").next().expect("one").expect("it is there");
-    std::fs::write(pack.path().join("flows/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
+    std::fs::write(pack.path().join("flows/p/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
     running.say("hi");
     let ended = running.end();
     assert_eq!(ended.result(), "good", "{ended:?}");

@@ -416,7 +416,7 @@ fn other_content_is_asked_about_where_it_asks_for_nothing_more() {
     files that differ: 3
       + flows/retro/more.md
       ~ pack.yaml
-      - tests/cassettes/retro/r1.jsonl
+      - tests/cassettes/retro/run.jsonl
     its permissions are as they were
     ? May retro 1.1.0 take the place of 1.0.0? (y/N)
     > no
@@ -444,6 +444,6 @@ fn a_failing_test_of_a_pack_is_told_to_who_adds_it() {
     release(&author, "1.1.0");
     let user = Env::with(&server);
     let ended = user.nietz(["pack", "add", &source(&author, "v1.1.0"), "--yes"]).go().exits(4);
-    assert!(ended.stderr.contains("its own test fails: retro/r1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("its own test fails: retro/run"), "{}", ended.stderr);
     assert!(installed(&user).is_empty() && !user.path("nietz.lock").exists());
 }

@@ -110,6 +110,48 @@ fn beginnings() -> &'static Regex {
     })
 }
 
+/// Texts up to this length are looked through without compiling anything: a run that says little starts as quickly.
+const SHORT: usize = 16 * 1024;
+
+/// The first two letters of each beginning of [`SHAPES`], as bits.
+const PAIRS: [u64; 1024] = {
+    let mut pairs = [0; 1024];
+    let mut shape = 0;
+    while shape < SHAPES.len() {
+        let words = SHAPES[shape].0;
+        let mut word = 0;
+        while word < words.len() {
+            let bytes = words[word].as_bytes();
+            let pair = (bytes[0] as usize) << 8 | bytes[1] as usize;
+            pairs[pair / 64] |= 1 << (pair % 64);
+            word += 1;
+        }
+        shape += 1;
+    }
+    pairs
+};
+
+/// Tells what [`beginnings`] tells, for a short text.
+fn begins_in(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_pair = |at: usize| {
+        let pair = usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1]);
+        PAIRS[pair / 64] >> (pair % 64) & 1 == 1
+    };
+    let begins =
+        |at: usize| SHAPES.iter().flat_map(|(words, _)| *words).any(|word| bytes[at..].starts_with(word.as_bytes()));
+    (0..bytes.len().saturating_sub(1))
+        .any(|at| is_pair(at) && (at == 0 || !is_letter(bytes[at - 1]) || !is_letter(bytes[at])) && begins(at))
+        || OTHERS
+            .iter()
+            .flat_map(|(words, _)| *words)
+            .any(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 /// Tells whether a byte goes on with a word that may be a secret.
 pub(super) fn is_of_a_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./+~=".contains(&byte)
@@ -120,7 +162,10 @@ fn may_have_shape(text: &str) -> bool {
         return false;
     }
     let bytes = text.as_bytes();
-    let letter = |at: usize| bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_';
+    if bytes.len() <= SHORT {
+        return begins_in(text) || has_header(bytes);
+    }
+    let letter = |at: usize| is_letter(bytes[at]);
     let begins = |found: regex::Match<'_>| {
         // Those of `OTHERS` may stand in the middle of a word.
         found.start() == 0 || !letter(found.start() - 1) || !letter(found.start()) || is_other(found.as_str())

@@ -379,7 +379,7 @@ fn a_module_that_is_changed_while_a_run_waits_is_not_read() {
     let pack =
         std::fs::read_dir(env.home().join("packs")).expect("it is there").next().expect("one").expect("it is there");
     std::fs::write(pack.path().join("flows/p/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
-    running.say("hi");
+    running.say("hi\n");
     let ended = running.end();
     assert_eq!(ended.result(), "good", "{ended:?}");
     let ended = env.nietz(["run", "p"]).var("NIETZ_RUN", "r2").go().exits(5);

@@ -1,5 +1,5 @@
 //! The `nietz` program: everything is in the library.
 
 fn main() -> std::process::ExitCode {
-    nietz::cli::main(std::env::args_os().collect(), std::env::vars().collect())
+    nietz::cli::main(std::env::args_os().collect(), std::env::vars_os())
 }

@@ -81,14 +81,14 @@ fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
     }
     for findings in all.iter().filter(|findings| !findings.located.is_empty()) {
         if !as_json {
-            output::line(report::render(&findings.text, &findings.located, false).trim_end())?;
+            output::block(report::render(&findings.text, &findings.located, false))?;
             continue;
         }
         for fault in &findings.located {
             let mut fault = serde_json::to_value(fault).unwrap_or_default();
             let own = fault["keyword"].as_str().and_then(Code::parse);
             fault["code"] = serde_json::json!(own.unwrap_or(findings.code));
-            output::line(fault)?;
+            output::json(&fault)?;
         }
     }
     Ok(())
@@ -100,12 +100,12 @@ fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
         let at =
             failure.details.first().and_then(|detail| detail.strip_prefix("at ")?.lines().next()?.rsplit_once(':'));
         let (file, line) = at.map_or((name, None), |(file, line)| (file, line.parse::<usize>().ok()));
-        return output::line(serde_json::json!({
+        return output::json(&serde_json::json!({
             "file": file, "line": line, "code": failure.code, "message": failure.message, "details": failure.details,
             "hint": failure.hint,
         }));
     }
-    output::line(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain).trim_end())
+    output::block(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain))
 }
 
 /// Flows are loaded when the first document needs one.

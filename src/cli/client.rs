@@ -44,7 +44,8 @@ pub(super) type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 
 /// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
 pub(super) fn listening_client(host: &Host, listener: &Listener) -> Result<Client> {
-    let client = Client::new(Settings::from_environment(&host.environment, &host.config.models)?);
+    let settings = Settings::from_environment(&host.environment, &host.config.models)?;
+    let client = Client::new(settings).telling(host.redactor());
     Ok(with_local(host, client, listener))
 }
 

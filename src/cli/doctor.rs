@@ -70,7 +70,7 @@ pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
                 worst = state;
             }
             if args.json {
-                output::line(json!({ "check": check, "state": state, "found": found, "hint": hint }))?;
+                output::json(&json!({ "check": check, "state": state, "found": found, "hint": hint }))?;
             } else {
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
                 rows.push(vec![state.name().to_owned(), check.to_owned(), format!("{}{hint}", clean(&found))]);
@@ -78,7 +78,7 @@ pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
         }
     }
     if !args.json {
-        output::line(output::columns(&rows).trim_end())?;
+        output::table(&rows)?;
     }
     Ok(if worst == State::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
 }

@@ -18,7 +18,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
             .iter()
             .map(|code| vec![code.name().to_owned(), format!("exit {}", code.exit() as u8), summary(*code)])
             .collect();
-        output::line(output::columns(&rows).trim_end())?;
+        output::table(&rows)?;
         return Ok(Exit::Done);
     };
     let Some(code) = Code::parse(wanted) else {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
             None => failure.hint("`nietz explain` lists them"),
         });
     };
-    output::line(code.page().trim_end())?;
+    output::block(code.page())?;
     Ok(Exit::Done)
 }
 

@@ -5,7 +5,6 @@ use clap::Args;
 use crate::cli::host::Host;
 use crate::cli::{output, session};
 use crate::error::{Exit, Result};
-use crate::model::text::clean;
 use crate::pack::resolve;
 
 /// List the flows that can be run here, and where each comes from
@@ -28,16 +27,14 @@ pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
         };
         let shadowed = !seen.insert(name.clone()) && name != "(invalid)";
         if args.json {
-            output::line(
-                serde_json::json!({ "name": name, "summary": summary, "source": source, "origin": origin, "shadowed": shadowed }),
+            output::json(
+                &serde_json::json!({ "name": name, "summary": summary, "source": source, "origin": origin, "shadowed": shadowed }),
             )?;
         } else {
             let note = if shadowed { " (shadowed by the one above)" } else { "" };
-            rows.push(vec![clean(&name), clean(&summary), format!("{source}{note}")]);
+            rows.push(vec![name, summary, format!("{source}{note}")]);
         }
     }
-    if !rows.is_empty() {
-        output::line(output::columns(&rows).trim_end())?;
-    }
+    output::table(&rows)?;
     Ok(Exit::Done)
 }

@@ -19,7 +19,7 @@ use crate::journal::lines::Fork;
 use crate::lua::manifest::Command;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
-use crate::model::text::{clean, excerpt};
+use crate::model::text::excerpt;
 
 /// Start a new run from a recorded one: only what a change touches is done, asked and paid for
 #[derive(Args)]
@@ -191,7 +191,7 @@ pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
     let found = Found::find(&journal, &args.effect)?;
-    let scope = if found.scope == "/" { String::new() } else { format!(" in {}", clean(&found.scope)) };
+    let scope = if found.scope == "/" { String::new() } else { format!(" in {}", found.scope) };
     output::line(format!("line {}: {}{scope} {}", found.seq, found.kind, excerpt(&found.request.to_string())))?;
     let failed = found.outcome.as_ref().is_some_and(|outcome| outcome["failure"].is_object());
     output::line(match &found.outcome {
@@ -220,7 +220,7 @@ pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
         .map(|(path, _)| path.as_str())
         .collect();
     if !changed.is_empty() {
-        output::line(format!("Changed since the run began: {}.", clean(&changed.join(", "))))?;
+        output::line(format!("Changed since the run began: {}.", changed.join(", ")))?;
     }
     if played.asked_for(found.key) {
         output::line("With the files of now, the flow asks for just the same: it is given back, and not done again.")?;

@@ -26,7 +26,7 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "nietz", &mut text);
-    output::line(String::from_utf8_lossy(&text).trim_end())?;
+    output::block(String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
 

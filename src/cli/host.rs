@@ -21,6 +21,7 @@ pub(super) struct Host {
     pub environment: BTreeMap<String, String>,
     pub config: Config,
     folders: Folders,
+    redactor: Redactor,
 }
 
 impl Host {
@@ -30,9 +31,12 @@ impl Host {
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
-        let mut host = Host { workspace, environment, config: Config::default(), folders };
+        let secrets = environment.iter().filter(|(_, value)| !names_a_file(value));
+        let redactor = Redactor::new(secrets.map(|(name, value)| (name.clone(), value.clone())));
+        let mut host = Host { workspace, environment, config: Config::default(), folders, redactor };
         host.config = Config::read(&host.config_path())?;
         host.config.take_project(&host.workspace.join("nietz.yaml"))?;
+        host.learn_configured();
         Ok(host)
     }
 
@@ -43,6 +47,22 @@ impl Host {
             environment: self.environment.clone(),
             config: self.config.clone(),
             folders: self.folders.clone(),
+            redactor: self.redactor.clone(),
+        }
+    }
+
+    /// Makes known what the configuration says of secrets: the variables that hold keys, and passwords in addresses.
+    /// What a command prints is known as soon as it has.
+    fn learn_configured(&self) {
+        for (name, provider) in &self.config.models.providers {
+            if let Some((variable, key)) =
+                provider.key_env.as_ref().and_then(|name| self.environment.get_key_value(name))
+            {
+                self.redactor.learn(variable, key);
+            }
+            if let Some(address) = &provider.base_url {
+                self.redactor.learn_address(&format!("models.providers.{name}.base_url"), address);
+            }
         }
     }
 
@@ -146,8 +166,9 @@ impl Host {
         Ok(Box::new(move || millis))
     }
 
+    /// Returns what knows the secrets of this process: each copy learns what any of them does.
     pub(super) fn redactor(&self) -> Redactor {
-        Redactor::new(self.environment.clone())
+        self.redactor.clone()
     }
 
     pub(super) fn fault(&self) -> Option<Fault> {
@@ -160,8 +181,22 @@ impl Host {
     }
 }
 
-/// Returns a time in milliseconds as ISO 8601.
+/// Tells whether a value is the path of something that is there, and so no secret itself.
+fn names_a_file(value: &str) -> bool {
+    value.starts_with('/') && std::path::Path::new(value).exists()
+}
+
+/// Returns a time in milliseconds as ISO 8601; nothing for one that no calendar has.
 pub(super) fn iso(millis: u64) -> String {
+    formatted(millis, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// Returns the hour, minute and second of a time in milliseconds; nothing for one that no calendar has.
+pub(super) fn time_of_day(millis: u64) -> String {
+    formatted(millis, "%H:%M:%S")
+}
+
+fn formatted(millis: u64, format: &str) -> String {
     let time = i64::try_from(millis).ok().and_then(chrono::DateTime::<chrono::Utc>::from_timestamp_millis);
-    time.map(|time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default()
+    time.map(|time| time.format(format).to_string()).unwrap_or_default()
 }

@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::error::{Exit, Result};
-use crate::model::text::clean;
 use crate::pack::persona::Persona;
 use crate::pack::quote;
 
@@ -65,12 +64,12 @@ pub(super) fn personas(host: &Host, args: &PersonasArgs) -> Result<Exit> {
                 continue;
             }
             if args.json {
-                output::line(json!({
+                output::json(&json!({
                     "slug": slug, "summary": summary, "tags": tags, "origin": origin, "source": source,
                     "hidden_by": hidden, "problem": wrong,
                 }))?;
             } else {
-                rows.push(vec![clean(slug), clean(&summary), clean(&tags.join(" ")), told(&origin, hidden)]);
+                rows.push(vec![slug.to_owned(), summary, tags.join(" "), told(&origin, hidden)]);
             }
         }
     }
@@ -92,7 +91,7 @@ pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
             let contexts: BTreeSet<&str> = all.iter().map(|quote| quote.context.as_str()).collect();
             let contexts: Vec<&str> = contexts.into_iter().collect();
             if args.json {
-                output::line(json!({
+                output::json(&json!({
                     "collection": name, "quotes": all.len(), "contexts": contexts, "origin": origin, "source": source,
                     "hidden_by": hidden, "problem": wrong,
                 }))?;
@@ -101,7 +100,7 @@ pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
                     Some(_) => format!("(invalid: nietz check {source})"),
                     None => format!("{}: {}", all.len(), contexts.join(", ")),
                 };
-                rows.push(vec![clean(name), clean(&about), told(&origin, hidden)]);
+                rows.push(vec![name.to_owned(), about, told(&origin, hidden)]);
             }
         }
     }
@@ -110,15 +109,13 @@ pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
 
 fn told(origin: &str, hidden: Option<String>) -> String {
     match hidden {
-        Some(by) => format!("{} (hidden by that of: {})", clean(origin), clean(&by)),
-        None => clean(origin),
+        Some(by) => format!("{origin} (hidden by that of: {by})"),
+        None => origin.to_owned(),
     }
 }
 
 fn print(rows: &[Vec<String>]) -> Result<Exit> {
-    if !rows.is_empty() {
-        output::line(output::columns(rows).trim_end())?;
-    }
+    output::table(rows)?;
     Ok(Exit::Done)
 }
 

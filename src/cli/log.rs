@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::cli::host::{Host, iso};
+use crate::cli::host::{Host, iso, time_of_day};
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::entries;
@@ -44,7 +44,7 @@ pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
 /// Returns one line for a person.
 fn readable(entry: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let time = entry["at"].as_u64().map(|at| iso(at)[11..19].to_owned()).unwrap_or_default();
+    let time = entry["at"].as_u64().map(time_of_day).unwrap_or_default();
     let (what, rest) = match entry["type"].as_str().unwrap_or_default() {
         "open" => {
             let open = &entry["open"];

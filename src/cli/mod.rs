@@ -33,9 +33,9 @@ mod signals;
 mod test;
 mod trust;
 mod types;
+mod variables;
 mod verify;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -46,6 +46,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
+use crate::model::text;
 
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
@@ -88,7 +89,7 @@ enum Verb {
 }
 
 /// Parses the arguments, runs the verb and returns the exit code.
-pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> ExitCode {
+pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsString, OsString)>) -> ExitCode {
     // Before everything else: these are started for each command, and take nothing from the user's settings.
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some(helper::VERB) => return helper::run(&arguments[2..]),
@@ -98,7 +99,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     let mut cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            refuse(&error);
             return code(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
     };
@@ -109,7 +110,8 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     crate::lua::limits::last_resort(signals::give_up);
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
-    let host = match Host::new(behind.or(cli.workspace), environment) {
+    let host = variables::texts(environment).and_then(|environment| Host::new(behind.or(cli.workspace), environment));
+    let host = match host {
         Ok(host) => host,
         Err(failure) => return failed(&failure),
     };
@@ -142,6 +144,17 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Ok(exit) => code(exit),
         Err(failure) => failed(&host.redactor().failure(failure)),
     }
+}
+
+/// Tells what is wrong with the arguments, or the help that they ask for. What stands in arguments is not always
+/// typed: a shell puts names of files there.
+fn refuse(error: &clap::Error) {
+    let text = error.render().to_string();
+    // Whoever closed the output does not want to read it; the exit status says the rest.
+    let _ = match text::clean(&text) == text {
+        true => error.print(),
+        false => std::io::stderr().write_all(text::clean(&text).as_bytes()),
+    };
 }
 
 fn failed(failure: &Failure) -> ExitCode {

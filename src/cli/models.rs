@@ -55,7 +55,7 @@ fn overview(host: &Host) -> Result<Exit> {
             row.chosen.unwrap_or_default(),
         ]);
     }
-    output::line(output::columns(&table).trim_end())?;
+    output::table(&table)?;
     for (alias, model) in client.aliases() {
         output::line(format!("alias {alias} = {model}"))?;
     }
@@ -103,7 +103,7 @@ mod local {
                         model.about.clone(),
                     ]);
                 }
-                output::line(output::columns(&rows).trim_end())?;
+                output::table(&rows)?;
             }
             ModelsVerb::Remove { model } => {
                 let model = catalogue::find(plain(model))?;

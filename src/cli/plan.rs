@@ -13,7 +13,6 @@ use crate::lua::limits::Limits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
 use crate::model::permission::{Permission, Permissions};
-use crate::model::text::clean;
 
 /// A run that has not begun.
 struct Plan {
@@ -67,8 +66,8 @@ pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) ->
         settings: session.settings(host)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
     };
     match json {
-        true => output::line(plan.json())?,
-        false => output::line(output::columns(&plan.rows()).trim_end())?,
+        true => output::json(&plan.json())?,
+        false => output::table(&plan.rows())?,
     }
     Ok(Exit::Done)
 }
@@ -83,7 +82,7 @@ async fn chosen(client: &Client, wanted: Option<&str>) -> Result<(String, String
 impl Plan {
     fn rows(&self) -> Vec<Vec<String>> {
         let mut rows: Vec<[String; 2]> = Vec::new();
-        let mut add = |head: &str, text: String| rows.push([head.to_owned(), clean(&text)]);
+        let mut add = |head: &str, text: String| rows.push([head.to_owned(), text]);
         add("flow", format!("{}: {}", self.name, self.summary));
         add("from", self.source.clone());
         if let Some(command) = &self.command {
@@ -119,13 +118,13 @@ impl Plan {
         match permission {
             Permission::Llm => self.models(add),
             Permission::Files if declared => {
-                add("files", "reads those of this folder".to_owned());
+                add("files", "reads any of this folder".to_owned());
                 for path in &self.grants.read {
                     add("", format!("and {path}"));
                 }
             }
             Permission::Git if declared => {
-                add("git", "branches of its own in this repository, and worktrees beside it".to_owned());
+                add("git", "reads the whole repository and uncommitted work; branches of its own in it, and worktrees beside it".to_owned());
             }
             Permission::Exec if !self.permissions.commands().is_empty() => {
                 add("commands", command::told(self.permissions.commands(), &self.grants));

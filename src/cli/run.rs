@@ -98,7 +98,7 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let Some((session, line)) = asked(host, rest)? else {
         let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
-            crate::cli::output::line(help.render_help())?;
+            crate::cli::output::block(help.render_help())?;
             return Ok(Exit::Done);
         }
         let names = resolve::names(&host.workspace, &host.packs())?.join(", ");

@@ -8,7 +8,6 @@ use crate::cli::output;
 use crate::engine::own::Origin;
 use crate::error::{Exit, Result};
 use crate::model::event::EndStatus;
-use crate::model::text::clean;
 
 /// List the runs of this workspace, oldest first
 #[derive(Args)]
@@ -38,7 +37,7 @@ pub(super) fn run(host: &Host, args: RunsArgs) -> Result<Exit> {
         let started = summary.open.as_ref().map_or("-", |open| open.at.as_str());
         let calls = summary.end.as_ref().map_or_else(|| "-".to_owned(), |end| end.calls.to_string());
         if args.json {
-            output::line(json!({
+            output::json(&json!({
                 "run": id, "flow": flow, "status": status, "started": started,
                 "calls": summary.end.as_ref().map(|end| end.calls), "usage": summary.end.as_ref().map(|end| end.usage),
                 "foreign": summary.origin != Origin::Own, "failure": summary.failure,
@@ -48,13 +47,13 @@ pub(super) fn run(host: &Host, args: RunsArgs) -> Result<Exit> {
                 Origin::Own => status.to_owned(),
                 Origin::Foreign(_) => format!("{status}, foreign"),
             };
-            rows.push(vec![id, clean(flow), status, calls, started.to_owned()]);
+            rows.push(vec![id, flow.to_owned(), status, calls, started.to_owned()]);
         }
     }
     if !args.json {
         match rows.len() {
             1 => output::line("no runs here yet: `nietz flows` shows what can be run")?,
-            _ => output::line(output::columns(&rows).trim_end())?,
+            _ => output::table(&rows)?,
         }
     }
     Ok(Exit::Done)

@@ -125,18 +125,18 @@ fn tell(host: &Host, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: 
             if let Some(code) = fails {
                 line["fails"] = json!(code);
             }
-            output::line(line)
+            output::json(&line)
         }
         Ok(outcome) => {
             let Outcome { effects, how, .. } = outcome;
             output::line(format!("{how} {}: {effects} effects in {ms} ms{}", case.name, outcome.failing()))
         }
         Err(failure) if as_json => {
-            output::line(json!({ "case": case.name, "path": shown, "passed": false, "ms": ms, "failure": failure }))
+            output::json(&json!({ "case": case.name, "path": shown, "passed": false, "ms": ms, "failure": failure }))
         }
         Err(failure) => {
             output::line(format!("FAILED {}", case.name))?;
-            output::line(ending::failure(failure, &ending::plain).trim_end())
+            output::block(ending::failure(failure, &ending::plain))
         }
     }
 }

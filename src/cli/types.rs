@@ -53,7 +53,7 @@ fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
     };
     let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(&before) else {
         // Comments would be lost: it is the user's to edit.
-        output::line(format!("{file} is no plain JSON; add this to it:\n{wanted:#}"))?;
+        output::block(format!("{file} is no plain JSON; add this to it:\n{wanted:#}"))?;
         return Ok(());
     };
     let mut after = value.clone();

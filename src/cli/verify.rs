@@ -27,13 +27,10 @@ pub(super) fn run(host: &Host, args: &VerifyArgs) -> Result<Exit> {
     let verdict = written.compared(|path| read(&host.workspace, path))?;
     let torn = written.whole.torn;
     if args.json {
-        output::line(
-            serde_json::json!({
-                "run": id, "lines": written.whole.lines, "torn": torn, "documents": verdict.documents,
-                "rows": verdict.rows, "differences": verdict.differences,
-            })
-            .to_string(),
-        )?;
+        output::json(&serde_json::json!({
+            "run": id, "lines": written.whole.lines, "torn": torn, "documents": verdict.documents,
+            "rows": verdict.rows, "differences": verdict.differences,
+        }))?;
     } else {
         let (lines, documents, rows) = (written.whole.lines, verdict.documents, verdict.rows);
         output::line(format!("{id}: {lines} lines in one chain, {documents} documents, {rows} rows"))?;

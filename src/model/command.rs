@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::text::line;
+
 /// One command in one worktree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,7 +185,7 @@ pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
 
 /// Says which commands may be run, and how.
 pub fn told(commands: &[String], grants: &Grants) -> String {
-    let names: Vec<String> = commands.iter().map(|grant| format!("`{grant}`")).collect();
+    let names: Vec<String> = commands.iter().map(|grant| format!("`{}`", line(grant))).collect();
     let how = match (grants.no_sandbox, grants.net) {
         (true, _) => "without a sandbox: they can touch all that you can",
         (false, true) => "in a sandbox, with the network",

@@ -102,7 +102,7 @@ const TABLE: &[Row] = &[
         name: "files",
         does: "reads files",
         declared: "files = true",
-        asked: "reads files in your folder, and those elsewhere that you allow",
+        asked: "reads any file in your folder, and those elsewhere that you allow",
         uses: &[Use::Module("@nietz/files")],
     },
     Row {
@@ -110,7 +110,7 @@ const TABLE: &[Row] = &[
         name: "git",
         does: "works with git",
         declared: "git = true",
-        asked: "makes branches and worktrees of its own from your repository",
+        asked: "reads the whole repository and uncommitted work; makes branches and worktrees of its own",
         uses: &[Use::Module("@nietz/git")],
     },
     Row {

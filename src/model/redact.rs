@@ -1,134 +1,85 @@
 //! Taking secrets out of text before it is hashed, written, shown or sent.
+//!
+//! A secret is known by its value (a variable whose name says that it holds one: `names`; what a configuration names and
+//! a command prints: [`Redactor::learn`]), or by its shape (`shapes`).
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use regex::Regex;
 use serde_json::Value;
 
 use crate::error::Failure;
 
-/// Knows the secrets of this process and the shapes of the usual ones.
-#[derive(Clone)]
+mod names;
+mod shapes;
+
+/// Knows the secrets of this process and the shapes of the usual ones. All copies of one know the same.
+#[derive(Clone, Default)]
 pub struct Redactor {
-    /// The name to show and the text to take out, longest first.
-    known: Vec<(String, String)>,
-    /// [`SHAPES`], compiled when a text first needs it.
-    shapes: OnceCell<Regex>,
+    known: Arc<RwLock<Vec<Known>>>,
 }
 
-/// Shapes of keys that are secret wherever they turn up: OpenAI and Anthropic, AWS, GitHub, Slack,
-/// Google, GitLab, Hugging Face, npm, PEM blocks and bearer headers.
-const SHAPES: &str = r"(?x-u)
-    \b sk-[A-Za-z0-9_-]{20,}
-  | \b (?:AKIA|ASIA)[0-9A-Z]{16} \b
-  | \b gh[pousr]_[A-Za-z0-9]{36,}
-  | \b github_pat_[A-Za-z0-9_]{40,}
-  | \b xox[abprs]-[A-Za-z0-9-]{20,}
-  | \b AIza[0-9A-Za-z_-]{35}
-  | \b glpat-[0-9A-Za-z_-]{20,}
-  | \b hf_[A-Za-z0-9]{30,}
-  | \b npm_[A-Za-z0-9]{36}
-  | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----(?su:.)*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
-  | (?i:\b bearer [\ \t]+)[A-Za-z0-9._~+/-]{20,}=*
-";
+/// One text that is taken out.
+struct Known {
+    /// What is shown in its place.
+    name: String,
+    text: String,
+}
 
 /// Secrets shorter than this are not looked for: they would tear holes into ordinary text.
 const SHORTEST: usize = 8;
 
-/// No text with one of the [`SHAPES`] is shorter.
-const SHORTEST_SHAPE: usize = 20;
-
-/// What every text with one of the [`SHAPES`] has in it. Nearly no text has: compiling them is put off, and
-/// going through a text for them is spared.
-const BEGINNINGS: [&str; 11] =
-    ["sk-", "AKIA", "ASIA", "gh", "github_pat_", "xox", "AIza", "glpat-", "hf_", "npm_", "-----BEGIN "];
-
-const BEARER: &str = "bearer";
-
-/// The longest block of a private key that is waited for, in bytes.
-const LONGEST_BLOCK: usize = 64 * 1024;
-
-fn may_have_shape(text: &str) -> bool {
-    let has = |part: &str| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some();
-    BEGINNINGS.into_iter().any(has) || has_bearer(text.as_bytes())
-}
-
-/// It is written in small letters and in capitals.
-fn has_bearer(text: &[u8]) -> bool {
-    let is_one =
-        |at: usize| text.get(at..at + BEARER.len()).is_some_and(|it| it.eq_ignore_ascii_case(BEARER.as_bytes()));
-    memchr::memchr2_iter(b'b', b'B', text).any(is_one)
-}
-
-/// Tells whether a text ends with that word, and not with a longer one.
-fn ends_with_bearer(text: &str) -> bool {
-    let Some(before) = text.len().checked_sub(BEARER.len()) else { return false };
-    let bytes = text.as_bytes();
-    let begins = before == 0 || !(bytes[before - 1].is_ascii_alphanumeric() || bytes[before - 1] == b'_');
-    begins && bytes[before..].eq_ignore_ascii_case(BEARER.as_bytes())
-}
-
-/// Returns where a PEM block ends, if it does.
-fn end_of_block(text: &str) -> Option<usize> {
-    const END: &str = "-----END ";
-    const LAST: &str = "PRIVATE KEY-----";
-    let mut from = 0;
-    while let Some(at) = text[from..].find(END).map(|at| from + at + END.len()) {
-        let label = text[at..].trim_start_matches(|c: char| c.is_ascii_uppercase() || c == ' ');
-        let (begin, end) = (at, text.len() - label.len());
-        if text[begin..end].ends_with("PRIVATE KEY") && label.starts_with("-----") {
-            return Some(end + LAST.len() - "PRIVATE KEY".len());
-        }
-        from = at;
-    }
-    None
-}
-
-/// Returns where a PEM block of a private key begins that does not end before `settled`, or what may become one.
-fn block_over(text: &str, settled: usize) -> Option<usize> {
-    const BEGIN: &str = "-----BEGIN ";
-    let mut from = 0;
-    while let Some(at) = text[from..].find(BEGIN).map(|at| from + at) {
-        let label = at + BEGIN.len();
-        let rest = text[label..].trim_start_matches(|c: char| c.is_ascii_uppercase() || c == ' ');
-        let dashes = rest.len() - rest.trim_start_matches('-').len();
-        if dashes == rest.len() && dashes < 5 {
-            return Some(at);
-        }
-        from = label;
-        if text[label..text.len() - rest.len()].ends_with("PRIVATE KEY") && dashes >= 5 {
-            match end_of_block(&text[text.len() - rest.len()..]) {
-                Some(end) if text.len() - rest.len() + end <= settled => from = text.len() - rest.len() + end,
-                // Nobody's key is so long: what goes on without an end is let go.
-                None if text.len() - at > LONGEST_BLOCK => return None,
-                _ => return Some(at),
-            }
-        }
-    }
-    None
-}
+/// A line of a secret of several lines that is as long as this is looked for by itself.
+const SHORTEST_LINE: usize = 16;
 
 impl Redactor {
-    /// Takes the variables of the environment: those whose names say that they hold a secret count.
+    /// Takes the variables of the environment: those whose names say that they hold a secret count, and passwords in
+    /// addresses. Whoever calls it leaves out what names a file that is there.
     pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Redactor {
-        let mut redactor = Redactor { known: Vec::new(), shapes: OnceCell::new() };
+        let redactor = Redactor::default();
         for (name, value) in environment {
-            let upper = name.to_ascii_uppercase();
-            if ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"].iter().any(|end| upper.ends_with(end)) {
+            if names::holds_secret(&name, &value) {
                 redactor.learn(&name, &value);
+            }
+            redactor.learn_address(&name, &value);
+            if names::holds_headers(&name) {
+                redactor.learn(&name, &value);
+                let values = value.split(',').filter_map(|pair| pair.split_once('='));
+                values.for_each(|(_, value)| redactor.learn(&name, value));
             }
         }
         redactor
     }
 
-    /// Adds one secret by the name that is shown in its place.
-    pub fn learn(&mut self, name: &str, secret: &str) {
+    /// Adds one secret by the name that is shown in its place, as it is, as JSON and as an address have it, and each of
+    /// its longer lines.
+    pub fn learn(&self, name: &str, secret: &str) {
         let secret = secret.trim();
-        if secret.len() >= SHORTEST && !self.known.iter().any(|(_, known)| known == secret) {
-            self.known.push((name.to_owned(), secret.to_owned()));
-            self.known.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.len()));
+        if secret.len() < SHORTEST {
+            return;
         }
+        let as_json = Value::from(secret).to_string();
+        let in_address = percent_encoded(secret);
+        let lines = secret.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+        let forms = [secret, &as_json[1..as_json.len() - 1], &in_address];
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for form in forms.into_iter().chain(lines) {
+            if !known.iter().any(|known| known.text == form) && !(form != secret && is_mark(form)) {
+                known.push(Known { name: name.to_owned(), text: form.to_owned() });
+            }
+        }
+        known.sort_by_key(|known| std::cmp::Reverse(known.text.len()));
+    }
+
+    /// Adds the password in an address, if there is one.
+    pub fn learn_address(&self, name: &str, address: &str) {
+        if let Some(password) = names::password_of(address) {
+            self.learn(name, password);
+        }
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Vec<Known>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the text with each secret replaced by `[redacted:NAME]`.
@@ -137,18 +88,15 @@ impl Redactor {
         if text.len() < SHORTEST {
             return out;
         }
-        for (name, secret) in &self.known {
-            if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
-                out = Cow::Owned(out.replace(secret.as_str(), &format!("[redacted:{name}]")));
+        for Known { name, text } in self.known().iter() {
+            if memchr::memmem::find(out.as_bytes(), text.as_bytes()).is_some() {
+                out = Cow::Owned(out.replace(text.as_str(), &format!("[redacted:{name}]")));
             }
         }
-        if out.len() >= SHORTEST_SHAPE
-            && may_have_shape(&out)
-            && let Cow::Owned(redacted) = self.shapes().replace_all(&out, "[redacted]")
-        {
-            out = Cow::Owned(redacted);
+        match shapes::taken_out(&out) {
+            Some(without) => Cow::Owned(without),
+            None => out,
         }
-        out
     }
 
     /// Like [`Redactor::text`], for a text that begins with one in which no secret is: only what is new is searched.
@@ -156,37 +104,49 @@ impl Redactor {
         let from = self.settled(clean);
         let new = &text[from..];
         let known =
-            self.known.iter().any(|(_, secret)| memchr::memmem::find(new.as_bytes(), secret.as_bytes()).is_some());
-        if known || may_have_shape(new) && self.shapes().find_at(text, from).is_some() {
+            self.known().iter().any(|known| memchr::memmem::find(new.as_bytes(), known.text.as_bytes()).is_some());
+        if known || shapes::may_be_in(new) {
             return self.text(text);
         }
         Cow::Borrowed(text)
     }
 
-    fn shapes(&self) -> &Regex {
-        self.shapes.get_or_init(|| Regex::new(SHAPES).expect("a valid pattern"))
+    /// Like [`Redactor::text`], for a whole text that may be JSON: there, escapes hide a secret that is none of the usual
+    /// forms of it. JSON that held one is written anew.
+    pub fn whole<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let redacted = self.text(text);
+        let is_json = redacted.contains('\\') && redacted.trim_start().starts_with(['{', '[', '"']);
+        let Some(value) = is_json.then(|| serde_json::from_str::<Value>(&redacted).ok()).flatten() else {
+            return redacted;
+        };
+        let mut without = value.clone();
+        self.value(&mut without);
+        match without == value {
+            true => redacted,
+            false => Cow::Owned(without.to_string()),
+        }
     }
 
-    /// Tells whether a byte goes on with a word that may be a key: all shapes but PEM blocks end with a run of these.
+    /// Tells whether a byte goes on with a word that may be a secret.
     pub fn is_of_a_word(byte: u8) -> bool {
-        byte.is_ascii_alphanumeric() || b"_-./+~=".contains(&byte)
+        shapes::is_of_a_word(byte)
     }
 
     /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
     pub fn settled(&self, text: &str) -> usize {
         let word = |c: char| u8::try_from(c).is_ok_and(Redactor::is_of_a_word);
-        let mut settled = text.trim_end_matches(word).len();
-        let before = text[..settled].trim_end_matches([' ', '\t']);
-        if before.len() < settled && ends_with_bearer(before) {
-            settled = before.len() - BEARER.len();
+        let mut settled = text.len();
+        loop {
+            let before = settled;
+            settled = text[..settled].trim_end_matches(word).len();
+            settled = settled.min(shapes::begun(text, settled).unwrap_or(settled));
+            for Known { text: secret, .. } in self.known().iter() {
+                settled = settled.min(text.len() - begun(secret, text)).min(over(secret, text, settled));
+            }
+            if settled == before {
+                return settled;
+            }
         }
-        settled = settled.min(block_over(text, settled).unwrap_or(settled));
-        for (_, secret) in &self.known {
-            let ends = secret.char_indices().map(|(at, _)| at).skip(1);
-            let begun = ends.filter(|at| text.ends_with(&secret[..*at])).max().unwrap_or(0);
-            settled = settled.min(text.len() - begun);
-        }
-        settled
     }
 
     /// Returns a failure without secrets.
@@ -204,7 +164,7 @@ impl Redactor {
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(redacted) = self.text(text) {
+                if let Cow::Owned(redacted) = self.whole(text) {
                     *text = redacted;
                 }
             }
@@ -223,12 +183,42 @@ impl Redactor {
     }
 }
 
+/// Tells how many bytes of a secret a text ends with, if it is not the whole secret.
+fn begun(secret: &str, text: &str) -> usize {
+    let Some(last) = text.as_bytes().last() else { return 0 };
+    let ends = (1..secret.len()).rev().filter(|at| secret.as_bytes()[at - 1] == *last);
+    ends.into_iter().find(|at| text.as_bytes().ends_with(&secret.as_bytes()[..*at])).unwrap_or(0)
+}
+
+/// Returns where a secret begins that stands on both sides of `settled`, or `settled`.
+fn over(secret: &str, text: &str, settled: usize) -> usize {
+    let from = settled.saturating_sub(secret.len() - 1);
+    let to = (settled + secret.len() - 1).min(text.len());
+    let found = memchr::memmem::find(&text.as_bytes()[from..to], secret.as_bytes());
+    found.map_or(settled, |at| from + at)
+}
+
+/// Returns a text as it stands in an address.
+fn percent_encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// Tells whether this is only what stands at the beginning and the end of a key of several lines.
+fn is_mark(line: &str) -> bool {
+    line.starts_with("-----")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new([("OPENAI_API_KEY".into(), "planted-secret-1".into()), ("HOME".into(), "/home/me".into())])
+        Redactor::new([
+            ("OPENAI_API_KEY".into(), "planted-secret-1".into()),
+            ("MULTI_KEY".into(), "first line of it\nsecond part".into()),
+            ("HOME".into(), "/home/me".into()),
+        ])
     }
 
     #[test]
@@ -246,9 +236,48 @@ mod tests {
         let text = format!("key sk-{} and ghp_{} stay out", "a".repeat(30), "b".repeat(36));
         assert_eq!(redactor().text(&text), "key [redacted] and [redacted] stay out");
         assert_eq!(redactor().text("nothing to hide"), "nothing to hide");
-        let shortest = format!("AKIA{}", "A".repeat(16));
-        assert_eq!(shortest.len(), SHORTEST_SHAPE);
-        assert_eq!(redactor().text(&shortest), "[redacted]");
+    }
+
+    #[test]
+    fn what_only_looks_like_one_stays() {
+        for text in [
+            "basic understanding of a risk-assessment, and basic authentication",
+            "the task-0123456789012345678901234567890",
+            "550e8400-e29b-41d4-a716-446655440000 and 9627f04299fd5f2be028bbbae9781b19",
+            "https://user:password@example.org, http://${USER}:${PASS}@h, http://{user}:{secret}@h, http://h:8080/a@b",
+            "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+            "SECRET_ACCESS_KEY is the name of a variable; npm_config_registry is another",
+        ] {
+            assert_eq!(redactor().text(text), text);
+        }
+    }
+
+    #[test]
+    fn the_password_alone_is_taken_out_of_an_address() {
+        let text = "see postgres://me:hunter2-x@db:5432/x and redis://:p!a:ss@h";
+        assert_eq!(redactor().text(text), "see postgres://me:[redacted]@db:5432/x and redis://:[redacted]@h");
+    }
+
+    #[test]
+    fn what_is_learnt_later_is_known_to_all_copies_in_every_form() {
+        let redactor = Redactor::default();
+        let copy = redactor.clone();
+        redactor.learn("K", "qk\"quo\\te/plus+9\nand a second, longer line");
+        let text = r#"{"x":"qk\"quo\\te/plus+9\nand a second, longer line"} qk%22quo%5Cte%2Fplus%2B9%0Aand%20a%20second%2C%20longer%20line"#;
+        assert_eq!(copy.text(text), r#"{"x":"[redacted:K]"} [redacted:K]"#);
+        assert_eq!(copy.text("head: and a second, longer line"), "head: [redacted:K]");
+    }
+
+    #[test]
+    fn escapes_hide_nothing_in_json() {
+        let redactor = redactor();
+        let text = r#"{"a":["\u0070lanted-secret-1", "{\"b\":\"planted\\u002dsecret-1\"}"]}"#;
+        assert_eq!(
+            redactor.whole(text),
+            r#"{"a":["[redacted:OPENAI_API_KEY]","{\"b\":\"[redacted:OPENAI_API_KEY]\"}"]}"#
+        );
+        let plain = r#"{ "a": "b\n" }"#;
+        assert_eq!(redactor.whole(plain), plain, "what holds nothing stays as it was written");
     }
 
     fn secrets() -> Vec<String> {
@@ -261,7 +290,37 @@ mod tests {
             .into();
         all.extend(["AKIA", "ASIA"].map(|start| format!("{start}{}", "Q7".repeat(8))));
         all.extend(["Bearer ", "bearer \t ", "BeArEr  "].map(|start| format!("{start}{}==", &long[..30])));
-        all.extend(["", "RSA ", "EC ", "OPENSSH "].map(block));
+        all.extend(["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "].map(block));
+        all.push(block("PGP ").replace("KEY-----", "KEY BLOCK-----"));
+        let hex = "0a".repeat(20);
+        all.push(format!("PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n{long}\nPrivate-MAC: {hex}"));
+        all.extend(
+            [
+                "sk_live_",
+                "rk_test_",
+                "whsec_",
+                "ghs_",
+                "glrt-",
+                "xapp-",
+                "ya29.",
+                "dckr_pat_",
+                "hvs.",
+                "gsk_",
+                "lin_api_",
+            ]
+            .map(|start| format!("{start}{long}")),
+        );
+        all.extend(
+            ["AccountKey=", "SharedAccessKey=", "_authToken=", ":_auth="].map(|start| format!("{start}{long}==")),
+        );
+        all.push(format!("SG.{}.{}", &long[..22], &long[..43]));
+        all.push(format!("eyJ{}.eyJ{}.{}", &long[..20], &long[..30], &long[..43]));
+        all.push(format!("aB3~aB3~8Q~{}", &long[..34]));
+        all.extend(["Basic ", "basic\t"].map(|start| format!("{start}Ym9iOmh1bnRlcjI=")));
+        all.push(format!("aws_secret_access_key = {}", &long[..40]));
+        all.push(format!("\"SecretAccessKey\": \"{}\"", &long[..40]));
+        all.extend(["https://bob:hunter2-x@h.example/x", "redis://:p!a@ss:!@h"].map(str::to_owned));
+        all.push("first line of it\nsecond part".to_owned());
         all.push("planted-secret-1".to_owned());
         all.push(format!("-----BEGIN RSA PRIVATE KEY-----\n{long}"));
         all
@@ -286,6 +345,8 @@ mod tests {
         let all = secrets();
         for (index, secret) in all.iter().enumerate() {
             assert!(matches!(redactor.text(secret), Cow::Owned(_)), "{secret}");
+            let long = format!("{}{secret}", "no word of it. ".repeat(2000));
+            assert!(redactor.text(&long).contains("[redacted"), "behind much else: {secret}");
             let other = &all[(index + 5) % all.len()];
             for text in [
                 format!("key: {secret}"),

@@ -1,33 +1,83 @@
-//! Making text safe to show: nothing that a model, a file or a pack says may drive the terminal.
+//! Making text safe to show: nothing that a model, a file or a pack says may drive the terminal, hide, or look like
+//! something that nietz says itself.
+
+use std::borrow::Cow;
 
 /// Returns the text with control and escape characters made visible, line ends and tabs kept.
 ///
-/// Escape becomes `␛`, other C0 controls their picture (`␀` …), C1 controls and the invisible
-/// direction marks that can disguise text become `�`.
+/// Escape becomes `␛`, other C0 controls their picture (`␀` …), C1 controls and the signs that are not seen, or turn
+/// others round, become `�`. What joins letters and emoji stays: this is for what people and models write.
 pub fn clean(text: &str) -> String {
-    if !text.chars().any(is_unsafe) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if is_unsafe(c) { picture(c) } else { c }).collect()
+    shown(text, is_unsafe).into_owned()
+}
+
+/// Returns a name, or whatever else has to stay one line of somebody else's: like [`clean`], with line ends and tabs
+/// made visible as well (`␊`, `␉`), and every sign that is not seen.
+pub fn line(text: &str) -> Cow<'_, str> {
+    shown(text, |c| matches!(c, '\n' | '\t') || is_unsafe(c) || is_unseen(c))
 }
 
 /// Returns a piece of a wrong value that fits into an error message: one line, at most 60 characters.
 pub fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).collect();
-    let mut short = clean(&start).replace(['\n', '\t'], " ");
+    let mut short = line(&start.replace(['\n', '\t'], " ")).into_owned();
     if chars.next().is_some() {
         short.push('…');
     }
     short
 }
 
+/// Escapes what JSON lets stand as it is and a terminal would obey or hide, for those who look at the lines
+/// themselves. Such signs only occur inside strings, so the escape is the same text.
+pub fn json(json: &str) -> Cow<'_, str> {
+    let escaped = |c: char| is_unsafe(c) || is_unseen(c) && !is_joiner(c);
+    if !json.chars().any(escaped) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match escaped(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn shown(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    match text.chars().any(&hidden) {
+        true => Cow::Owned(text.chars().map(|c| if hidden(c) { picture(c) } else { c }).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Controls; what turns the direction of text, or ends a line beside `\n`; and signs without a width that no
+/// language is written with: zero-width spaces, invisible operators, tags.
 fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
+        '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
+}
+
+/// Signs that are not seen, and that prose may need: joiners, soft hyphens, fillers, selectors of variants.
+fn is_unseen(c: char) -> bool {
+    is_joiner(c)
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+        )
+        || matches!(c, '\u{180b}'..='\u{180d}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(c, '\u{e0080}'..='\u{e0fff}')
+}
+
+/// What joins or parts letters and emoji, or says how one of them is drawn.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 fn picture(c: char) -> char {
@@ -45,6 +95,26 @@ mod tests {
     #[test]
     fn escape_sequences_are_shown_not_obeyed() {
         assert_eq!(clean("a\u{1b}[2Jb\r\u{202e}c\n\td"), "a␛[2Jb␍�c\n\td");
+    }
+
+    #[test]
+    fn a_name_stays_one_line_and_hides_nothing() {
+        assert_eq!(line("git"), "git");
+        assert_eq!(line("a\n+ b\tc"), "a␊+ b␉c");
+        for sign in "\u{200b}\u{2028}\u{2029}\u{e0041}\u{202e}\u{200d}\u{ad}\u{3164}\u{fe0f}\u{9b}\u{61c}".chars() {
+            assert_eq!(line(&format!("gi{sign}t")), "gi�t", "U+{:04X}", u32::from(sign));
+        }
+        assert_eq!(clean("\u{1f468}\u{200d}\u{1f469} \u{2764}\u{fe0f}"), "\u{1f468}\u{200d}\u{1f469} \u{2764}\u{fe0f}");
+        assert_eq!(clean("gi\u{200b}t \u{e0041}"), "gi�t �");
+    }
+
+    #[test]
+    fn json_is_the_same_value_and_shows_what_is_in_it() {
+        let value = serde_json::json!({ "a\u{202e}": "b\u{9b}c\u{e0041}\u{200b}\u{7f}\n\u{1f468}" });
+        let text = value.to_string();
+        let shown = json(&text);
+        assert_eq!(shown, "{\"a\\u202e\":\"b\\u009bc\\udb40\\udc41\\u200b\\u007f\\n\u{1f468}\"}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     #[test]

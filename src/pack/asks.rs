@@ -51,7 +51,7 @@ fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
 
 /// Says what a thing that is asked for means.
 pub fn words(item: &str) -> String {
-    let item = crate::model::text::clean(item);
+    let item = crate::model::text::line(item);
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::hole(command) {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
@@ -68,7 +68,7 @@ pub fn words(item: &str) -> String {
             "chooses models in its personas, where you named one with --model".to_owned()
         }
         None if item == "*" => "does whatever it asks for, now and later".to_owned(),
-        _ => Permission::parse(&item).map_or(item, |permission| permission.asked().to_owned()),
+        _ => Permission::parse(&item).map_or_else(|| item.to_string(), |permission| permission.asked().to_owned()),
     }
 }
 

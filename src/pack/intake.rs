@@ -25,17 +25,19 @@ const FOLDERS: &[&str] = &["flows", "personas", "quotes", "tests"];
 const TEXTS: &[&str] = &["pack.yaml", "README", "LICENSE", "LICENCE", "COPYING", "CHANGELOG", "NOTICE"];
 
 /// A folder that is being filled.
-struct Intake<'a> {
+pub struct Intake<'a> {
     into: &'a Path,
     /// Every path and every folder above it, as file systems that know no case see it.
     seen: HashMap<String, String>,
     count: usize,
     bytes: u64,
+    /// What was announced and is not read yet.
+    expected: u64,
 }
 
 /// Copies what of a folder is a pack.
 pub fn folder(from: &Path, into: &Path) -> Result<()> {
-    let mut intake = Intake { into, seen: HashMap::new(), count: 0, bytes: 0 };
+    let mut intake = Intake::new(into);
     let walk = walkdir::WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     let wanted =
         |entry: &walkdir::DirEntry| entry.depth() > 1 || is_part(entry.file_name().to_str().unwrap_or_default());
@@ -59,7 +61,7 @@ pub fn folder(from: &Path, into: &Path) -> Result<()> {
 
 /// Unpacks an archive, whole; [`folder`] takes the pack out of that.
 pub fn archive(archive: impl Read, into: &Path) -> Result<()> {
-    let mut intake = Intake { into, seen: HashMap::new(), count: 0, bytes: 0 };
+    let mut intake = Intake::new(into);
     let bounded = Bounded { inner: archive, left: 2 * ALL };
     let mut tar = tar::Archive::new(bounded);
     let broken = |error: std::io::Error| refused(format!("the archive cannot be read: {error}"));
@@ -109,8 +111,25 @@ pub fn is_part(name: &str) -> bool {
 }
 
 impl Intake<'_> {
-    /// Looks at a path, and makes the folders that it needs.
-    fn path(&mut self, path: &Path, plain: bool, kind: &str) -> Result<String> {
+    pub fn new(into: &Path) -> Intake<'_> {
+        Intake { into, seen: HashMap::new(), count: 0, bytes: 0, expected: 0 }
+    }
+
+    /// Refuses files that would be too much together before any of them is read.
+    pub fn expects(&mut self, length: u64) -> Result<()> {
+        self.expected = self.expected.saturating_add(length);
+        match length > LARGEST || self.expected > ALL {
+            true => Err(refused(format!(
+                "it has a file of more than {} MiB, or more than {} MiB in all",
+                LARGEST >> 20,
+                ALL >> 20
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks at a path. `plain` says that it is a file or a folder, `kind` what it is otherwise.
+    pub fn path(&mut self, path: &Path, plain: bool, kind: &str) -> Result<String> {
         let shown = excerpt(&path.display().to_string());
         let Some(text) = path.to_str() else { return Err(refused(format!("the path `{shown}` is not UTF-8"))) };
         if text.is_empty() || text.contains('\\') || text.chars().any(char::is_control) {
@@ -157,7 +176,8 @@ impl Intake<'_> {
         Ok(whole)
     }
 
-    fn file(&mut self, path: &str, executable: bool, length: u64, from: impl Read) -> Result<()> {
+    /// Writes a file whose path was looked at.
+    pub fn file(&mut self, path: &str, executable: bool, length: u64, from: impl Read) -> Result<()> {
         if length > LARGEST {
             return Err(refused(format!("`{}` is larger than {} MiB", excerpt(path), LARGEST >> 20)));
         }

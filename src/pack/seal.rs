@@ -1,5 +1,6 @@
-//! The digest of an installed tree, and the check of it before anything of the tree is read.
+//! The digest of an installed tree, and the one reading of it, which is compared before anything of it is used.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +10,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Failure, Result};
+use crate::pack::tree::below;
 
 /// What an installed tree must be.
 #[derive(Debug)]
@@ -16,33 +18,48 @@ pub struct Seal {
     pub pack: String,
     pub version: String,
     pub sha256: String,
-    checked: OnceLock<Result<()>>,
+    checked: OnceLock<Result<Contents>>,
 }
+
+/// The files of a tree, by their paths with `/` between the parts.
+pub type Contents = BTreeMap<String, Vec<u8>>;
 
 impl Seal {
     pub fn new(pack: &str, version: &str, sha256: &str) -> Seal {
         Seal { pack: pack.to_owned(), version: version.to_owned(), sha256: sha256.to_owned(), checked: OnceLock::new() }
     }
 
-    /// Checks the tree, once in the life of a process.
-    pub fn check(&self, root: &Path) -> Result<()> {
-        self.checked
-            .get_or_init(|| {
-                if digest(root)? == self.sha256 {
-                    return Ok(());
-                }
-                let message =
-                    format!("the files of the pack {} are not those of nietz.lock: {}", self.pack, root.display());
-                Err(Failure::new(Code::PackChanged, message)
-                    .hint(format!("remove that folder, and install it anew: nietz pack add --locked {}", self.pack)))
-            })
-            .clone()
+    /// Returns the files of the tree. They are read once in the life of a process, all of them, and compared: nothing
+    /// of the tree is read again, so that whoever changes it later changes nothing.
+    pub fn contents(&self, root: &Path) -> Result<&Contents> {
+        let checked = self.checked.get_or_init(|| {
+            let (sha256, contents) = read(root)?;
+            if sha256 == self.sha256 {
+                return Ok(contents);
+            }
+            let message =
+                format!("the files of the pack {} are not those of nietz.lock: {}", self.pack, root.display());
+            Err(Failure::new(Code::PackChanged, message)
+                .hint(format!("remove that folder, and install it anew: nietz pack add --locked {}", self.pack)))
+        });
+        checked.as_ref().map_err(Failure::clone)
     }
 }
 
-/// Returns the SHA-256 of a tree in hex: over the path, mode and content of each file, and the path and target of each
-/// link, sorted by path. Lengths stand before what they measure, so that no two trees have the same text.
+/// Returns the SHA-256 of a tree in hex.
 pub fn digest(root: &Path) -> Result<String> {
+    read(root).map(|(sha256, _)| sha256)
+}
+
+/// Returns the files of a tree as they are now.
+pub fn files(root: &Path) -> Result<Contents> {
+    read(root).map(|(_, contents)| contents)
+}
+
+/// Reads a tree, and returns its SHA-256 in hex: over the path, mode and content of each file, and the path and target of each
+/// link, sorted by path. Lengths stand before what they measure, so that no two trees have the same text.
+fn read(root: &Path) -> Result<(String, Contents)> {
+    let mut contents = Contents::new();
     let mut whole = Sha256::new();
     let mut part = |kind: &[u8], path: &[u8], content: &[u8]| {
         for bytes in [kind, path, content] {
@@ -62,13 +79,18 @@ pub fn digest(root: &Path) -> Result<String> {
             let about = entry.metadata().map_err(|error| Failure::new(Code::DiskFailed, error.to_string()))?;
             let content = std::fs::read(entry.path()).map_err(io)?;
             part(if is_executable(&about) { b"exec" } else { b"file" }, &path, &content);
+            // What has no such path was taken in by nobody, and is in no tree that fits.
+            if let Some(path) = below(root, entry.path()) {
+                contents.insert(path, content);
+            }
         } else if entry.file_type().is_dir() {
             part(b"folder", &path, b"");
         } else {
             part(b"other", &path, b"");
         }
     }
-    Ok(whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let sha256 = whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((sha256, contents))
 }
 
 pub fn is_executable(about: &Metadata) -> bool {

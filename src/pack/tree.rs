@@ -79,12 +79,13 @@ impl Tree {
             Root::Bundled => return Ok(assets::read(path).map(<[u8]>::to_vec)),
             Root::Disk(root) => root,
         };
-        if let Some(seal) = &self.seal {
-            seal.check(root)?;
-        }
+        let sealed = self.seal.as_ref().map(|seal| seal.contents(root)).transpose()?;
         if !self.is_of_pack(path) {
             return Err(Failure::new(Code::PathRefused, format!("{} is no file of its pack", excerpt(path)))
                 .hint("a pack is what stands in flows/, personas/, quotes/ and tests/; copy the file there"));
+        }
+        if let Some(contents) = sealed {
+            return Ok(contents.get(path).cloned());
         }
         let full = root.join(path);
         let real = match full.canonicalize() {
@@ -121,8 +122,16 @@ impl Tree {
         }
     }
 
-    /// Returns the paths of all files in one top folder with this ending, sorted.
+    /// Returns the paths of all files in one top folder with this ending, sorted. Of an installed pack that is not as it
+    /// was, it is what stands there now: reading any of it says so.
     pub fn list(&self, top: &str, ending: &str) -> Vec<String> {
+        if let (Some(seal), Root::Disk(root)) = (&self.seal, &self.root)
+            && let Ok(contents) = seal.contents(root)
+        {
+            let start = format!("{top}/");
+            let all = contents.keys().filter(|path| path.starts_with(&start) && path.ends_with(ending));
+            return all.cloned().collect();
+        }
         match &self.root {
             Root::Bundled => assets::list(top).into_iter().filter(|path| path.ends_with(ending)).collect(),
             Root::Disk(root) => walkdir::WalkDir::new(root.join(top))

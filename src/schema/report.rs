@@ -8,7 +8,7 @@ use super::check::Fault;
 use super::spans::{Place, Spans};
 use crate::error::{Code, Failure};
 use crate::model::collection::Format;
-use crate::model::text::clean;
+use crate::model::text;
 
 /// How many faults a failure lists; the file that has more is another kind of file.
 const LISTED: usize = 1000;
@@ -40,7 +40,7 @@ impl std::fmt::Display for Located {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}: ", self.file, self.line, self.column)?;
         if !self.pointer.is_empty() {
-            write!(f, "{}: ", clean(&self.pointer))?;
+            write!(f, "{}: ", text::clean(&self.pointer))?;
         }
         match self.severity {
             Severity::Error => f.write_str(&self.message),
@@ -119,10 +119,10 @@ fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
     };
     let line = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column);
     // Where no picture can be drawn, the field is named in words.
-    let field = clean(&fault.pointer);
+    let (file, field, said) = (text::line(&fault.file), text::line(&fault.pointer), text::line(&fault.message));
     let message = match line {
-        None if !field.is_empty() => format!("{field}: {}", fault.message),
-        _ => fault.message.clone(),
+        None if !field.is_empty() => format!("{field}: {said}"),
+        _ => said.into_owned(),
     };
     let mut title = level.primary_title(message.as_str());
     // What stands for itself in `nietz explain` is named; a keyword of a schema is not.
@@ -130,17 +130,17 @@ fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
         title = title.id(fault.keyword.as_str());
     }
     let Some(line) = line else {
-        let origin = Origin::path(fault.file.as_str()).line(fault.line).char_column(fault.column);
+        let origin = Origin::path(&*file).line(fault.line).char_column(fault.column);
         return renderer.render(&[title.element(origin)]);
     };
     // The line is cleaned before it is measured: marks count the bytes of what is shown.
-    let shown = clean(line).replace('\t', " ");
+    let shown = text::clean(line).replace('\t', " ");
     let start = shown.char_indices().nth(fault.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);
     let mark = start..start + mark(&shown[start..]);
     let snippet = Snippet::source(shown.as_str())
-        .path(fault.file.as_str())
+        .path(&*file)
         .line_start(fault.line)
-        .annotation(AnnotationKind::Primary.span(mark).label(field.as_str()));
+        .annotation(AnnotationKind::Primary.span(mark).label(&*field));
     renderer.render(&[title.element(snippet)])
 }
 

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
 use crate::support::env::Env;
+use crate::support::git::git;
 
 const ABOUT: &str = "name: evil\nversion: 1.0.0\nsummary: Evil\nlicence: MIT\nhost_api: 1\n";
 const PERSONA: &str = "---\nname: Evil\n---\nYou are evil.\n";
@@ -252,4 +253,169 @@ fn a_folder_and_a_repository_with_links_are_refused() {
     let ended = env.nietz(["pack", "add", "evil#main", "--yes"]).go().exits(4);
     assert!(ended.stderr.contains("a link"), "{}", ended.stderr);
     assert!(!env.path("nietz.lock").exists());
+}
+
+/// A repository that is made object by object, so that it holds what no checkout would bring about.
+struct Repository<'a>(&'a Env);
+
+impl Repository<'_> {
+    fn new(env: &Env) -> Repository<'_> {
+        std::fs::create_dir(env.path("repo")).expect("a folder can be made");
+        git(&env.path("repo"), ["init", "-q", "--bare"]);
+        Repository(env)
+    }
+
+    fn git<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        git(&self.0.path("repo"), arguments)
+    }
+
+    fn blob(&self, text: impl AsRef<[u8]>) -> String {
+        self.0.write("blob", text);
+        self.git(["hash-object", "-w", "../blob"])
+    }
+
+    /// Makes a tree of `mode kind object name`.
+    fn tree(&self, entries: &[(&str, &str, &str)]) -> String {
+        let index = self.0.path("index");
+        let _ = std::fs::remove_file(&index);
+        let kind = |mode: &str| if mode == "040000" { "tree" } else { "blob" };
+        let listed: Vec<String> =
+            entries.iter().map(|(mode, object, name)| format!("{mode} {} {object}\t{name}\n", kind(mode))).collect();
+        self.0.write("listed", listed.concat());
+        let script = "git mktree < ../listed";
+        git(&self.0.path("repo"), ["-c", &format!("alias.made=!{script}"), "made"])
+    }
+
+    /// Commits the files of a pack, with more in its folder of flows, by a tag; returns the source.
+    fn pack(
+        &self,
+        tag: &str,
+        about: &str,
+        flow: &str,
+        more: &[(&str, &str, &str)],
+        top: &[(&str, &str, &str)],
+    ) -> String {
+        let flow = self.blob(flow);
+        let mut flows = vec![("100644", flow.as_str(), "p.lua")];
+        flows.extend(more);
+        let (flows, about) = (self.tree(&flows), self.blob(about));
+        let mut all = vec![("040000", flows.as_str(), "flows"), ("100644", about.as_str(), "pack.yaml")];
+        all.extend(top);
+        let tree = self.tree(&all);
+        let commit = self.git(["commit-tree", &tree, "-m", "harmless\nlocal hidden = 1"]);
+        self.git(["tag", "-f", tag, &commit]);
+        format!("{}#{tag}", self.0.path("repo").display())
+    }
+}
+
+const P: &str = "name: p\nversion: 1.0.0\nsummary: s\nlicence: MIT\nhost_api: 1\npermissions: {p: {}}\n";
+
+fn p(body: &str) -> String {
+    format!("return require(\"@nietz\").flow {{ name = \"p\", summary = \"s\", run = function()\n{body}\nend }}\n")
+}
+
+/// The text of a file of the one installed pack.
+fn installed(env: &Env, path: &str) -> Option<String> {
+    let pack = std::fs::read_dir(env.home().join("packs")).ok()?.next()?.expect("it can be listed").path();
+    std::fs::read_to_string(pack.join(path)).ok()
+}
+
+/// What is installed is what the tree of the tag shows: attributes change no text, and leave out no file.
+#[test]
+fn attributes_of_a_repository_change_nothing_of_what_is_installed() {
+    let env = Env::new();
+    let repository = Repository::new(&env);
+    let attributes = repository.blob("*.lua export-subst text eol=crlf\nside.lua export-ignore\n");
+    let side = repository.blob("return 1\n");
+    let side = repository.tree(&[("100644", &side, "side.lua")]);
+    let flow = format!("-- $Format:%B$\n{}", p("return require('./p/side')"));
+    let source =
+        repository.pack("v1.0.0", P, &flow, &[("040000", &side, "p")], &[("100644", &attributes, ".gitattributes")]);
+    env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
+    assert_eq!(installed(&env, "flows/p.lua"), Some(flow));
+    assert_eq!(installed(&env, "flows/p/side.lua").as_deref(), Some("return 1\n"));
+}
+
+/// Sizes and counts are looked at before anything is read, however small the repository is.
+#[test]
+fn bombs_in_git_are_refused_before_they_are_read() {
+    let env = Env::new();
+    let repository = Repository::new(&env);
+    let zeros = repository.blob(vec![0; 64 << 20]);
+    let mut deep = repository.blob("x");
+    for depth in 0..7 {
+        let names: Vec<String> = (0..10).map(|name| format!("f{name}")).collect();
+        let mode = if depth == 0 { "100644" } else { "040000" };
+        let entries: Vec<(&str, &str, &str)> = names.iter().map(|name| (mode, deep.as_str(), name.as_str())).collect();
+        deep = repository.tree(&entries);
+    }
+    let file = repository.blob("x");
+    let up = repository.blob("../../outside");
+    for (what, entry, words) in [
+        ("a large file", ("100644", zeros.as_str(), "big"), "more than 4 MiB"),
+        ("ten million paths", ("040000", deep.as_str(), "data"), "more than 2000 files"),
+        ("a link", ("120000", up.as_str(), "link"), "is a link"),
+        ("a path of another kind", ("100644", file.as_str(), "back\\slash"), "characters that no path"),
+    ] {
+        let source = repository.pack("v1.0.0", P, &p("return 1"), &[entry], &[]);
+        let ended = env.nietz(["pack", "add", &source, "--yes"]).go().exits(4);
+        assert!(ended.stderr.contains(words), "{what}: {}", ended.stderr);
+        assert!(installed(&env, "pack.yaml").is_none() && !env.path("nietz.lock").exists(), "{what}");
+    }
+}
+
+/// A module is what it was when the run began, whoever changes it while the run waits; on resume the change is told.
+#[test]
+fn a_module_that_is_changed_while_a_run_waits_is_not_read() {
+    let env = Env::new();
+    let repository = Repository::new(&env);
+    let late = repository.blob("return { x = 'good' }\n");
+    let late = repository.tree(&[("100644", &late, "late.lua")]);
+    let flow = p("require('@nietz/ui').ask({ id = 'q', prompt = '?' }) return require('./p/late').x");
+    let source = repository.pack("v1.0.0", P, &flow, &[("040000", &late, "p")], &[]);
+    env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
+    let mut running = env.nietz(["run", "p", "--json"]).spawn();
+    running.wait_for("asked");
+    let pack =
+        std::fs::read_dir(env.home().join("packs")).expect("it is there").next().expect("one").expect("it is there");
+    std::fs::write(pack.path().join("flows/p/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
+    running.say("hi\n");
+    let ended = running.end();
+    assert_eq!(ended.result(), "good", "{ended:?}");
+    let ended = env.nietz(["run", "p"]).var("NIETZ_RUN", "r2").go().exits(5);
+    assert!(ended.stderr.contains("[pack-changed]"), "{ended:?}");
+    let ended = env.resume().go().exits(5);
+    assert!(ended.stderr.contains("[pack-changed]"), "{ended:?}");
+}
+
+/// Names and digests of a lock become parts of paths: what is none is refused, with its line, before any path is made.
+#[test]
+fn a_lock_with_names_that_lead_elsewhere_is_refused() {
+    let digest = "b".repeat(64);
+    let locked = |name: &str, version: &str, commit: &str, sha256: &str| {
+        serde_json::json!({ "version": 1, "packs": { name: {
+            "version": version, "source": "x#v1.0.0", "commit": commit, "sha256": sha256 } } })
+        .to_string()
+    };
+    let commit = "a".repeat(40);
+    for (what, lock) in [
+        ("a name that leads out", locked("../../x", "1.0.0", &commit, &digest)),
+        ("an absolute name", locked("/x", "1.0.0", &commit, &digest)),
+        ("a name with a line end", locked("p\nq", "1.0.0", &commit, &digest)),
+        ("an empty name", locked("", "1.0.0", &commit, &digest)),
+        ("a long name", locked(&"p".repeat(300), "1.0.0", &commit, &digest)),
+        ("a version with escapes", locked("p", "1\u{1b}[2J", &commit, &digest)),
+        ("an option in place of a commit", locked("p", "1.0.0", "--upload-pack=x", &digest)),
+        ("a digest that leads out", locked("p", "1.0.0", &commit, "../../../../../../../../x")),
+        ("a short digest", locked("p", "1.0.0", &commit, &digest[..63])),
+        ("a digest with a line end", locked("p", "1.0.0", &commit, &format!("{digest}\n"))),
+    ] {
+        let env = Env::new().file("nietz.lock", lock);
+        for verb in [&["pack", "list"][..], &["pack", "add", "--locked"], &["flows"]] {
+            let ended = env.nietz(verb.iter().copied()).go().exits(1);
+            assert!(ended.stderr.contains("[config-invalid]"), "{what}: {ended:?}");
+        }
+    }
+    let fine = Env::new().file("nietz.lock", locked("p", "1.0.0", &commit, &digest));
+    fine.nietz(["pack", "list"]).go().exits(0);
 }

@@ -17,6 +17,7 @@ mod forks;
 mod git;
 mod git_programs;
 mod homes;
+mod hostile_names;
 mod hostile_packs;
 mod idle;
 mod index;

@@ -144,9 +144,12 @@ fn a_team_shares_a_pack_by_git() {
     retro 1.1.0: Two voices look back (MIT)
       from file://AUTHOR#v1.1.0, commit DIGEST
       1 flow, 2 personas, 1 test; its tests pass, with no permission at all
+    files that differ: 2
+      ~ flows/retro.lua
+      ~ pack.yaml
     flow retro
       + runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      + makes branches and worktrees of its own from your repository (git)
+      + reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     ? May retro do all of this? (y/N)
     > no
     not updated: retro stays at 1.0.0
@@ -159,7 +162,7 @@ fn a_team_shares_a_pack_by_git() {
     assert_snapshot!(ended.stderr, @r"
     error[pack-untrusted]: the flow retro of the pack retro 1.1.0 asks for what you have not granted
       - it runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      - it makes branches and worktrees of its own from your repository (git)
+      - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     hint: look at it; if you trust it: nietz trust add retro
     ");
     user.nietz(["trust", "add", "retro", "--allow", "retro:git,exec=cargo"]).go().exits(0);
@@ -169,7 +172,7 @@ fn a_team_shares_a_pack_by_git() {
       commit DIGEST  sha256 DIGEST
       flow retro
         runs `cargo` with any arguments, in a sandbox (exec=cargo): granted
-        makes branches and worktrees of its own from your repository (git): granted
+        reads the whole repository and uncommitted work; makes branches and worktrees of its own (git): granted
         calls models: what you say, and what it reads, is sent to them (llm): granted
     ");
 
@@ -221,7 +224,7 @@ fn a_part_of_what_a_pack_asks_for_is_granted_alone() {
       1 flow, 2 personas, 1 test; its tests pass, with no permission at all
     flow retro
       + runs `cargo` with any arguments, in a sandbox (exec=cargo)
-      + makes branches and worktrees of its own from your repository (git)
+      + reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
       + calls models: what you say, and what it reads, is sent to them (llm)
     not granted: 2 of what it asks for; `nietz trust add retro` grants it
     ? May retro do only this: retro:git? (y/N)
@@ -377,4 +380,59 @@ fn names_that_others_have_are_told() {
     ");
     let ended = user.nietz(["personas"]).go().exits(0);
     assert!(ended.stdout.contains("pack mine 1.0.0"), "{}", ended.stdout);
+}
+
+/// What was granted to one content is granted to another by a person alone, and a tag that was moved is told.
+#[test]
+fn other_content_is_asked_about_where_it_asks_for_nothing_more() {
+    let server = model();
+    let author = author(&server);
+    let user = Env::with(&server);
+    user.nietz(["pack", "add", &source(&author, "v1.0.0"), "--yes", "--allow", "llm"]).go().exits(0);
+    let before = user.read("nietz.lock");
+    author.write("flows/retro/more.md", "More.\n");
+    std::fs::remove_dir_all(author.path("tests")).expect("it is there");
+    release(&author, "1.1.0");
+    // Nobody is there to be asked.
+    user.nietz(["pack", "update", "retro"]).go().exits(7);
+    assert_eq!(user.read("nietz.lock"), before);
+    let ended = user.nietz(["pack", "update", "retro"]).stdin("no\n").go().exits(0);
+    assert_snapshot!(shown(&ended, &author, &user), @r"
+    retro 1.0.0 → 1.1.0
+    retro 1.1.0: Two voices look back (MIT)
+      from file://AUTHOR#v1.1.0, commit DIGEST
+      1 flow, 2 personas; it has no test of its own
+    files that differ: 3
+      + flows/retro/more.md
+      ~ pack.yaml
+      - tests/cassettes/retro/run.jsonl
+    its permissions are as they were
+    ? May retro 1.1.0 take the place of 1.0.0? (y/N)
+    > no
+    not updated: retro stays at 1.0.0
+    ");
+    assert_eq!(user.read("nietz.lock"), before);
+    user.nietz(["pack", "update", "retro"]).stdin("yes\n").go().exits(0);
+    user.run(["retro"]).go().exits(0);
+    // The same tag, with other content.
+    author.write("flows/retro/more.md", "Much more.\n");
+    git(&author.workspace(), ["commit", "-q", "-a", "-m", "quietly"]);
+    git(&author.workspace(), ["tag", "-f", "v1.1.0"]);
+    let ended = user.nietz(["pack", "update", "retro"]).stdin("no\n").go().exits(0);
+    assert!(ended.stdout.contains("v1.1.0 was moved since nietz.lock was written"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("May retro be what its moved tag names now?"), "{}", ended.stdout);
+    user.nietz(["pack", "update", "retro", "--yes"]).go().exits(0);
+}
+
+/// Whoever adds a pack is told which of its tests fails, and how; nothing is installed.
+#[test]
+fn a_failing_test_of_a_pack_is_told_to_who_adds_it() {
+    let server = model();
+    let author = author(&server);
+    author.write("flows/retro/look.md", "Look elsewhere, at {{ topic }}.\n");
+    release(&author, "1.1.0");
+    let user = Env::with(&server);
+    let ended = user.nietz(["pack", "add", &source(&author, "v1.1.0"), "--yes"]).go().exits(4);
+    assert!(ended.stderr.contains("its own test fails: retro/run"), "{}", ended.stderr);
+    assert!(installed(&user).is_empty() && !user.path("nietz.lock").exists());
 }

@@ -98,3 +98,80 @@ fn what_a_flow_is_told_of_a_failure_and_what_is_noted_of_it_hold_no_key() {
     holds_no_key("standard output", &ended.stdout);
     holds_no_key("the journal", &std::fs::read_to_string(env.journal_path()).expect("there is a journal"));
 }
+
+/// Keys that nietz finds by itself: what a variable of a name of the user's choice holds, and what a command prints.
+#[test]
+fn a_key_that_nietz_got_itself_is_in_nothing_either() {
+    let server = ModelServer::start(|request| {
+        let header = request.header("authorization").to_owned();
+        Response::text(format!("you sent {header}"))
+    });
+    let flow = "return require('@nietz').flow { name = 'x', summary = 's', permissions = { llm = true }, run = function()
+        local text = require('@nietz/llm').chat({ prompt = 'p' }).text require('@nietz/ui').say(text) return text end }";
+    for (provider, key) in [("command", "printed-key-1234567890"), ("variable", "chosen-key-1234567890")] {
+        let url = server.url();
+        let env = Env::with(&server)
+            .flow("x", flow)
+            .config(&format!(
+                "models: {{ providers: {{ command: {{ base_url: '{url}', key_command: [echo, printed-key-1234567890] }}, \
+                 variable: {{ base_url: '{url}', key_env: LAB_ACCESS }} }} }}\n"
+            ))
+            .var("LAB_ACCESS", "chosen-key-1234567890");
+        let ended = env.nietz(["run", "x", "--verbose", "--model", &format!("{provider}/m")]).go().exits(0);
+        let sent = server.requests().pop().expect("it was called");
+        assert!(sent.header("authorization").contains(key), "the key is sent");
+        assert!(ended.stdout.contains("you sent"), "{ended:?}");
+        let journal = std::fs::read_to_string(env.journal_path()).expect("there is a journal");
+        for (what, text) in
+            [("standard output", &ended.stdout), ("standard error", &ended.stderr), ("the journal", &journal)]
+        {
+            assert!(!text.contains(key), "{what} holds the key of {provider}: {text}");
+        }
+    }
+}
+
+/// A collector that cannot be reached, or refuses, is named without the password in its address.
+#[test]
+fn the_password_of_a_collector_is_not_shown() {
+    let refuses = ModelServer::start(|_| Response::plain(500, "no"));
+    let flow = "return require('@nietz').flow { name = 'x', summary = 's', run = function() end }";
+    for place in [refuses.url().replace("/v1", "").replace("http://", ""), "127.0.0.1:1".to_owned()] {
+        let env = Env::new().flow("x", flow);
+        let ended = env
+            .nietz(["run", "x"])
+            .var("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("http://bob:pw7@{place}"))
+            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+            .go();
+        assert!(ended.stderr.contains(&place) && !ended.stderr.contains("pw7"), "{ended:?}");
+    }
+}
+
+/// What is no secret stays as it is: in the sources of this project, and in those that `NIETZ_TEST_SOURCES` names, nearly
+/// nothing is taken for one. Ten megabytes may have one that is taken.
+#[test]
+fn ordinary_sources_hold_no_secret() {
+    let named = std::env::var_os("NIETZ_TEST_SOURCES");
+    let places = match &named {
+        Some(folder) => vec![std::path::PathBuf::from(folder)],
+        None => ["src", "flows", "tests/lua", "tests/debug", "tests/council", "README.md", "Cargo.lock"]
+            .map(|place| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(place))
+            .into(),
+    };
+    let redactor = nietz::model::redact::Redactor::default();
+    let (mut bytes, mut taken) = (0_usize, Vec::new());
+    for entry in places.iter().flat_map(walkdir::WalkDir::new) {
+        let path = entry.expect("it can be read").into_path();
+        // Samples of shapes, and planted keys.
+        let own = named.is_none() && ["redact", "llm/tests"].iter().any(|part| path.to_string_lossy().contains(part));
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        if own {
+            continue;
+        }
+        bytes += text.len();
+        let count = redactor.text(&text).matches("[redacted]").count() - text.matches("[redacted]").count();
+        taken.extend(std::iter::repeat_n(path, count));
+    }
+    println!("{} in {} MB: {taken:#?}", taken.len(), bytes / 1_000_000);
+    assert!(bytes > 1_000_000, "there is something to look through");
+    assert!(taken.len() <= bytes / 10_000_000, "{} in {bytes} bytes: {taken:#?}", taken.len());
+}

@@ -1,7 +1,7 @@
 //! The program as a child process: run to its end, or held, signalled and killed half-way.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -59,6 +59,12 @@ impl Call {
 
     pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
         self.command.args(arguments);
+        self
+    }
+
+    /// Sets a variable to what need not be text.
+    pub(crate) fn raw_var(mut self, name: &str, value: &OsStr) -> Call {
+        self.command.env(name, value);
         self
     }
 

@@ -41,7 +41,7 @@ pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
     }
     ready.tell(host, source)?;
     tell(&ready.asks, '+')?;
-    let Some(granted) = ask(host, &args.flags, &name, &ready.asks)? else {
+    let Some(granted) = ask(host, &args.flags, &name, &ready.asks, None)? else {
         output::line("nothing was installed")?;
         return Ok(Exit::Done);
     };

@@ -7,7 +7,6 @@ use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::trust::packs::installed_asks;
 use crate::error::{Code, Exit, Result};
-use crate::model::text::clean;
 use crate::pack::asks::words;
 use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
@@ -35,13 +34,13 @@ pub(super) fn run(host: &Host, args: &ListArgs) -> Result<Exit> {
         };
         let asks = asks.unwrap_or_default();
         if args.json {
-            output::line(json!({
+            output::json(&json!({
                 "name": name, "version": locked.version, "source": locked.source, "commit": locked.commit,
                 "sha256": locked.sha256, "state": state, "asks": asks, "granted": granted,
             }))?;
             continue;
         }
-        output::line(format!("{name} {}  {}  {state}", locked.version, clean(&locked.source)))?;
+        output::line(format!("{name} {}  {}  {state}", locked.version, locked.source))?;
         let commit = locked.commit.as_ref().map(|commit| format!("commit {commit}  ")).unwrap_or_default();
         output::line(format!("  {commit}sha256 {}", locked.sha256))?;
         for (flow, items) in &asks {
@@ -50,7 +49,7 @@ pub(super) fn run(host: &Host, args: &ListArgs) -> Result<Exit> {
             for item in items {
                 let given = granted.get(flow).is_some_and(|granted| granted.contains(item));
                 let mark = if given { "granted" } else { "not granted" };
-                output::line(format!("    {} ({}): {mark}", words(item), clean(item)))?;
+                output::line(format!("    {} ({}): {mark}", words(item), item))?;
             }
         }
     }

@@ -141,10 +141,9 @@ impl Ready {
     /// Tells what the pack is.
     pub(super) fn tell(&self, host: &Host, source: &str) -> Result<()> {
         let About { name, version, summary, licence, .. } = &self.about;
-        let clean = crate::model::text::clean;
-        output::line(format!("{name} {version}: {} ({})", clean(summary), clean(licence)))?;
+        output::line(format!("{name} {version}: {} ({})", summary, licence))?;
         let commit = self.commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
-        output::line(format!("  from {}{commit}", clean(source)))?;
+        output::line(format!("  from {source}{commit}"))?;
         output::line(format!("  {}", self.contents))?;
         for shared in self.shared(host)? {
             output::line(format!("  {shared}"))?;

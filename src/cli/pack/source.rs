@@ -1,13 +1,16 @@
 //! Where a pack comes from: a git repository at a tag or commit, a folder, an archive.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::host::Host;
 use crate::error::{Code, Failure, Result};
-use crate::host::git::fetch::{self, Fetched};
+use crate::host::git::fetch::{self, Kind, Listed, Taker};
 use crate::model::text::excerpt;
-use crate::pack::intake;
+use crate::pack::intake::{self, Intake};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Source {
@@ -65,12 +68,31 @@ impl Source {
             }
             Source::Git { url, reference } => {
                 let git = scratch.join("git");
-                let Fetched { commit, archive } =
-                    fetch::fetch(&host.environment, (url, reference), &git, intake::is_part)?;
-                intake::archive(archive.as_slice(), &raw)?;
+                let mut taken = Taken(Intake::new(&raw));
+                let commit = fetch::fetch(&host.environment, (url, reference), &git, intake::is_part, &mut taken)?;
                 intake::folder(&raw, pack).map(|()| Some(commit))
             }
         }
+    }
+}
+
+/// What a tree in git shows, into a folder.
+struct Taken<'a>(Intake<'a>);
+
+impl Taker for Taken<'_> {
+    fn listed(&mut self, listed: &Listed) -> Result<()> {
+        let kind = match listed.kind {
+            Kind::File | Kind::Folder => "",
+            Kind::Link => "a link",
+            Kind::Submodule => "another repository",
+        };
+        self.0.path(Path::new(OsStr::from_bytes(&listed.path)), kind.is_empty(), kind)?;
+        self.0.expects(listed.size)
+    }
+
+    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()> {
+        // Its path was looked at, and is text.
+        self.0.file(&String::from_utf8_lossy(&listed.path), listed.executable, listed.size, content)
     }
 }
 

@@ -1,5 +1,8 @@
 //! `nietz pack update NAME`.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use clap::Args;
 
 use crate::cli::host::Host;
@@ -9,11 +12,15 @@ use crate::cli::pack::ready::ready;
 use crate::cli::pack::source::{Source, at, newest};
 use crate::cli::trust::packs::{ask, installed_asks, joined, shared, tell};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::model::text::line;
 use crate::pack::asks::{Asks, without};
-use crate::pack::lock::Lock;
-use crate::pack::seal::Seal;
+use crate::pack::lock::{Lock, Locked};
+use crate::pack::seal::{self, Seal};
 
-/// Update a pack: show how its permissions differ, and ask
+/// How many files that differ are named.
+const SHOWN: usize = 100;
+
+/// Update a pack: show which files and permissions differ, and ask
 #[derive(Args)]
 pub(super) struct UpdateArgs {
     name: String,
@@ -46,12 +53,17 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
         let message = format!("{text} is the pack {} now, and not {name}", ready.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));
     }
+    let moved = moved(&before, &text, ready.commit.as_deref());
+    if let Some(moved) = &moved {
+        output::line(moved)?;
+    }
     if ready.sha256 == before.sha256 {
         output::line(format!("{name} {} is the newest", before.version))?;
         return Ok(Exit::Done);
     }
     output::line(format!("{name} {} → {}", before.version, ready.about.version))?;
     ready.tell(host, &text)?;
+    tell_differences(&before.folder(&host.packs(), name), &ready.root)?;
     let seal = Seal::new(name, &before.version, &before.sha256);
     let asked = match installed_asks(&before.folder(&host.packs(), name), seal) {
         Ok(asks) => asks,
@@ -66,7 +78,12 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
     tell(&less, '-')?;
     tell(&more, '+')?;
     let kept = shared(&ready.asks, &host.trust().read()?.of_pack(&before.sha256));
-    let Some(granted) = ask(host, &args.flags, name, &more)? else {
+    // Other content is other code, also where it asks for nothing more.
+    let question = match moved {
+        Some(_) => format!("May {name} be what its moved tag names now?"),
+        None => format!("May {name} {} take the place of {}?", line(&ready.about.version), line(&before.version)),
+    };
+    let Some(granted) = ask(host, &args.flags, name, &more, Some(&question))? else {
         output::line(format!("not updated: {name} stays at {}", before.version))?;
         return Ok(Exit::Done);
     };
@@ -76,4 +93,33 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
     lock.packs.insert(name.clone(), locked);
     lock.write(&host.workspace)?;
     Ok(Exit::Done)
+}
+
+/// Says that a name that was locked means another commit now: a release is not changed, but by somebody who wants to.
+fn moved(before: &Locked, source: &str, commit: Option<&str>) -> Option<String> {
+    let (was, is) = (before.commit.as_deref()?, commit?);
+    let tag = source.rsplit_once('#')?.1;
+    (source == before.source && was != is)
+        .then(|| format!("{tag} was moved since nietz.lock was written: it named the commit {was}, and names {is} now"))
+}
+
+/// Tells which files differ between two trees.
+fn tell_differences(before: &Path, now: &Path) -> Result<()> {
+    let none = BTreeMap::new();
+    // An older tree that is not here differs in everything; one that was changed here is compared as it is.
+    let before = if before.is_dir() { seal::files(before)? } else { none };
+    let now = seal::files(now)?;
+    let gone = before.keys().filter(|path| !now.contains_key(*path)).map(|path| ('-', path));
+    let other = now.iter().filter(|(path, content)| before.get(*path) != Some(content));
+    let mut all: Vec<(char, &String)> =
+        other.map(|(path, _)| (if before.contains_key(path) { '~' } else { '+' }, path)).chain(gone).collect();
+    all.sort_by_key(|(_, path)| *path);
+    output::line(format!("files that differ: {}", all.len()))?;
+    for (sign, path) in all.iter().take(SHOWN) {
+        output::line(format!("  {sign} {path}"))?;
+    }
+    match all.len() > SHOWN {
+        true => output::line(format!("  and {} more", all.len() - SHOWN)),
+        false => Ok(()),
+    }
 }

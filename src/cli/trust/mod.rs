@@ -18,7 +18,7 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::model::question::{Question, QuestionKind};
-use crate::model::text::{clean, excerpt};
+use crate::model::text::{excerpt, line};
 use crate::pack::asks::{Items, allows, words};
 use crate::pack::lock::Lock;
 use crate::pack::trust::{ALL, folder_name};
@@ -97,18 +97,18 @@ fn list(host: &Host, json: bool) -> Result<Exit> {
     let trust = host.trust().read()?;
     for (folder, items) in &trust.folders {
         if json {
-            output::line(json!({ "folder": folder, "allowed": items }))?;
+            output::json(&json!({ "folder": folder, "allowed": items }))?;
             continue;
         }
-        output::line(format!("folder {}", clean(folder)))?;
+        output::line(format!("folder {}", line(folder)))?;
         tell(items, ' ')?;
     }
     for (sha256, trusted) in &trust.packs {
         if json {
-            output::line(json!({ "pack": trusted.pack, "sha256": sha256, "allowed": trusted.flows }))?;
+            output::json(&json!({ "pack": trusted.pack, "sha256": sha256, "allowed": trusted.flows }))?;
             continue;
         }
-        output::line(format!("pack {}, content {}", clean(&trusted.pack), &sha256[..16]))?;
+        output::line(format!("pack {}, content {}", line(&trusted.pack), &sha256[..16]))?;
         packs::tell(&trusted.flows, ' ')?;
     }
     if !json && trust.folders.is_empty() && trust.packs.is_empty() {
@@ -125,12 +125,12 @@ fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
     let name = folder_name(&folder)?;
     if args.all {
         host.trust().change(|trust| trust.add_folder(&name, [ALL.to_owned()].into()))?;
-        output::line(format!("{} may do whatever it asks for, now and later", clean(&name)))?;
+        output::line(format!("{} may do whatever it asks for, now and later", line(&name)))?;
         return Ok(Exit::Done);
     }
     let (wanted, unread) = wants::of_folder(&host.in_folder(Path::new(&name))?)?;
     for failure in unread {
-        output::line(format!("not looked at: {}", clean(&failure.message)))?;
+        output::line(format!("not looked at: {}", line(&failure.message)))?;
     }
     if let Some(odd) = args.allow.iter().find(|allowed| !wanted.contains(*allowed)) {
         let all = if wanted.is_empty() { "nothing".to_owned() } else { in_a_row(&wanted) };
@@ -140,7 +140,7 @@ fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
     let fine = |item: &String| args.allow.is_empty() || args.allow.iter().any(|allowed| allows(allowed, "", item));
     let given: Items = wanted.into_iter().filter(fine).collect();
     host.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
-    output::line(format!("trusted: {}", clean(&name)))?;
+    output::line(format!("trusted: {}", line(&name)))?;
     tell(&given, '+')?;
     if given.is_empty() {
         output::line(
@@ -164,7 +164,7 @@ fn revoke(host: &Host, what: &str) -> Result<Exit> {
             trust.revoke_folder(&name)
         };
     })?;
-    let shown = clean(if is_pack { what } else { &name });
+    let shown = line(if is_pack { what } else { &name });
     output::line(match found {
         true => format!("{shown} is not trusted any more"),
         false => format!("{shown} was not trusted"),
@@ -188,7 +188,7 @@ pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontAr
             continue;
         }
         if front.trust {
-            notices.push(format!("trusted for this run: {} with {}", clean(&folder), in_a_row(&missing)));
+            notices.push(format!("trusted for this run: {} with {}", line(&folder), in_a_row(&missing)));
             continue;
         }
         let there = !front.json && front.answers.is_none();
@@ -196,10 +196,10 @@ pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontAr
             host.trust().change(|trust| trust.add_folder(&folder, missing))?;
             continue;
         }
-        let message = format!("{} asks for what you do not trust {} with", clean(&flow.manifest.name), clean(&folder));
+        let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
             "look at it; if you trust it: nietz trust add '{}'; for one run alone: --trust",
-            clean(&folder)
+            line(&folder)
         ));
         return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
     }
@@ -222,7 +222,7 @@ pub(super) fn only_model(host: &Host, flow: &Flow, front: &FrontArgs) -> Result<
         naming.join(", "),
         name
     );
-    Ok(Some(clean(&text)))
+    Ok(Some(line(&text).into_owned()))
 }
 
 fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
@@ -230,7 +230,7 @@ fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
     let question = Question {
         id: "trust".to_owned(),
         kind: QuestionKind::Confirm,
-        prompt: format!("{} asks in {}:{list}\nDo you trust this folder with that?", clean(flow), clean(folder)),
+        prompt: format!("{} asks in {}:{list}\nDo you trust this folder with that?", line(flow), line(folder)),
         default: Some(false.into()),
         options: Vec::new(),
         optional: false,
@@ -241,13 +241,13 @@ fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
 }
 
 fn asked_for(item: &str) -> String {
-    format!("it {} ({})", words(item), clean(item))
+    format!("it {} ({})", words(item), line(item))
 }
 
 fn tell(items: &Items, sign: char) -> Result<()> {
-    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), clean(item))))
+    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), line(item))))
 }
 
 fn in_a_row(items: &Items) -> String {
-    clean(&items.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+    line(&items.iter().map(String::as_str).collect::<Vec<_>>().join(", ")).into_owned()
 }

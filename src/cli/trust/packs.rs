@@ -70,26 +70,33 @@ pub(in crate::cli) fn tell(asks: &Asks, sign: char) -> Result<()> {
     for (flow, items) in asks {
         output::line(format!("flow {flow}"))?;
         for item in items {
-            output::line(format!("  {sign} {} ({})", words(item), crate::model::text::clean(item)))?;
+            output::line(format!("  {sign} {} ({})", words(item), item))?;
         }
     }
     Ok(())
 }
 
 /// Asks the user for what is wanted, or for the part of it that `--allow` names; with `--yes` that part is granted
-/// unasked. Returns what is granted; nothing if the answer is no.
-pub(in crate::cli) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
+/// unasked. Where there is nothing to grant, `otherwise` is asked, if there is anything. Returns what is granted; nothing
+/// if the answer is no.
+pub(in crate::cli) fn ask(
+    host: &Host,
+    flags: &GrantFlags,
+    pack: &str,
+    wanted: &Asks,
+    otherwise: Option<&str>,
+) -> Result<Option<Asks>> {
     let partly = flags.yes || !flags.allow.is_empty();
     let named = if partly { part(wanted, &flags.allow)? } else { wanted.clone() };
     let left = tell_left(pack, wanted, &named)?;
     let asked: Vec<String> =
         named.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}"))).collect();
-    if flags.yes || asked.is_empty() {
-        return Ok(Some(named));
-    }
-    let prompt = match left {
-        0 => format!("May {pack} do all of this?"),
-        _ => format!("May {pack} do only this: {}?", crate::model::text::clean(&asked.join(", "))),
+    let prompt = match (left, otherwise) {
+        _ if flags.yes => return Ok(Some(named)),
+        (_, None) if asked.is_empty() => return Ok(Some(named)),
+        (_, Some(otherwise)) if asked.is_empty() => otherwise.to_owned(),
+        (0, _) => format!("May {pack} do all of this?"),
+        _ => format!("May {pack} do only this: {}?", crate::model::text::line(&asked.join(", "))),
     };
     let front = ui::open(Mode::Auto, "pack", &host.environment, &host.redactor());
     let question = Question {

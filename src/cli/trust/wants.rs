@@ -99,7 +99,8 @@ fn naming_models(tree: &Tree) -> Vec<String> {
 pub(super) fn not_the_bundled_one(host: &Host, flow: &Flow, called: &Called) -> Option<String> {
     let name = hidden(flow, called)?;
     let of = flow.located.tree.origin(&host.workspace);
-    Some(crate::model::text::clean(&format!("{name} is {} ({of}), and not the bundled flow", flow.located.source())))
+    let told = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
+    Some(crate::model::text::line(&told).into_owned())
 }
 
 /// Returns the folder that a flow comes from; nothing where it is a pack's, or is the bundled one in each byte.

@@ -71,7 +71,7 @@ impl Gate {
                 for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
                     let mut message = said.message.clone();
                     self.clean.redact(redactor, &mut message.content);
-                    message.tool_calls.iter_mut().for_each(|call| redact_text(redactor, &mut call.arguments));
+                    message.tool_calls.iter_mut().for_each(|call| redact_whole(redactor, &mut call.arguments));
                     message.state.iter_mut().for_each(|state| redact_text(redactor, state));
                     match message == said.message {
                         true => said.clean.set(true),
@@ -132,8 +132,15 @@ fn redact_key(redactor: &Redactor, key: &mut Key) {
     key.values_mut().for_each(|value| redact_text(redactor, value));
 }
 
+/// For what may be JSON, in which escapes can hide a secret.
+fn redact_whole(redactor: &Redactor, text: &mut String) {
+    if let Cow::Owned(redacted) = redactor.whole(text) {
+        *text = redacted;
+    }
+}
+
 fn redact_text(redactor: &Redactor, text: &mut String) {
-    if let std::borrow::Cow::Owned(redacted) = redactor.text(text) {
+    if let Cow::Owned(redacted) = redactor.text(text) {
         *text = redacted;
     }
 }

@@ -140,12 +140,7 @@ impl Commands {
             Run::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
         };
         let mut helper = tokio::process::Command::new(&self.helper);
-        let policy_text = policy.text().map_err(|_| {
-            let folder = policy.private.display();
-            Failure::new(Code::CommandFailed, format!("a command cannot be run with the path {folder}: it is no UTF-8"))
-                .hint("set TMPDIR to another folder")
-        })?;
-        helper.args([helper::VERB, &policy_text, "--"]).args(words).current_dir(&policy.folder);
+        helper.args([helper::VERB, &policy.text()?, "--"]).args(words).current_dir(&policy.folder);
         helper.env_clear().envs(environment::of(&self.environment, kept, &policy.private.join("tmp"), &self.grants));
         let both = writer.try_clone().map_err(|error| internal(&error))?;
         helper.stdin(Stdio::piped()).stdout(both).stderr(writer).process_group(0);

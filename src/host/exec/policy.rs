@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::Kept;
 use super::{Commands, copies, environment, processes};
-use crate::error::{Failure, Result};
+use crate::error::{Code, Failure, Result};
 use crate::model::command::{Ends, Limits};
 
 /// What every program needs to start, and nothing of a person's own. The process file system is that of the command's own
@@ -228,9 +228,14 @@ impl Policy {
         self.processes.saturating_mul(THREADS)
     }
 
-    /// Returns the policy as one argument; it holds no secret. Fails where a path is no UTF-8.
-    pub(super) fn text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+    /// Returns the policy as one argument; it holds no secret.
+    pub(super) fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|_| {
+            let all = [&self.report].into_iter().chain(&self.write).chain(&self.read);
+            let odd = all.filter(|path| path.to_str().is_none()).map(|path| path.display().to_string()).next();
+            let message = format!("commands cannot be run with a path that is not UTF-8: {}", odd.unwrap_or_default());
+            Failure::new(Code::CommandFailed, message).hint("TMPDIR and the folder's own path have to be UTF-8")
+        })
     }
 }
 

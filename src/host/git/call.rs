@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use super::fetch::Running;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
@@ -61,9 +63,27 @@ pub(super) struct Call {
     filters: Option<String>,
 }
 
+/// What git itself is told where a stranger's objects are read: to hold little of them in memory, and to keep what is
+/// fetched as the one file that it comes as.
+const FRUGAL: &[&str] = &[
+    "core.bigFileThreshold=1m",
+    "core.packedGitWindowSize=16m",
+    "core.packedGitLimit=128m",
+    "core.deltaBaseCacheLimit=16m",
+    "pack.threads=1",
+    "fetch.unpackLimit=1",
+];
+
+/// The most that git may take, and all that it starts: KiB of memory, seconds of processor time, and the size of a file
+/// in blocks of 512 bytes (256 MiB).
+const LIMITS: &str = "ulimit -v 1572864; ulimit -t 300; ulimit -f 524288; exec git \"$@\"";
+
 impl Call {
     pub(super) fn new(path: &str) -> Call {
-        let mut command = Command::new("git");
+        Call::of(Command::new("git"), path)
+    }
+
+    fn of(mut command: Command, path: &str) -> Call {
         command.env_clear().env("PATH", path).current_dir("/");
         for (name, value) in [
             ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -90,10 +110,16 @@ impl Call {
         Call { command, what: String::new(), input: None, held: None, filters: None }
     }
 
-    /// A call that reaches other machines, as the user would: with their keys and proxies, by the usual protocols.
-    pub(super) fn as_user(environment: &BTreeMap<String, String>) -> Call {
+    /// A call that takes in what strangers made, and that reaches other machines as the user would: with their keys and
+    /// proxies, by the usual protocols. It has limits, as has all that it starts.
+    pub(super) fn of_stranger(environment: &BTreeMap<String, String>) -> Call {
         let path = environment.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
-        let mut call = Call::new(path);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", LIMITS, "git"]);
+        let mut call = Call::of(shell, path);
+        for setting in FRUGAL {
+            call.command.args(["-c", setting]);
+        }
         for name in USERS {
             if let Some(value) = environment.get(*name) {
                 call.command.env(name, value);
@@ -134,6 +160,12 @@ impl Call {
     /// for what git has begun.
     pub(super) fn repository(mut self, git_dir: &Path) -> Call {
         self.command.env("GIT_DIR", git_dir).process_group(0);
+        self
+    }
+
+    /// The same for one who may have to type a passphrase at the terminal: Ctrl-C there is for git, too.
+    pub(super) fn in_repository(mut self, git_dir: &Path) -> Call {
+        self.command.env("GIT_DIR", git_dir);
         self
     }
 
@@ -196,15 +228,53 @@ impl Call {
         Ok(self)
     }
 
+    /// Will be asked while it runs.
+    pub(super) fn asked(mut self) -> Call {
+        self.input = Some(Vec::new());
+        self
+    }
+
+    /// Starts it, with pipes for what it is asked and what it writes. It is ended when its time is over.
+    pub(super) fn start(mut self, limit: Duration) -> Result<(String, Running)> {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        let child = self.command.spawn().map_err(|error| failed(&error))?;
+        Ok((self.what, Running::watch(child, limit)))
+    }
+
+    /// Runs it and returns how it ended, well or not; one that takes longer than its time is ended.
+    pub(super) fn within(mut self, limit: Duration) -> Result<Output> {
+        self.command.stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null());
+        let mut child = self.command.spawn().map_err(|error| failed(&error))?;
+        let stderr = child.stderr.take();
+        // What it says is short; what it starts may hold that end longer than it runs itself.
+        let (said, says) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(stderr) = stderr {
+                let _ = stderr.take(1 << 16).read_to_end(&mut text);
+            }
+            let _ = said.send(text);
+        });
+        let until = Instant::now() + limit;
+        loop {
+            if let Some(status) = child.try_wait().map_err(|error| failed(&error))? {
+                let stderr = says.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+                return Ok(Output { status, stdout: Vec::new(), stderr });
+            }
+            if Instant::now() >= until {
+                let _ = child.kill();
+                let _ = child.wait();
+                let message = format!("git {} took longer than {} s, and was ended", self.what, limit.as_secs_f64());
+                return Err(Failure::new(Code::GitFailed, message));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Runs it and returns how it ended, well or not.
     pub(super) fn output(mut self) -> Result<Output> {
-        let failed = |error: std::io::Error| {
-            let code = match error.kind() {
-                std::io::ErrorKind::NotFound => Code::GitMissing,
-                _ => Code::GitFailed,
-            };
-            Failure::new(code, format!("git cannot be started: {error}"))
-        };
+        let failed = |error: std::io::Error| failed(&error);
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.command.stdin(match (&self.input, self.held.take()) {
             (Some(_), _) => Stdio::piped(),
@@ -242,6 +312,14 @@ impl Call {
     pub(super) fn line(self) -> Result<String> {
         self.text().map(|text| text.trim_end().to_owned())
     }
+}
+
+fn failed(error: &std::io::Error) -> Failure {
+    let code = match error.kind() {
+        std::io::ErrorKind::NotFound => Code::GitMissing,
+        _ => Code::GitFailed,
+    };
+    Failure::new(code, format!("git cannot be started: {error}"))
 }
 
 /// Returns what of the environment says where the user's configuration is.

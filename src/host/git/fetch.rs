@@ -1,28 +1,61 @@
-//! Fetching one commit of somebody's repository, as an archive of the files that are asked for.
+//! Fetching one commit of somebody's repository, and reading its files as its tree shows them.
+//!
+//! Git works on what a stranger made here: every call has a limit on time, memory, processor and the size of a file
+//! (`Call::of_stranger`), and what it lists is read only as far as a pack can go.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::call::{Call, failure};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
-/// What was fetched.
-pub struct Fetched {
-    /// The whole name of the commit.
-    pub commit: String,
-    /// An uncompressed tar archive.
-    pub archive: Vec<u8>,
+/// How long fetching may take, and anything that is asked of what was fetched.
+const FETCHING: Duration = Duration::from_secs(600);
+const READING: Duration = Duration::from_secs(60);
+/// How much of a list is read: of names at the top, of tags.
+const LONGEST_LIST: u64 = 4 << 20;
+/// The longest line of a list: what git says of a file, and its path.
+const LONGEST_LINE: u64 = 8 << 10;
+
+/// One file, folder or other thing of a tree.
+#[derive(Debug)]
+pub struct Listed {
+    pub path: Vec<u8>,
+    pub kind: Kind,
+    pub executable: bool,
+    /// In bytes; what is no file has none.
+    pub size: u64,
+    object: String,
 }
 
-/// Fetches the commit that `reference` names (a tag, a branch, a whole commit) and returns those of its top files and
-/// folders that are `wanted`. `scratch` is an empty folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    Submodule,
+}
+
+/// Who takes what is in a tree: first all that is listed, then the contents of the files, in the same order.
+pub trait Taker {
+    fn listed(&mut self, listed: &Listed) -> Result<()>;
+    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()>;
+}
+
+/// Fetches the commit that `reference` names (a tag, a branch, a whole commit) and gives those of its top files and
+/// folders that are `wanted` to the taker. `scratch` is an empty folder. Returns the whole name of the commit.
 pub fn fetch(
     environment: &BTreeMap<String, String>,
     (url, reference): (&str, &str),
     scratch: &Path,
     wanted: impl Fn(&str) -> bool,
-) -> Result<Fetched> {
+    taker: &mut dyn Taker,
+) -> Result<String> {
     let unreachable = |why: String| {
         Failure::new(Code::PackNotFound, format!("{} at {}: {why}", excerpt(url), excerpt(reference)))
             .hint("is the address right, and is there such a tag or commit?")
@@ -30,37 +63,210 @@ pub fn fetch(
     if reference.starts_with('-') || reference.contains([':', '*', '^', '~', ' ']) || reference.contains("..") {
         return Err(unreachable("this is no name of a tag or commit".to_owned()));
     }
-    let git = || Call::as_user(environment);
+    let git = || Call::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;
-    let here = || git().repository(scratch);
+    let here = || git().in_repository(scratch);
+    let fetched = |call: Call| call.within(FETCHING).map_err(|failure| unreachable(failure.message));
     // A whole commit is not always given by its name; then everything is fetched, and it is looked for.
-    let one = here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]).output()?;
+    let one = fetched(here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
     let name = match one.status.success() {
         true => "FETCH_HEAD^{commit}".to_owned(),
         false if is_commit(reference) => {
             let all = ["fetch", "-q", "--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-            here().args(all).bytes().map_err(|failure| unreachable(failure.message))?;
+            let all = fetched(here().args(all))?;
+            if !all.status.success() {
+                return Err(unreachable(failure("fetch", &all).message));
+            }
             format!("{reference}^{{commit}}")
         }
         false => return Err(unreachable(failure("fetch", &one).message)),
     };
     let commit = here().args(["rev-parse", "--verify", "--end-of-options", &name]).line();
     let commit = commit.map_err(|failure| unreachable(failure.message))?;
-    let top = here().args(["ls-tree", "-z", "--name-only", &commit]).bytes()?;
-    let parts: Vec<&str> = super::call::names(&top).filter(|name| wanted(name)).collect();
+    let mut parts = Vec::new();
+    list(here().args(["ls-tree", "-z", "--name-only", &commit]), &mut |name| {
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        if wanted(name) {
+            parts.push(name.to_owned());
+        }
+        Ok(())
+    })?;
     if parts.is_empty() {
         return Err(unreachable("there is nothing of a pack at its top".to_owned()));
     }
-    let archive = here().args(["archive", "--format=tar", &commit, "--"]).args(parts.iter().copied()).bytes()?;
-    Ok(Fetched { commit, archive })
+    let mut all = Vec::new();
+    let tree = here().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
+    list(tree.args(parts.iter().map(String::as_str)), &mut |line| {
+        let listed = parse(line).ok_or_else(|| unreachable("git lists its files in an unknown form".to_owned()))?;
+        taker.listed(&listed)?;
+        all.push(listed);
+        Ok(())
+    })?;
+    contents(here().args(["cat-file", "--batch"]), &all, taker)?;
+    Ok(commit)
 }
 
 /// Returns the tags of a repository.
 pub fn tags(environment: &BTreeMap<String, String>, url: &str) -> Result<Vec<String>> {
-    let listed = Call::as_user(environment).args(["ls-remote", "-q", "--tags", "--refs", "--", url]).text()?;
-    Ok(listed.lines().filter_map(|line| Some(line.split_once("refs/tags/")?.1.to_owned())).collect())
+    let mut listed = Vec::new();
+    let call = Call::of_stranger(environment).args(["ls-remote", "-q", "--tags", "--refs", "--", url]);
+    lines(call, b'\n', &mut |line| {
+        let line = std::str::from_utf8(line).unwrap_or_default();
+        listed.extend(line.split_once("refs/tags/").map(|(_, tag)| tag.to_owned()));
+        Ok(())
+    })?;
+    Ok(listed)
 }
 
 fn is_commit(reference: &str) -> bool {
     reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn list(call: Call, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    lines(call, 0, each)
+}
+
+/// Gives what git writes to `each`, piece by piece, while git writes it. Git ends when `each` has had enough.
+fn lines(call: Call, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let (what, running) = call.start(READING)?;
+    let mut from = BufReader::new(running.output()).take(LONGEST_LIST);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut from).take(LONGEST_LINE).read_until(end, &mut line);
+        read.map_err(|error| Failure::new(Code::GitFailed, format!("git {what}: {error}")))?;
+        match line.pop() {
+            None => break,
+            Some(last) if last == end => each(&line)?,
+            Some(_) => {
+                let message = format!("git {what}: it lists more than {} MiB", LONGEST_LIST >> 20);
+                return Err(Failure::new(Code::PackInvalid, message).hint("nothing was installed"));
+            }
+        }
+    }
+    running.ended(&what)
+}
+
+/// Reads a line of `ls-tree -l`: `100644 blob 0123… 42<TAB>flows/a.lua`.
+fn parse(line: &[u8]) -> Option<Listed> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let mut words = std::str::from_utf8(&line[..tab]).ok()?.split_ascii_whitespace();
+    let (mode, _, object, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let kind = match mode {
+        "040000" => Kind::Folder,
+        "120000" => Kind::Link,
+        "160000" => Kind::Submodule,
+        _ => Kind::File,
+    };
+    let size = if kind == Kind::File { size.parse().ok()? } else { 0 };
+    Some(Listed { path: line[tab + 1..].to_vec(), kind, executable: mode == "100755", size, object: object.to_owned() })
+}
+
+/// Reads the files, one after the other.
+fn contents(call: Call, all: &[Listed], taker: &mut dyn Taker) -> Result<()> {
+    let broken = |why: &dyn std::fmt::Display| Failure::new(Code::GitFailed, format!("git cat-file: {why}"));
+    let (_, mut running) = call.asked().start(READING)?;
+    let mut input = running.input();
+    let mut from = BufReader::new(running.output());
+    for listed in all.iter().filter(|listed| listed.kind == Kind::File) {
+        input.write_all(format!("{}\n", listed.object).as_bytes()).map_err(|error| broken(&error))?;
+        let mut head = String::new();
+        (&mut from).take(LONGEST_LINE).read_line(&mut head).map_err(|error| broken(&error))?;
+        if !head.trim_end().ends_with(&format!(" blob {}", listed.size)) {
+            return Err(broken(&format!("{} is not what was listed", excerpt(&String::from_utf8_lossy(&listed.path)))));
+        }
+        let mut content = (&mut from).take(listed.size);
+        taker.content(listed, &mut content)?;
+        std::io::copy(&mut content, &mut std::io::sink()).map_err(|error| broken(&error))?;
+        from.read_exact(&mut [0]).map_err(|error| broken(&error))?;
+    }
+    drop(input);
+    running.ended("cat-file")
+}
+
+/// A git that runs: it is ended when its time is over, and when nobody wants to know any more.
+pub(super) struct Running {
+    child: Arc<Mutex<std::process::Child>>,
+    /// Dropped, it calls the watch off.
+    _over: mpsc::Sender<()>,
+}
+
+impl Running {
+    pub(super) fn watch(child: std::process::Child, limit: Duration) -> Running {
+        let child = Arc::new(Mutex::new(child));
+        let (over, called_off) = mpsc::channel();
+        let watched = Arc::clone(&child);
+        std::thread::spawn(move || {
+            if called_off.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let _ = watched.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            }
+        });
+        Running { child, _over: over }
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, std::process::Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn output(&self) -> std::process::ChildStdout {
+        self.child().stdout.take().expect("its output is a pipe, and taken once")
+    }
+
+    fn input(&mut self) -> std::process::ChildStdin {
+        self.child().stdin.take().expect("its input is a pipe, and taken once")
+    }
+
+    /// Waits for its end, which has to be a good one.
+    fn ended(&self, what: &str) -> Result<()> {
+        let mut said = Vec::new();
+        if let Some(stderr) = self.child().stderr.take() {
+            let _ = stderr.take(LONGEST_LINE).read_to_end(&mut said);
+        }
+        // The watch needs the child as well: it is not held while it is waited for.
+        let status = loop {
+            let status = self.child().try_wait();
+            match status.map_err(|error| Failure::new(Code::GitFailed, format!("git {what}: {error}")))? {
+                Some(status) => break status,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        match status.success() {
+            true => Ok(()),
+            false => Err(failure(what, &std::process::Output { status, stdout: Vec::new(), stderr: said })),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_tree_says_what_stands_there() {
+        let listed = parse(b"100755 blob 0123abcd      42\tflows/a b.lua").expect("a file");
+        assert_eq!((listed.kind, listed.executable, listed.size), (Kind::File, true, 42));
+        assert_eq!(listed.path, b"flows/a b.lua");
+        assert_eq!(parse(b"160000 commit 0123abcd       -\tsub").expect("a submodule").kind, Kind::Submodule);
+        assert_eq!(parse(b"120000 blob 0123abcd       9\tlink").expect("a link").kind, Kind::Link);
+        assert!(parse(b"100644 blob 0123").is_none());
+    }
+
+    #[test]
+    fn git_that_takes_too_long_is_ended() {
+        let call = |line: &str| {
+            let environment = BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]);
+            Call::of_stranger(&environment).args(["-c", &format!("alias.wait=!{line}"), "wait"])
+        };
+        let failure = call("sleep 60").within(Duration::from_millis(100)).expect_err("it is not over");
+        assert!(failure.message.contains("took longer"), "{failure}");
+        assert!(call("true").within(Duration::from_secs(60)).expect("it is over").status.success());
+    }
 }

@@ -18,6 +18,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::redact::Redactor;
 
 /// Access to all models, each by its name `provider/model`.
 ///
@@ -31,6 +32,8 @@ pub struct Client {
     pub(super) found: AsyncOnceCell<Option<String>>,
     http: OnceCell<reqwest::Client>,
     learnt: Learnt,
+    /// Who has to know of keys that commands print.
+    redactor: Redactor,
     /// One for each provider, in the order of the settings.
     lanes: Vec<Lane>,
 }
@@ -62,8 +65,14 @@ impl Client {
             found: AsyncOnceCell::new(),
             http: OnceCell::new(),
             learnt: Learnt::default(),
+            redactor: Redactor::default(),
             lanes,
         }
+    }
+
+    /// Has every key that a command prints made known before it is used.
+    pub fn telling(self, redactor: Redactor) -> Client {
+        Client { redactor, ..self }
     }
 
     /// Adds what answers calls to `local/…`, and the model that is meant when nothing else can be had.
@@ -94,7 +103,9 @@ impl Client {
             KeySource::Command(command) => {
                 let mut known = lane.key.lock().await;
                 if known.is_none() {
-                    *known = Some(run_command(&provider.name, command, &self.settings.child_environment).await?);
+                    let key = run_command(&provider.name, command, &self.settings.child_environment).await?;
+                    key.tell(&self.redactor, &provider.key.describe(&provider.name));
+                    *known = Some(key);
                 }
                 Ok(known.clone())
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 
 use crate::error::{Code, Failure, Result};
+use crate::model::redact::Redactor;
 
 /// How long a key command may take: long enough for a person to unlock a key ring.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -36,13 +37,18 @@ impl Secret {
         Some(value)
     }
 
+    /// Makes this secret known by a name.
+    pub(super) fn tell(&self, redactor: &Redactor, name: &str) {
+        redactor.learn(name, &self.0);
+    }
+
     /// Takes this secret, and whatever else looks like one, out of what a provider said.
     pub(super) fn remove_from(secret: Option<&Secret>, text: &str) -> String {
         let text = match secret {
             Some(Secret(secret)) => text.replace(secret.as_str(), "[redacted]"),
             None => text.to_owned(),
         };
-        crate::model::redact::Redactor::new([]).text(&text).into_owned()
+        Redactor::default().text(&text).into_owned()
     }
 }
 

@@ -22,6 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     address: reqwest::Url,
+    /// The address as it is shown: without a user and a password.
+    place: String,
     headers: reqwest::header::HeaderMap,
     json: bool,
     gzip: bool,
@@ -88,8 +90,14 @@ impl Settings {
             None => TIMEOUT,
             Some((name, _)) => variables.duration(&name, TIMEOUT)?,
         };
+        let address = address(&variables)?;
+        let mut shown = address.clone();
+        // Addresses with http have both; what is not there is not taken out.
+        let _ = shown.set_username("").and_then(|()| shown.set_password(None));
+        shown.set_query(None);
         Ok(Settings {
-            address: address(&variables)?,
+            place: shown.to_string(),
+            address,
             headers: headers(&variables)?,
             json,
             gzip,
@@ -246,7 +254,7 @@ fn send(settings: &Settings, spans: &[Span]) -> Result<(), String> {
         true => ("application/json", otlp::to_json(&settings.resource, spans)),
         false => ("application/x-protobuf", otlp::to_protobuf(&settings.resource, spans)),
     };
-    let tell = |error: &dyn std::fmt::Display| format!("{}: {error}", settings.address);
+    let tell = |error: &dyn std::fmt::Display| format!("{}: {error}", settings.place);
     if settings.gzip {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         body = packed.write_all(&body).and_then(|()| packed.finish()).map_err(|error| tell(&error))?;
@@ -259,10 +267,10 @@ fn send(settings: &Settings, spans: &[Span]) -> Result<(), String> {
     if settings.gzip {
         request = request.header("content-encoding", "gzip");
     }
-    let answer = runtime.block_on(async { request.send().await }).map_err(|error| tell(&error))?;
+    let answer = runtime.block_on(async { request.send().await }).map_err(|error| tell(&error.without_url()))?;
     match answer.status() {
         status if status.is_success() => Ok(()),
-        status => Err(format!("{} answered {status}", settings.address)),
+        status => Err(format!("{} answered {status}", settings.place)),
     }
 }
 

@@ -7,7 +7,6 @@
 //! before the question, or plain text, which goes to the question that has been open longest. An answer
 //! that will not do is told by a `notice`, and the question stays open.
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{BufRead, Write};
@@ -26,7 +25,7 @@ use crate::host::FrontEnd;
 use crate::model::chat::Usage;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
-use crate::model::text::{clean, excerpt};
+use crate::model::text::{excerpt, json};
 
 /// The schema of a line, as it is published.
 pub const SCHEMA: &str = include_str!("events.schema.json");
@@ -146,29 +145,13 @@ impl FrontEnd for Json {
         }
         let line = Line { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
         if let Ok(text) = serde_json::to_string(&line) {
-            self.out.put(&format!("{}\n", escaped(&text)));
+            self.out.put(&format!("{}\n", json(&text)));
         }
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
     }
-}
-
-/// Escapes what JSON lets stand as it is and a terminal would obey, for those who look at the lines
-/// themselves. Such characters only occur inside strings, so the escape is the same text.
-fn escaped(json: &str) -> Cow<'_, str> {
-    if clean(json) == json {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match clean(c.encode_utf8(&mut [0; 4])) {
-            same if same.starts_with(c) => out.push(c),
-            _ => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-        }
-    }
-    Cow::Owned(out)
 }
 
 /// However the host ends, a reader gets its last line.

@@ -41,6 +41,12 @@ pub(super) fn safe(text: &str) -> String {
     clean(&text.replace("\r\n", "\n"))
 }
 
+/// Returns foreign text for a place where nietz itself speaks: later lines are set off, so that none looks like another
+/// of nietz's own.
+pub(super) fn aside(text: &str) -> String {
+    safe(text.trim_end()).replace('\n', "\n  ")
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::io::{self, Write};

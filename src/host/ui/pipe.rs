@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use super::answer;
 use super::ending::{self, Ending};
 use super::lines::Lines;
-use super::out::{Out, safe};
+use super::out::{Out, aside, safe};
 use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
@@ -167,7 +167,7 @@ impl FrontEnd for Pipe {
                     self.aside().put(&format!("{}> {shown}\n", put(&question)));
                 }
             }
-            Event::Notice { text } => self.err.put(&format!("{}\n", safe(text))),
+            Event::Notice { text } => self.err.put(&format!("{}\n", aside(text))),
             Event::RunEnded { status, failure, spent, .. } => {
                 let status = *status;
                 let elapsed = self.started.elapsed();

@@ -88,8 +88,9 @@ impl FrontEnd for Redacted {
             Event::CallSent { .. } => return self.behind.show(event),
             Event::CallReceived { call, reply } => {
                 let mut reply = reply.clone();
-                reply.text = self.text(&reply.text);
-                reply.tool_calls.iter_mut().for_each(|call| call.arguments = self.text(&call.arguments));
+                let whole = |text: &str| self.redactor.whole(text).into_owned();
+                reply.text = whole(&reply.text);
+                reply.tool_calls.iter_mut().for_each(|call| call.arguments = whole(&call.arguments));
                 Event::CallReceived { call: call.clone(), reply }
             }
             Event::Status { text } => Event::Status { text: self.text(text) },

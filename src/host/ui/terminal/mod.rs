@@ -263,7 +263,7 @@ impl FrontEnd for Terminal {
                 }
             }
             Event::Notice { text } => {
-                let lines = wrap_text(&super::out::safe(text), Style::PLAIN, state.screen.width());
+                let lines = wrap_text(&super::out::aside(text), Style::PLAIN, state.screen.width());
                 let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
                 state.aside(&text);
                 state.redraw();

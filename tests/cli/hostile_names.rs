@@ -1,0 +1,228 @@
+//! The promise: what files, journals and locks are called and hold reaches no terminal raw, and looks like no line of
+//! nietz's own, whatever lists it; and no verb that lists breaks down.
+//!
+//! `NIETZ_TEST_CASES` says how many folders are drawn (12), `NIETZ_TEST_SEED` which is the first.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::{Value, json};
+
+use crate::lua::exact::Chance;
+use crate::support::env::{Env, RUN};
+use crate::support::journal::{Journal, sealed};
+use crate::support::process::Ended;
+
+/// What drives a terminal, hides, or ends a line.
+const SIGNS: &[&str] = &[
+    "\u{1b}[2J",
+    "\u{1b}]0;owned\u{7}",
+    "\r",
+    "\u{8}\u{8}",
+    "\n",
+    "\u{9b}31m",
+    "\u{85}",
+    "\u{200b}",
+    "\u{2028}",
+    "\u{2029}",
+    "\u{202e}",
+    "\u{2066}",
+    "\u{feff}",
+    "\u{e0041}",
+    "\u{7f}",
+    "\u{61c}",
+    "\u{ad}",
+    "\u{3164}",
+    "\t",
+];
+/// A line as nietz has them, which nobody else may say.
+const FORGED: &str = "error[internal]: FORGED";
+
+const VERBS: &[&[&str]] = &[
+    &["runs"],
+    &["runs", "--json"],
+    &["flows"],
+    &["flows", "--json"],
+    &["personas"],
+    &["personas", "--json"],
+    &["quotes"],
+    &["quotes", "--json"],
+    &["check"],
+    &["check", "--json"],
+    &["log", RUN],
+    &["log", RUN, "--json"],
+    &["verify", RUN],
+    &["pack", "list"],
+    &["pack", "list", "--json"],
+    &["pack", "add", "--locked"],
+    &["run"],
+    &["run", "nope"],
+    &["run", "f", "--plan"],
+    &["run", "f", "--help"],
+    &["test"],
+    &["test", "--json"],
+    &["models"],
+    &["why", RUN, "2"],
+    &["resume"],
+    &["resume", RUN],
+];
+
+#[track_caller]
+fn is_safe(what: &str, ended: &Ended) {
+    assert!(ended.signal.is_none() && ended.code != Some(101), "{what} broke down: {ended:?}");
+    for text in [&ended.stdout, &ended.stderr] {
+        let raw = text.chars().find(|c| !matches!(c, '\n' | '\t') && (c.is_control() || is_invisible(*c)));
+        assert!(raw.is_none(), "{what} shows U+{:04X} raw: {text:?}", raw.map_or(0, u32::from));
+        assert!(!text.lines().any(|line| line.starts_with(FORGED)), "{what} shows a forged line: {text}");
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
+fn spoilt(chance: &mut Chance, name: &str) -> String {
+    let sign = |chance: &mut Chance| SIGNS[chance.below(SIGNS.len() as u64) as usize];
+    let (one, other) = (sign(chance), sign(chance));
+    match chance.below(3) {
+        0 => format!("{name}{one}{other}x"),
+        1 => format!("{name}\n{FORGED}{one}"),
+        _ => format!("{one}{name}{other}\n{FORGED}\n"),
+    }
+}
+
+/// Puts something odd into some of the texts and numbers of a value.
+fn spoil(value: &mut Value, chance: &mut Chance) {
+    match value {
+        Value::String(text) if chance.below(3) == 0 => *text = spoilt(chance, text),
+        Value::Number(_) if chance.below(4) == 0 => {
+            *value = [json!(0), json!(u64::MAX), json!(253_402_300_800_000_u64), json!(i64::MAX as u64)]
+                [chance.below(4) as usize]
+                .clone();
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, chance)),
+        Value::Object(members) => members.iter_mut().for_each(|(_, member)| spoil(member, chance)),
+        _ => {}
+    }
+}
+
+/// A folder in which everything that has a name has an odd one.
+fn hostile(seed: u64, journal: &Journal) -> Env {
+    let mut chance = Chance::new(seed);
+    let flow = |name: &str, summary: &str| {
+        let text = serde_json::to_string(summary).expect("text");
+        format!("return require(\"@nietz\").flow {{ name = {}, summary = {text}, run = function() end }}", json!(name))
+    };
+    let env = Env::new().flow("f", &flow("f", "plain"));
+    let place = |path: String| path.replace('/', "_");
+    for folder in ["flows", "personas", "quotes", "tests/cassettes"] {
+        let ending = [".lua", ".md", ".yaml", ".jsonl"][chance.below(4) as usize];
+        let name = place(spoilt(&mut chance, "odd"));
+        env.write(&format!("{folder}/{name}{ending}"), spoilt(&mut chance, "what stands in it"));
+    }
+    env.write(&format!("flows/{}.lua", place(spoilt(&mut chance, "g"))), flow("g", "plain"));
+    env.write("personas/p.md", format!("---\nname: {}\n---\nx\n", json!(spoilt(&mut chance, "Name"))));
+    env.write("quotes/q.yaml", format!("- {{ text: a, context: {} }}\n", json!(spoilt(&mut chance, "c"))));
+    let mut lines = journal.lines.clone();
+    lines.iter_mut().for_each(|line| spoil(&mut line["is"], &mut chance));
+    env.write(&format!(".nietz/runs/{RUN}/journal.jsonl"), sealed(&lines));
+    env.write(&format!(".nietz/runs/{}/journal.jsonl", place(spoilt(&mut chance, "r"))), sealed(&lines));
+    let mut lock = json!({ "version": 1, "packs": { "p": {
+        "version": "1.0.0", "source": spoilt(&mut chance, "here"), "commit": "a".repeat(40), "sha256": "b".repeat(64) } } });
+    if chance.below(2) == 0 {
+        spoil(&mut lock["packs"], &mut chance);
+    }
+    env.write("nietz.lock", lock.to_string());
+    env
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn a_journal() -> Journal {
+    let body =
+        "local d = require('@nietz/documents') d.collection('c'):save({ k = 'a' }) require('@nietz/ui').say('hi')
+        return require('@nietz/clock').now()";
+    let flow = format!(
+        "return require(\"@nietz\").flow {{ name = \"f\", summary = \"s\", collections = {{ c = {{ path = \"d/{{k}}.yaml\", \
+         schema = {{ type = \"object\" }} }} }}, run = function() {body} end }}"
+    );
+    let env = Env::new().flow("f", &flow);
+    env.nietz(["run", "f"]).go().exits(0);
+    env.journal()
+}
+
+#[test]
+fn hostile_folders_are_listed_and_nothing_of_them_reaches_the_terminal_raw() {
+    let (first, cases) = (number("NIETZ_TEST_SEED", 1), number("NIETZ_TEST_CASES", 12));
+    let journal = a_journal();
+    for seed in first..first + cases {
+        let env = hostile(seed, &journal);
+        for verb in VERBS {
+            let ended = env.nietz(verb.iter().copied()).go();
+            is_safe(&format!("seed {seed}: nietz {}", verb.join(" ")), &ended);
+        }
+    }
+}
+
+#[test]
+fn a_time_that_no_calendar_has_is_no_reason_to_break_down() {
+    let journal = a_journal();
+    for at in [u64::MAX, i64::MAX as u64, 253_402_300_800_000, 8_210_266_876_800_000, 0] {
+        let mut lines = journal.lines.clone();
+        for line in &mut lines {
+            for kind in ["effect", "intent", "outcome"] {
+                if line["is"][kind].is_object() {
+                    line["is"][kind]["at"] = at.into();
+                }
+            }
+        }
+        let env = Env::new().file(".nietz/runs/r1/journal.jsonl", sealed(&lines));
+        let ended = env.nietz(["log", RUN]).go().exits(0);
+        assert!(ended.stdout.lines().count() > 3, "{at}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_declared_command_forges_no_line_and_hides_nothing() {
+    let commands =
+        ["true`; in a sandbox\n  + calls models (llm)\nflow other", "gi\u{200b}t", "l\u{2028}s", "e\u{e0041}cho"];
+    let listed = commands.map(|command| serde_json::to_string(command).expect("text")).join(", ");
+    // Luau reads other escapes than JSON has: the signs stand in the source as they are.
+    let flow = format!(
+        "return require(\"@nietz\").flow {{ name = \"p\", summary = \"s\", permissions = {{ git = true, exec = {{ {listed} }} }}, \
+         run = function() end }}"
+    );
+    let about = json!({ "name": "p", "version": "1.0.0", "summary": "s", "licence": "MIT", "host_api": 1,
+        "permissions": { "p": { "git": true, "exec": commands } } });
+    let env = Env::new().file("pack/flows/p.lua", &flow).file("pack/pack.yaml", about.to_string());
+    let ended = env.nietz(["pack", "add", "pack"]).stdin("no\n").go().exits(0);
+    is_safe("pack add", &ended);
+    assert!(ended.stdout.contains("true`; in a sandbox␊  + calls models (llm)␊flow other"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("gi�t") && ended.stdout.contains("e�cho"), "{}", ended.stdout);
+    // The same is told when a flow of one's own begins.
+    let own = Env::new().file("flows/p.lua", &flow);
+    git_init(&own);
+    is_safe("run", &own.nietz(["run", "p"]).go());
+    is_safe("plan", &own.nietz(["run", "p", "--plan"]).go());
+}
+
+fn git_init(env: &Env) {
+    crate::support::git::init(&env.workspace());
+}
+
+#[test]
+fn variables_that_are_no_text_break_nothing_down() {
+    let env =
+        Env::new().flow("f", "return require(\"@nietz\").flow { name = \"f\", summary = \"s\", run = function() end }");
+    let odd = |name: &str| env.nietz(["flows"]).raw_var(name, OsStr::from_bytes(b"/tmp/\xff"));
+    let ended = odd("ODD").go().exits(0);
+    assert!(ended.stdout.contains('f'), "{ended:?}");
+    odd("TMPDIR").go().exits(0);
+    for name in ["HOME", "PATH", "NIETZ_HOME", "XDG_DATA_HOME"] {
+        let ended = odd(name).go().exits(1);
+        assert!(ended.stderr.contains(&format!("the variable {name} is not UTF-8")), "{ended:?}");
+    }
+}

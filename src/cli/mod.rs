@@ -101,6 +101,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     if let Verb::Engine = cli.verb {
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
+    session::outlive_file_limits();
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
     let host = match Host::new(behind.or(cli.workspace), environment) {

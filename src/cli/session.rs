@@ -88,6 +88,15 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Failure::new(Code::Internal, format!("cannot start: {error}")))
 }
 
+/// Lets a limit on the size of files (`ulimit -f`) fail the write that goes beyond, as a full disk does, instead of
+/// ending this process without a word. What is listened to is not handed down: commands and git are ended as ever.
+pub(super) fn outlive_file_limits() {
+    // Without this the run goes on as before.
+    let Ok(runtime) = runtime() else { return };
+    let _inside = runtime.enter();
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
 impl Session {
     pub(super) fn load(host: &Host, located: Located) -> Result<Session> {
         let layers = host.layers(&located.tree)?;
@@ -147,7 +156,7 @@ impl Session {
         let open = self.opened(host, &client, &runtime, begin)?;
         let runs = host.runs();
         let locked = runs.create(&open.run)?;
-        let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
+        let mut writer = locked.writer(Tail::default(), host.fault())?;
         let first = Record::Open(Box::new(open.clone()));
         // A run that cannot be noted as the user's own is a run all the same: resuming it takes more words.
         let noted = kept.then(|| writer.line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
@@ -229,7 +238,7 @@ impl Session {
         let now = self.flow.sources();
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
-        let writer = Writer::open(&locked.journal, tail, host.fault())?;
+        let writer = locked.writer(tail, host.fault())?;
         let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
         let donor = there.map(|fork| donor(host, fork)).transpose()?;
         let recorded = Recorded { locked, open, writer, past, resume: Some(resume), listener, donor, not_noted: None };

@@ -3,17 +3,21 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde_json::Value;
 
-use crate::error::{Failure, Result};
+use crate::disk::is_at;
+use crate::error::{Code, Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
 use crate::journal::lines::{Line, Record, Text, VERSION};
+use crate::journal::reader::MAX_BYTES;
 use crate::journal::texts::{self, Chain, Texts};
 use crate::model::digest::Digest;
 
-/// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.
+/// The end of a journal that is being written. One process has it at a time: the lock on a run's journal sees to that.
 pub struct Writer {
     path: PathBuf,
     file: File,
@@ -40,10 +44,16 @@ pub struct Tail {
 }
 
 impl Writer {
-    /// Opens the journal behind its last whole line; what stands after it is cut off.
+    /// Opens the journal behind its last whole line; what stands after it is cut off. A link is not followed.
     pub fn open(path: &Path, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
+        Writer::on(path, file.map_err(|error| Failure::io(path, "open the journal", &error))?, tail, fault)
+    }
+
+    /// Goes on with a journal that is open already, behind its last whole line; what stands after it is cut off.
+    pub fn on(path: &Path, mut file: File, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
         let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
-        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() != tail.length {
             file.set_len(tail.length).map_err(io)?;
         }
@@ -131,7 +141,7 @@ impl Writer {
         self.buffer.clear();
         let line = Line { v: VERSION, seq, prev: self.prev.clone(), is: record };
         serde_json::to_writer(&mut self.buffer, &line).map_err(|error| {
-            Failure::new(crate::error::Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
+            Failure::new(Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
         })?;
         self.buffer.pop();
         let sum = Digest::of(&self.buffer).to_string();
@@ -142,6 +152,17 @@ impl Writer {
     }
 
     fn write(&mut self, seq: u64) -> Result<()> {
+        // Another process may have begun a history of its own at this path, which knows nothing of this one.
+        if !is_at(&self.file, &self.path) {
+            let message = format!("{} was moved, removed or replaced while the run went on", self.path.display());
+            return Err(Failure::new(Code::DiskFailed, message).hint(
+                "nothing more is written; put its folder back, then resume the run: `nietz runs` lists what is there",
+            ));
+        }
+        if self.length + self.buffer.len() as u64 > MAX_BYTES {
+            let message = format!("{} would become larger than {} MB", self.path.display(), MAX_BYTES >> 20);
+            return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
+        }
         let written = if self.fault == Some(Fault::FullAt(seq)) {
             let half = self.buffer.len() / 2;
             let _ = self.file.write_all(&self.buffer[..half]);

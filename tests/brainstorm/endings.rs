@@ -215,6 +215,29 @@ fn a_full_disk_or_a_kill_at_any_time_loses_nothing() {
 }
 
 #[test]
+fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing() {
+    let table = || {
+        let answers =
+            format!("answer: [\"{FULL}\", \"\", \"\", premortem, converge, \"the ledger has a key\", finish]\n");
+        Table::new().file("answers.yaml", &answers)
+    };
+    let arguments = [TOPIC, "--no-clarify", "--no-hmw", "--answers", "answers.yaml"];
+    let calm = table();
+    let result = calm.call(arguments).go().result();
+    let length = std::fs::metadata(calm.env.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let table = table();
+        let resume = || table.env.resume().args(["--answers", "answers.yaml"]);
+        let ended =
+            kills::anywhere(&table.env, &mut kills::Chance(seed), (times, length), table.call(arguments), resume);
+        assert_eq!(ended.result(), result, "seed {seed}");
+        assert_eq!(table.env.documents(), calm.env.documents(), "seed {seed}");
+        assert_eq!(kills::strays(&table.env), Vec::<String>::new(), "seed {seed}");
+    });
+}
+
+#[test]
 fn in_french_all_that_is_said_is_french() {
     let locale = Table::new();
     let ended =

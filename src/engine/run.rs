@@ -79,6 +79,8 @@ impl Runs {
         }
         at.ignore_all()?;
         let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
+        // One that came with a checkout is for all. One of another user cannot be changed, and its journal is theirs.
+        let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
         let locked = self.locked(id, &folder, true)?;
         match locked.file.metadata() {
             Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
@@ -100,6 +102,7 @@ impl Runs {
     /// Locks the journal itself. A file beside it could be removed by whoever clears up, and a second process would lock
     /// the next one.
     fn locked(&self, id: &str, folder: &Step, make: bool) -> Result<Locked> {
+        folder.refuse_links()?;
         let path = self.journal(id);
         for _ in 0..TRIES {
             let file = folder.journal(make)?;
@@ -350,6 +353,18 @@ impl Step {
     fn has(&self, name: &str, kind: FileType) -> bool {
         rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == kind)
+    }
+
+    /// Nothing in the folder of a run may lead out of it: what commands write is kept there, too.
+    fn refuse_links(&self) -> Result<()> {
+        let failed = |error: Errno| Failure::io(&self.path, "list", &error.into());
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            if self.has(&name, FileType::Symlink) {
+                return Err(disk::refused(&self.path.join(name), "is a link"));
+            }
+        }
+        Ok(())
     }
 
     /// Journals hold what people said: they are not committed by accident.

@@ -41,7 +41,7 @@ struct OnlyVersion {
 }
 
 /// The largest journal, in bytes. It is read into memory as a whole, and nothing is appended beyond.
-pub const MAX_BYTES: u64 = 1 << 30;
+pub const MAX_BYTES: u64 = 256 << 20;
 
 /// Reads the file's text. A link at its place leads nowhere.
 pub fn text(path: &Path) -> Result<Vec<u8>> {

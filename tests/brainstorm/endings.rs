@@ -8,7 +8,7 @@ use super::model::Brain;
 use super::table::{FULL, SLUG, TOPIC, Table, said, says, yaml};
 use crate::support::env::Env;
 use crate::support::kills;
-use crate::support::model_server::{Gate, ModelServer, Response};
+use crate::support::model_server::{Gate, ModelServer, Request, Response};
 
 fn brief(table: &Table, name: &str) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/{name}-2026-01-09.md"))
@@ -219,7 +219,12 @@ fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing
     let table = || {
         let answers =
             format!("answer: [\"{FULL}\", \"\", \"\", premortem, converge, \"the ledger has a key\", finish]\n");
-        Table::new().file("answers.yaml", &answers)
+        // What is said depends on what is asked, and not on how often.
+        let server = ModelServer::start(|request| {
+            let again = Request { number: request.prompt().len(), ..request.clone() };
+            Response::text(Brain::default().reply(&again).to_string())
+        });
+        Table { env: Env::with(&server), server }.file("answers.yaml", &answers)
     };
     let arguments = [TOPIC, "--no-clarify", "--no-hmw", "--answers", "answers.yaml"];
     let calm = table();

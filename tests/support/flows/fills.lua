@@ -11,7 +11,11 @@ local schema = {
 	type = "object",
 	required = { "slug", "text" },
 	additionalProperties = false,
-	properties = { slug = { type = "string" }, text = { type = "string" } },
+	properties = {
+		slug = { type = "string" },
+		text = { type = "string" },
+		again = { type = "array", items = { type = "string" } },
+	},
 }
 
 return nietz.flow {
@@ -23,13 +27,15 @@ return nietz.flow {
 		rows = { path = "rows/{slug}.jsonl", keys = { slug = "/slug" }, schema = schema },
 	},
 	run = function()
+		-- It is large on the disk, and small in the journal, where a text stands once.
+		local text = string.rep("large ", 200)
 		local kept = pcall(function()
-			notes:save({ slug = "large", text = string.rep("large ", 2000) }, { overwrite = true })
+			notes:save({ slug = "large", text = text, again = table.create(20, text) }, { overwrite = true })
 		end)
 		for _, slug in { "a", "b", "c" } do
 			local text = llm.chat({ prompt = slug }).text
 			notes:save({ slug = slug, text = text }, { overwrite = true })
-			rows:append { slug = "all", text = text }
+			rows:append({ slug = "all", text = text }, { slug = "all" })
 		end
 		return { kept = kept }
 	end,

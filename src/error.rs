@@ -87,6 +87,7 @@ codes! {
     PackNotFound "pack-not-found" Usage,
     PackChanged "pack-changed" Refused,
     PackUntrusted "pack-untrusted" Refused,
+    FolderUntrusted "folder-untrusted" Refused,
     PackLockStale "pack-lock-stale" Failed,
     DiskFailed "disk-failed" Failed,
     Internal "internal" Failed,

@@ -27,6 +27,8 @@ pub(super) struct Config {
     flows: Flows,
     #[serde(skip)]
     layers: Vec<BTreeMap<String, Layer>>,
+    #[serde(skip)]
+    project_model: Option<String>,
 }
 
 type Flows = BTreeMap<String, Map<String, Value>>;
@@ -67,12 +69,18 @@ impl Config {
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
         if self.models.default.is_none() {
-            self.models.default = project.models.default;
+            self.models.default.clone_from(&project.models.default);
+            self.project_model = project.models.default;
         }
         for (alias, model) in project.models.aliases {
             self.models.aliases.entry(alias).or_insert(model);
         }
         Ok(())
+    }
+
+    /// Returns the model that the project chooses where the user's own configuration chooses none.
+    pub(super) fn project_model(&self) -> Option<&str> {
+        self.project_model.as_deref()
     }
 
     /// Returns what each file sets for a flow, the user's own first.

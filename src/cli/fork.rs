@@ -72,6 +72,8 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
             let begin = Begin {
                 command: open.command,
                 params,
+                by_name: false,
+                only_model: open.only_model,
                 model: args.model.or(open.model),
                 lang: Some(open.lang),
                 seed: Some(open.seed),

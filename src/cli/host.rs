@@ -1,7 +1,7 @@
 //! What every verb starts from: the workspace, the user's folders, the configuration.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::cli::config::Config;
@@ -13,6 +13,7 @@ use crate::journal::fault::Fault;
 use crate::model::redact::Redactor;
 use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree};
+use crate::pack::trust::TrustFile;
 
 /// The machine and the user, as this process found them.
 pub(super) struct Host {
@@ -43,6 +44,14 @@ impl Host {
             config: self.config.clone(),
             folders: self.folders.clone(),
         }
+    }
+
+    /// Returns the same user and machine with another folder as the project, and that project's configuration.
+    pub(super) fn in_folder(&self, folder: &Path) -> Result<Host> {
+        let mut host = self.in_workspace(folder.to_owned());
+        host.config = Config::read(&host.config_path())?;
+        host.config.take_project(&host.workspace.join("nietz.yaml"))?;
+        Ok(host)
     }
 
     pub(super) fn workspace_name(&self) -> String {
@@ -100,9 +109,9 @@ impl Host {
         resolve::as_installed(Located::from_source(source)?, &self.workspace, &self.packs())
     }
 
-    /// Returns the file of what the user granted to packs.
-    pub(super) fn grants(&self) -> PathBuf {
-        self.folders.data.join("grants.yaml")
+    /// Returns where it is kept what the user trusts.
+    pub(super) fn trust(&self) -> TrustFile {
+        TrustFile { path: self.folders.state.join("trust.yaml"), older: self.folders.data.join("grants.yaml") }
     }
 
     /// Returns the user's language, two letters.

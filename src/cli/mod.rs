@@ -7,6 +7,7 @@ mod budget;
 mod check;
 mod client;
 mod config;
+mod ctrl_c;
 mod explain;
 mod flows;
 mod folders;
@@ -29,6 +30,7 @@ mod run;
 mod runs;
 mod session;
 mod test;
+mod trust;
 mod types;
 mod verify;
 
@@ -66,6 +68,7 @@ enum Verb {
     Test(test::TestArgs),
     New(new::NewArgs),
     Pack(pack::PackArgs),
+    Trust(trust::TrustArgs),
     Fork(fork::ForkArgs),
     Why(fork::WhyArgs),
     Flows(flows::FlowsArgs),
@@ -101,7 +104,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
     if let Verb::Engine = cli.verb {
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
-    session::outlive_file_limits();
+    ctrl_c::outlive_file_limits();
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
     let host = match Host::new(behind.or(cli.workspace), environment) {
@@ -118,6 +121,7 @@ pub fn main(arguments: Vec<OsString>, environment: BTreeMap<String, String>) -> 
         Verb::Test(args) => test::run(&host, args),
         Verb::New(args) => new::run(&host, &args),
         Verb::Pack(args) => pack::run(&host, args),
+        Verb::Trust(args) => trust::run(&host, &args),
         Verb::Fork(args) => fork::run(&host, args),
         Verb::Why(args) => fork::why(&host, &args),
         Verb::Personas(args) => listing::personas(&host, &args),

@@ -9,8 +9,9 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::cli::client::Pinned;
+use crate::cli::ctrl_c::CtrlC;
 use crate::cli::host::Host;
-use crate::cli::session::{CtrlC, Session, commands, runtime, told, total};
+use crate::cli::session::{Session, commands, files, runtime, told, total};
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
@@ -19,7 +20,6 @@ use crate::engine::past::Past;
 use crate::engine::world::World;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
-use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
@@ -124,6 +124,7 @@ pub(super) fn play(
     *session.pinned.borrow_mut() =
         Pinned { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
     let flow = &session.flow;
+    flow.context().personas.hold_to_model(open.only_model);
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
     let at = u64::try_from(at).unwrap_or_default();
     let world = World {
@@ -136,7 +137,7 @@ pub(super) fn play(
         declared: RefCell::default(),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
         commands: commands(host, open)?,
-        files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
+        files: files(host, &open, flow),
         now: Box::new(move || at),
     };
     let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();

@@ -180,7 +180,9 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
     let begin = Begin {
         command: name,
         params,
+        by_name: !resolve::is_path(wanted),
         model: of_host.model,
+        only_model: false,
         lang: of_host.lang,
         seed: of_host.seed,
         budget: of_host.budget.budget()?,

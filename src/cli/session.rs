@@ -7,11 +7,11 @@ use std::rc::Rc;
 use clap::Args;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::client::{Listener, Pinned, listening_client};
+use crate::cli::ctrl_c::CtrlC;
 use crate::cli::host::{Host, iso};
-use crate::cli::pack::trust;
+use crate::cli::trust::{self, Called};
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
@@ -26,7 +26,6 @@ use crate::host::git::Repository;
 use crate::host::llm::{Client, window};
 use crate::host::telemetry::{self, Traced};
 use crate::host::ui::answers::Answers;
-use crate::host::ui::hangup::Hangup;
 use crate::host::ui::{self, Mode};
 use crate::host::{FrontEnd, Models};
 use crate::journal::lines::{End, Fork, Open, Record, Resume};
@@ -34,7 +33,6 @@ use crate::journal::writer::{Tail, Writer};
 use crate::lua::api::Context;
 use crate::lua::flow::{Done, Flow, Start};
 use crate::lua::limits::Limits;
-use crate::lua::scheduler::Interrupts;
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
@@ -57,6 +55,9 @@ pub(super) struct FrontArgs {
     /// Show each request to a model and its reply, on standard error, without secrets
     #[arg(long, global = true)]
     pub verbose: bool,
+    /// Trust this folder with what it asks for, in this run alone: for CI
+    #[arg(long, global = true)]
+    pub trust: bool,
 }
 
 impl FrontArgs {
@@ -66,6 +67,7 @@ impl FrontArgs {
             json: self.json || other.json,
             answers: self.answers.or(other.answers),
             verbose: self.verbose || other.verbose,
+            trust: self.trust || other.trust,
         }
     }
 }
@@ -86,15 +88,6 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Code::Internal, format!("cannot start: {error}")))
-}
-
-/// Lets a limit on the size of files (`ulimit -f`) fail the write that goes beyond, as a full disk does, instead of
-/// ending this process without a word. What is listened to is not handed down: commands and git are ended as ever.
-pub(super) fn outlive_file_limits() {
-    // Without this the run goes on as before.
-    let Ok(runtime) = runtime() else { return };
-    let _inside = runtime.enter();
-    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
 impl Session {
@@ -148,7 +141,8 @@ impl Session {
 
     /// Begins a new run and takes it to its end.
     pub(super) fn begin(self, host: &Host, mut begin: Begin, front: &FrontArgs) -> Result<Exit> {
-        trust::require(host, &self.flow)?;
+        let mut told = trust::require(host, &self.flow, &Called::of(&begin, begin.by_name), front)?;
+        told.extend(begin.hold_to_model(host, &self.flow, front)?);
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
@@ -165,7 +159,7 @@ impl Session {
         // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
         let recorded =
-            Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor, not_noted };
+            Recorded { locked, open, writer, past: Past::default(), resume: None, listener, donor, not_noted, told };
         self.drive(host, client, runtime, recorded, front)
     }
 
@@ -190,6 +184,7 @@ impl Session {
             command: begin.command,
             params,
             model,
+            only_model: begin.only_model,
             aliases: client.aliases().clone(),
             lang: begin.lang.unwrap_or_else(|| host.lang()),
             seed,
@@ -214,7 +209,12 @@ impl Session {
         (first, with): (Open, With),
         front: &FrontArgs,
     ) -> Result<Exit> {
-        trust::require(host, &self.flow)?;
+        let called = match &with {
+            // Its model is in its journal.
+            With::Own { .. } => Called { by_name: false, with_model: true },
+            With::Given(begin) => Called::of(begin, begin.by_name),
+        };
+        let mut told = trust::require(host, &self.flow, &called, front)?;
         let clock = host.clock()?;
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
@@ -229,7 +229,8 @@ impl Session {
                 *self.pinned.borrow_mut() = Pinned { default, aliases: first.aliases.clone() };
                 Open { grants, budget: first.budget.replaced(budget), ..first }
             }
-            With::Given(begin) => {
+            With::Given(mut begin) => {
+                told.extend(begin.hold_to_model(host, &self.flow, front)?);
                 first.fork.iter().try_for_each(|fork| check_name(&fork.run))?;
                 let begin = Begin { id: Some(first.run), fork: first.fork, ..*begin };
                 Open { files: first.files, ..self.opened(host, &client, &runtime, begin)? }
@@ -241,7 +242,8 @@ impl Session {
         let writer = locked.writer(tail, host.fault())?;
         let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
         let donor = there.map(|fork| donor(host, fork)).transpose()?;
-        let recorded = Recorded { locked, open, writer, past, resume: Some(resume), listener, donor, not_noted: None };
+        let recorded =
+            Recorded { locked, open, writer, past, resume: Some(resume), listener, donor, not_noted: None, told };
         self.drive(host, client, runtime, recorded, front)
     }
 
@@ -253,7 +255,8 @@ impl Session {
         recorded: Recorded,
         front: &FrontArgs,
     ) -> Result<Exit> {
-        let Recorded { locked, open, writer, past, resume, listener, donor, not_noted } = recorded;
+        let Recorded { locked, open, writer, past, resume, listener, donor, not_noted, told } = recorded;
+        self.flow.context().personas.hold_to_model(open.only_model);
         let resumed = resume.is_some();
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
@@ -267,6 +270,7 @@ impl Session {
         });
         // The cell is new: nobody has set it.
         let _ = listener.set(Rc::clone(&shown));
+        told.into_iter().for_each(|text| shown.show(&Event::Notice { text }));
         if let Some(resume) = &resume {
             note_resume(&*shown, resume);
         }
@@ -312,7 +316,7 @@ impl Session {
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
             declared: RefCell::default(),
-            files: Files::new(&host.workspace, &open.grants.read, host.variable("HOME")),
+            files: files(host, &open, &self.flow),
             repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
             commands: commands(host, &open)?,
             now: host.clock()?,
@@ -382,6 +386,12 @@ pub(super) fn commands(host: &Host, open: &Open) -> Result<Commands> {
     })
 }
 
+/// Returns the files that a run may read.
+pub(super) fn files(host: &Host, open: &Open, flow: &Flow) -> Files {
+    let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
+    Files::new(&host.workspace, &open.grants.read, host.variable("HOME")).of_flow(&open.params, collections)
+}
+
 /// Returns how a run ended, with its result or its failure.
 pub(super) fn told(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Failure>) {
     match done {
@@ -440,7 +450,11 @@ pub(super) fn total(spent: &[Spent]) -> (Usage, u64) {
 pub(super) struct Begin {
     pub command: Option<String>,
     pub params: Value,
+    /// Whether the flow was called by its name, and not by a path.
+    pub by_name: bool,
     pub model: Option<String>,
+    /// Whether the model holds for personas that name another one, too.
+    pub only_model: bool,
     /// Without it, the user's.
     pub lang: Option<String>,
     pub seed: Option<u64>,
@@ -455,6 +469,19 @@ pub(super) struct Begin {
     pub donor: Option<Donor>,
     /// Whether its folder stays, so that it can be resumed.
     pub kept: bool,
+}
+
+impl Begin {
+    /// Lets the model that the user named hold for all personas, unless they trust those of the folder with a choice.
+    /// Returns what they are told of it.
+    fn hold_to_model(&mut self, host: &Host, flow: &Flow, front: &FrontArgs) -> Result<Option<String>> {
+        if self.model.is_none() || self.only_model {
+            return Ok(None);
+        }
+        let told = trust::only_model(host, flow, front)?;
+        self.only_model = told.is_some();
+        Ok(told)
+    }
 }
 
 /// What a run goes on with.
@@ -476,6 +503,8 @@ struct Recorded {
     donor: Option<Donor>,
     /// Why the run is not known as the user's own.
     not_noted: Option<Failure>,
+    /// What the user is told of what the flow asks for.
+    told: Vec<String>,
 }
 
 /// Shares one front end between the gate and this verb.
@@ -517,61 +546,6 @@ fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
         let text = format!("changed since the run began: {}; what depends on them runs again", names.join(", "));
         shown.show(&Event::Notice { text });
     }
-}
-
-/// Ctrl-C, the request to end that a service manager sends, and a terminal that goes away.
-pub(super) struct CtrlC {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Nothing where it does not count: it has happened, and comes in several ways, or the run is to outlive its
-    /// terminal (`nohup`).
-    hangup: Option<(Signal, Hangup)>,
-}
-
-impl CtrlC {
-    pub(super) fn new() -> Result<CtrlC> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))
-        };
-        let hangup = match outlives_its_terminal() {
-            true => None,
-            false => Some((listen(SignalKind::hangup())?, Hangup::watch())),
-        };
-        Ok(CtrlC { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())?, hangup })
-    }
-}
-
-impl Interrupts for CtrlC {
-    fn next(&mut self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(async {
-            let hangup = self.hangup.as_mut();
-            let left_alone = async {
-                match hangup {
-                    Some((signal, terminal)) => tokio::select! {
-                        _ = signal.recv() => {}
-                        () = terminal.gone() => {}
-                    },
-                    None => std::future::pending().await,
-                }
-            };
-            let hung_up = tokio::select! {
-                _ = self.interrupt.recv() => false,
-                _ = self.terminate.recv() => false,
-                () = left_alone => true,
-            };
-            if hung_up {
-                self.hangup = None;
-            }
-        })
-    }
-}
-
-/// Tells whether this process was started with hang-ups ignored. Listening to them would end that.
-fn outlives_its_terminal() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // A bit for each signal, and hang-up is the first.
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Returns the id of a new run: its start, and something that tells two of one second apart.

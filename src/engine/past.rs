@@ -224,7 +224,14 @@ impl Past {
             true => !process.went_on(process.scopes.get(key).map_or("/", String::as_str), *seq),
             false => !process.went_on("/", *seq),
         };
-        void.extend(process.failures.iter().filter(|failure| nothing_followed(failure)).map(|(key, _)| *key));
+        for key in process.failures.iter().filter(|failure| nothing_followed(failure)).map(|(key, _)| *key) {
+            // Nobody was told of the doubt, so that nobody has decided: what was begun is in doubt as before.
+            let in_doubt = |failure: &Failure| failure.code == Code::CommandInDoubt && !void.contains(&key);
+            if matches!(self.outcomes.get(&key), Some((_, Recorded::Failed(failure))) if in_doubt(failure)) {
+                self.open.insert(key, Some(Value::Object(serde_json::Map::new())));
+            }
+            void.push(key);
+        }
         void.extend(&process.refused);
         for key in void {
             if matches!(self.outcomes.get(&key), Some((_, Recorded::Failed(_)))) {

@@ -1,7 +1,7 @@
 //! Reading the files that are there before a run: those of the workspace, and of folders that the user grants.
 //!
 //! A path is opened beneath the folder that it is in, so that no link and no `..` leads out of it. What belongs to git
-//! or to runs is not there.
+//! or to runs is not there; what is made to hold secrets is not read, unless the user names just that file.
 
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::git::beneath::{Beneath, For};
 use super::git::search::{found, globs};
 use crate::error::{Code, Failure, Result};
+use crate::model::collection::Collection;
 use crate::model::file::FileOp;
+use crate::model::pattern::Pattern;
 use crate::model::text::excerpt;
 
 /// The largest file that a flow can read.
@@ -28,13 +30,30 @@ pub struct Files {
     /// Folders and files outside of the workspace, as the user named them.
     granted: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// What the user named in an argument of the flow.
+    named: Vec<PathBuf>,
+    /// The flow's own collections: their documents are its to read, wherever they are.
+    collections: Vec<Collection>,
 }
 
 impl Files {
     pub fn new(workspace: &Path, granted: &[String], home: Option<&str>) -> Files {
         let home = home.map(PathBuf::from);
         let granted = granted.iter().map(|path| plain(&workspace.join(expand(path, home.as_deref())))).collect();
-        Files { workspace: workspace.to_owned(), granted, home }
+        Files { workspace: workspace.to_owned(), granted, home, named: Vec::new(), collections: Vec::new() }
+    }
+
+    /// Adds what a flow may read besides: documents of its own collections, and files that the user named in its params.
+    pub fn of_flow(mut self, params: &Value, collections: impl Iterator<Item = Collection>) -> Files {
+        let texts = |param: &Value| match param {
+            Value::String(text) => vec![text.clone()],
+            Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        let paths = params.as_object().into_iter().flat_map(|params| params.values().flat_map(texts));
+        self.named = paths.map(|path| plain(&self.workspace.join(expand(&path, self.home.as_deref())))).collect();
+        self.collections = collections.collect();
+        self
     }
 
     pub fn perform(&self, op: &FileOp) -> Result<Value> {
@@ -55,6 +74,11 @@ impl Files {
         };
         if !full.exists() {
             return Ok(Value::Null);
+        }
+        if !self.may_read(&full) {
+            let message = format!("`{}` is of nietz, or made to hold secrets: flows do not read it", excerpt(path));
+            return Err(Failure::new(Code::PathRefused, message)
+                .hint(format!("to let this flow read it all the same: --allow-read {}", excerpt(path))));
         }
         let beneath = Beneath::open(&folder)?;
         let file = beneath.file(&below, For::Reading).map_err(|failure| match failure.code {
@@ -95,6 +119,20 @@ impl Files {
         })
     }
 
+    /// Tells whether a flow may read a file where it may read its folder.
+    fn may_read(&self, full: &Path) -> bool {
+        let words = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
+        let below = full.strip_prefix(&self.workspace).ok();
+        let of_nietz = full.components().map(words).any(|part| part == ".nietz");
+        let held_back = of_nietz || full.components().next_back().map(words).is_some_and(|name| is_secret(&name));
+        let is_own = |path: &str| {
+            self.collections.iter().any(|own| Pattern::of(own).is_ok_and(|pattern| pattern.matches(path).is_some()))
+        };
+        !held_back
+            || below.and_then(Path::to_str).is_some_and(is_own)
+            || self.named.iter().chain(&self.granted).any(|path| path == full)
+    }
+
     fn find(&self, glob: &str) -> Result<Value> {
         let matcher = globs(&[glob.to_owned()])?;
         let mut paths = Vec::new();
@@ -115,6 +153,7 @@ impl Files {
                         open.push_back(entry.path());
                     }
                 } else if kind.is_file()
+                    && !is_secret(&name.to_lowercase())
                     && let Some(below) = entry.path().strip_prefix(&self.workspace).ok().and_then(Path::to_str)
                     && matcher.is_match(below)
                 {
@@ -125,6 +164,33 @@ impl Files {
         paths.sort();
         Ok(found(paths))
     }
+}
+
+/// Tells whether files of this name, in lower case, are made to hold secrets.
+fn is_secret(name: &str) -> bool {
+    const PLAIN: &[&str] = &["example", "sample", "template", "dist"];
+    const NAMES: &[&str] = &[
+        ".netrc",
+        "_netrc",
+        ".git-credentials",
+        ".htpasswd",
+        ".npmrc",
+        ".pypirc",
+        ".pgpass",
+        ".my.cnf",
+        "credentials",
+        "credentials.json",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    ];
+    const ENDINGS: &[&str] = &["pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "gpg"];
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    if name.starts_with(".env") {
+        return !ending.is_some_and(|ending| PLAIN.contains(&ending));
+    }
+    NAMES.contains(&name) || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 fn expand(path: &str, home: Option<&Path>) -> PathBuf {

@@ -80,6 +80,9 @@ pub struct Open {
     /// The model that was chosen for the run, and the aliases, so that a resumed run asks the same ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Whether it holds for personas that name another one, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_model: bool,
     #[serde(default)]
     pub aliases: std::collections::BTreeMap<String, String>,
     pub lang: String,

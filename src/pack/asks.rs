@@ -59,6 +59,15 @@ pub fn words(item: &str) -> String {
         },
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
+        Some(("hides", flow)) => format!("is run in place of the bundled flow {flow}"),
+        Some(("persona", slug)) => format!("has another persona in place of {slug}, for flows that are not its own"),
+        Some(("quotes", file)) => format!("has other quotes in place of {file}, for flows that are not its own"),
+        Some(("setting", name)) => format!("sets {name}, of a flow that is not its own"),
+        Some(("model", name)) => format!("chooses the model {name}, for flows that are not its own"),
+        None if item == "persona-models" => {
+            "chooses models in its personas, where you named one with --model".to_owned()
+        }
+        None if item == "*" => "does whatever it asks for, now and later".to_owned(),
         _ => Permission::parse(&item).map_or(item, |permission| permission.asked().to_owned()),
     }
 }

@@ -1,5 +1,4 @@
-//! `nietz.lock`: which packs a project uses, from where, and exactly which content. And the user's grants, which are
-//! bound to that content.
+//! `nietz.lock`: which packs a project uses, from where, and exactly which content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +9,10 @@ use crate::disk::draft::{self, Draft};
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
-use crate::pack::asks::{Asks, Items};
 use crate::schema::own::{self, Own};
 use crate::schema::{report, source, text};
 
-/// The version of both files.
+/// The version of the file, and of the one with what the user trusts.
 const VERSION: u32 = 1;
 const HEAD: &str = "# Which packs this project uses, and exactly which content. `nietz pack` writes it; commit it.\n";
 
@@ -76,55 +74,6 @@ impl Lock {
     }
 }
 
-/// What the user has granted, by the digest of the tree that it was granted to.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Grants {
-    #[serde(default)]
-    trees: BTreeMap<String, Granted>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Granted {
-    pack: String,
-    flows: Asks,
-}
-
-impl Grants {
-    pub fn read(path: &Path) -> Result<Grants> {
-        Ok(read(path, Links::All, &own::GRANTS)?.unwrap_or_default())
-    }
-
-    pub fn write(&self, path: &Path) -> Result<()> {
-        write(path, "# What you granted to packs, by their content. `nietz pack trust` and `revoke` change it.\n", self)
-    }
-
-    /// Returns what is granted to the flows of a tree.
-    pub fn of(&self, sha256: &str) -> Asks {
-        self.trees.get(sha256).map(|granted| granted.flows.clone()).unwrap_or_default()
-    }
-
-    /// Returns what is granted to one flow of a tree.
-    pub fn of_flow(&self, sha256: &str, flow: &str) -> Items {
-        self.of(sha256).remove(flow).unwrap_or_default()
-    }
-
-    pub fn set(&mut self, pack: &str, sha256: &str, flows: Asks) {
-        match flows.values().all(Items::is_empty) {
-            true => self.trees.remove(sha256),
-            false => self.trees.insert(sha256.to_owned(), Granted { pack: pack.to_owned(), flows }),
-        };
-    }
-
-    /// Takes back everything that a pack was granted, in all of its versions.
-    pub fn revoke(&mut self, pack: &str) -> bool {
-        let before = self.trees.len();
-        self.trees.retain(|_, granted| granted.pack != pack);
-        self.trees.len() < before
-    }
-}
-
 /// Refuses a file of a version that is not known, whatever else it holds.
 pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
     match value["version"].as_u64() {
@@ -137,7 +86,7 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
 }
 
 /// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
     let Some(bytes) = disk::read(path, links, disk::SETTINGS)? else { return Ok(None) };
     let name = path.display().to_string();
     let wrong = |failure: Failure| {
@@ -159,7 +108,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own
 }
 
 /// Writes a file so that there is always a whole one: the old or the new.
-fn write(path: &Path, head: &str, value: &impl Serialize) -> Result<()> {
+pub(super) fn write(path: &Path, head: &str, value: &impl Serialize) -> Result<()> {
     let value = serde_json::to_value(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     let text = format!("{head}{}", text::to_text(&value, Format::Yaml));
     let folder = path.parent().unwrap_or(Path::new("."));

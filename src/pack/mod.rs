@@ -1,6 +1,6 @@
 //! Where flows come from: a folder on disk or what is bundled, and how a name is resolved to one. And packs of others:
 //! `about` is what a pack says of itself, `asks` what its flows want, `intake` takes its files in, `lock` says which
-//! content a project uses and what the user granted to it, and `seal` sees that it is that content.
+//! content a project uses, `trust` what the user trusts, and `seal` sees that it is that content.
 
 pub mod about;
 pub mod asks;
@@ -11,3 +11,4 @@ pub mod quote;
 pub mod resolve;
 pub mod seal;
 pub mod tree;
+pub mod trust;

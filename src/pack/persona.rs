@@ -1,11 +1,13 @@
 //! Personas: Markdown files with front matter (who) and a prompt body (how it speaks).
 
+use std::cell::Cell;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::Format;
-use crate::pack::tree::Tree;
+use crate::pack::tree::{Root, Tree};
 
 /// Who speaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,11 +78,18 @@ impl Persona {
 /// The personas of several trees; the first tree that has a slug wins.
 pub struct Personas {
     trees: Vec<Tree>,
+    /// Whether the models that they name do not hold, apart from those of bundled ones.
+    held: Cell<bool>,
 }
 
 impl Personas {
     pub fn new(trees: Vec<Tree>) -> Personas {
-        Personas { trees }
+        Personas { trees, held: Cell::new(false) }
+    }
+
+    /// Lets the models that personas name not hold, because the user named one for all.
+    pub fn hold_to_model(&self, held: bool) {
+        self.held.set(held);
     }
 
     /// Returns the persona with this slug.
@@ -88,7 +97,7 @@ impl Personas {
         for tree in &self.trees {
             for path in tree.list("personas", ".md") {
                 if self::slug(&path) == slug {
-                    return load(tree, &path).map(Some);
+                    return self.load(tree, &path).map(Some);
                 }
             }
         }
@@ -117,17 +126,21 @@ impl Personas {
         for tree in &self.trees {
             for path in tree.list("personas", ".md") {
                 if !found.contains_key(slug(&path)) {
-                    found.insert(slug(&path).to_owned(), load(tree, &path)?);
+                    found.insert(slug(&path).to_owned(), self.load(tree, &path)?);
                 }
             }
         }
         Ok(found.into_values().collect())
     }
-}
 
-fn load(tree: &Tree, path: &str) -> Result<Persona> {
-    let text = tree.text(path)?.unwrap_or_default();
-    Persona::parse(slug(path), &text, &tree.display(path))
+    fn load(&self, tree: &Tree, path: &str) -> Result<Persona> {
+        let text = tree.text(path)?.unwrap_or_default();
+        let mut persona = Persona::parse(slug(path), &text, &tree.display(path))?;
+        if self.held.get() && tree.root != Root::Bundled {
+            persona.model = None;
+        }
+        Ok(persona)
+    }
 }
 
 /// Returns a persona's slug: its file's name without the ending.

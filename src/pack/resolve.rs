@@ -35,7 +35,7 @@ impl Located {
 
 /// Finds the flow that `wanted` names, for a project in `workspace` with packs installed in `packs`.
 pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
-    let as_path = wanted.contains('/') || wanted.ends_with(".lua") || wanted.ends_with(".luau");
+    let as_path = is_path(wanted);
     if as_path {
         let found = [PathBuf::from(wanted), workspace.join(wanted)].iter().find_map(|path| at_path(path));
         if let Some(found) = found {
@@ -61,6 +61,11 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
     };
     Err(Failure::new(Code::FlowNotFound, format!("there is no flow `{}`", crate::model::text::excerpt(wanted)))
         .hint(hint))
+}
+
+/// Tells whether a word is the path of a flow, and not its name.
+pub fn is_path(wanted: &str) -> bool {
+    wanted.contains('/') || wanted.ends_with(".lua") || wanted.ends_with(".luau")
 }
 
 /// Says that packs of the project are not on this machine: the flow that is looked for may be in one of them.

@@ -63,6 +63,7 @@ pub const LOCK: Own = Own {
     code: Code::ConfigInvalid,
     text: include_str!("own/lock.schema.json"),
 };
+/// What was granted to packs, as it was kept up to 2026-11.
 pub const GRANTS: Own = Own {
     name: "grants",
     files: &["nietz/grants.yaml"],
@@ -72,10 +73,17 @@ pub const GRANTS: Own = Own {
 };
 pub const TRUST: Own = Own {
     name: "trust",
+    files: &["nietz/trust.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("own/trust.schema.json"),
+};
+pub const RECORD: Own = Own {
+    name: "record",
     files: &[],
     format: Format::Json,
     code: Code::ConfigInvalid,
-    text: include_str!("own/trust.schema.json"),
+    text: include_str!("own/record.schema.json"),
 };
 pub const JOURNAL_V1: Own = Own {
     name: "journal.v1",
@@ -95,7 +103,7 @@ pub const JOURNAL_V2: Own = Own {
 
 /// Every kind there is.
 pub const ALL: &[&Own] =
-    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &JOURNAL_V1, &JOURNAL_V2];
+    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
 
 /// The formats of a journal's lines, by the `v` that each line begins with: a new one is a schema and a row here.
 pub const JOURNALS: &[(u64, &Own)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];

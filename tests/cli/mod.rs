@@ -48,4 +48,5 @@ mod shots_strict;
 mod telemetry;
 mod terminals;
 mod thoughts;
+mod trust;
 mod verify;

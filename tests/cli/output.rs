@@ -263,6 +263,7 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance
@@ -299,6 +300,7 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance
@@ -332,6 +334,7 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance

@@ -183,6 +183,15 @@ fn what_a_user_granted_and_began_is_checked_too() {
     "#);
 }
 
+#[test]
+fn what_is_trusted_is_held_to_its_schema() {
+    let env = Env::new().trusting("exec: cargo");
+    let ended = env.nietz(["check", &env.home().join("trust.yaml").display().to_string()]).go().exits(4);
+    assert!(ended.stdout.contains("trust.yaml:3:"), "{}", ended.stdout);
+    let env = Env::new().trusting("git, exec=cargo");
+    env.nietz(["check", &env.home().join("trust.yaml").display().to_string()]).go().exits(0);
+}
+
 /// A fault of the configuration has its line and its field, also where a program could have read the file.
 #[test]
 fn configuration_meets_its_schema_first() {

@@ -247,12 +247,22 @@ fn after_a_crash_only_a_repeatable_command_is_run_again() {
         let flags = [(repeatable, "--repeatable"), (handled, "--handled")];
         let flags = flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag);
         let arguments: Vec<&str> = ["worktree"].into_iter().chain(flags).chain(["--", "echo x >> f; cat f"]).collect();
-        let killed = env.run(arguments).var("NIETZ_FAULT", &format!("kill@{line}")).go();
+        let killed = env.run(arguments.iter().copied()).var("NIETZ_FAULT", &format!("kill@{line}")).go();
         assert_eq!(killed.signal, Some(9));
         let ended = env.resume().go();
         match (repeatable, handled) {
             (true, _) => assert_eq!(ended.result()["ran"]["output"], "x\n"),
-            (_, true) => assert_eq!(ended.result()["ran"]["code"], "command-in-doubt"),
+            (_, true) => {
+                assert_eq!(ended.result()["ran"]["code"], "command-in-doubt");
+                // Killed once more, when the doubt was noted and nothing had come of it yet: it is in doubt as before.
+                let env = self::env();
+                env.run(arguments).var("NIETZ_FAULT", &format!("kill@{line}")).go();
+                let noted = env.journal().lines.len() + 2;
+                assert_eq!(env.resume().var("NIETZ_FAULT", &format!("kill@{noted}")).go().signal, Some(9));
+                let last = env.journal().lines.pop().expect("there are lines");
+                assert_eq!(last["is"]["outcome"]["failure"]["code"], "command-in-doubt", "{last}");
+                assert_eq!(env.resume().go().result()["ran"]["code"], "command-in-doubt");
+            }
             _ => assert_eq!((ended.code, ended.failure().as_str()), (Some(1), "command-in-doubt")),
         }
     }

@@ -41,6 +41,15 @@ impl Env {
             .var("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
             // A fault is tried again at once, and not for long.
             .config("models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}}\n")
+            .trusting("'*'")
+    }
+
+    /// Writes that the test's user trusts the workspace with these things alone, as YAML in brackets has them.
+    pub(crate) fn trusting(self, items: &str) -> Env {
+        let workspace = self.workspace().canonicalize().expect("the workspace is there");
+        let text = format!("version: 1\nfolders:\n  {}: [{items}]\n", workspace.display());
+        std::fs::write(self.home().join("trust.yaml"), text).expect("the home can be written");
+        self
     }
 
     /// Makes an environment with this model service.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::check::{Findings, Flows, journal};
 use crate::cli::host::Host;
-use crate::cli::pack::{ready, trust};
+use crate::cli::pack::ready;
 use crate::cli::session;
+use crate::cli::trust::packs as trust;
 use crate::disk::{self, Links};
 use crate::engine::own::OwnRuns;
 use crate::error::{Code, Failure, Result};
@@ -79,11 +80,15 @@ fn kind(host: &Host, file: &Path) -> Option<Kind> {
     if is(host.config_path()) {
         return Some(Kind::Own(&own::CONFIG));
     }
-    if is(host.grants()) {
+    let trust = host.trust();
+    if is(trust.path) {
+        return Some(Kind::Own(&own::TRUST));
+    }
+    if is(trust.older) {
         return Some(Kind::Own(&own::GRANTS));
     }
     if host.records().canonicalize().is_ok_and(|records| records == parent) && OwnRuns::is_record(name) {
-        return Some(Kind::Own(&own::TRUST));
+        return Some(Kind::Own(&own::RECORD));
     }
     if name == "nietz.lock" {
         return Some(Kind::Own(&own::LOCK));

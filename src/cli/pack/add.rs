@@ -7,9 +7,9 @@ use crate::cli::output;
 use crate::cli::pack::GrantFlags;
 use crate::cli::pack::ready::ready;
 use crate::cli::pack::source::{Source, at};
-use crate::cli::pack::trust::{ask, joined, tell};
+use crate::cli::trust::packs::{ask, joined, tell};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::pack::lock::{Grants, Lock, Locked};
+use crate::pack::lock::{Lock, Locked};
 use crate::pack::seal;
 
 /// Add a pack to this project: look at it, play its tests, show what it may do, and ask
@@ -41,14 +41,15 @@ pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
     }
     ready.tell(host, source)?;
     tell(&ready.asks, '+')?;
-    let mut grants = Grants::read(&host.grants())?;
     let Some(granted) = ask(host, &args.flags, &name, &ready.asks)? else {
         output::line("nothing was installed")?;
         return Ok(Exit::Done);
     };
     let locked = ready.install(host, source)?;
-    grants.set(&name, &locked.sha256, joined(grants.of(&locked.sha256), granted));
-    grants.write(&host.grants())?;
+    host.trust().change(|trust| {
+        let before = trust.of_pack(&locked.sha256);
+        trust.set_pack(&name, &locked.sha256, joined(before, granted));
+    })?;
     output::line(format!("added {name} {} to nietz.lock", locked.version))?;
     lock.packs.insert(name, locked);
     lock.write(&host.workspace)?;

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::cli::host::Host;
 use crate::cli::output;
-use crate::cli::pack::trust::installed_asks;
+use crate::cli::trust::packs::installed_asks;
 use crate::error::{Code, Exit, Result};
 use crate::model::text::clean;
 use crate::pack::asks::words;
-use crate::pack::lock::{Grants, Lock};
+use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
 
 /// List the packs of this project: from where, which content, and what each may do
@@ -22,9 +22,9 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(host: &Host, args: &ListArgs) -> Result<Exit> {
     let lock = Lock::read(&host.workspace)?;
-    let grants = Grants::read(&host.grants())?;
+    let trust = host.trust().read()?;
     for (name, locked) in &lock.packs {
-        let granted = grants.of(&locked.sha256);
+        let granted = trust.of_pack(&locked.sha256);
         let asks =
             installed_asks(&locked.folder(&host.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
         let state = match &asks {

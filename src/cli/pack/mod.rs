@@ -1,14 +1,13 @@
 //! `nietz pack`: packs of others, and one's own for others.
 //!
-//! `source` is where a pack comes from; `ready` takes it into a folder of its own and looks at all of it; `trust` tells
-//! what its flows may do and keeps what the user grants. Nothing is installed before all of that is done.
+//! `source` is where a pack comes from; `ready` takes it into a folder of its own and looks at all of it; what its
+//! flows may do is told, asked and kept by `cli::trust`. Nothing is installed before all of that is done.
 
 mod add;
 mod export;
 mod list;
 pub(super) mod ready;
 mod source;
-pub(super) mod trust;
 mod update;
 
 use std::fs::File;
@@ -18,9 +17,9 @@ use clap::{Args, Subcommand};
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::error::{Exit, Failure, Result};
-use crate::pack::lock::{Grants, Lock};
+use crate::pack::lock::Lock;
 
-/// Add, update and trust packs of flows, personas and quotes
+/// Add, update and remove packs of flows, personas and quotes
 #[derive(Args)]
 pub(super) struct PackArgs {
     #[command(subcommand)]
@@ -37,11 +36,6 @@ enum PackVerb {
     },
     List(list::ListArgs),
     Export(export::ExportArgs),
-    Trust(trust::TrustArgs),
-    /// Take back all that was granted to a pack
-    Revoke {
-        name: String,
-    },
 }
 
 /// How grants are given where nobody is asked.
@@ -49,10 +43,10 @@ enum PackVerb {
 pub(super) struct GrantFlags {
     /// Ask nothing; only what `--allow` lists is granted
     #[arg(long)]
-    yes: bool,
+    pub(in crate::cli) yes: bool,
     /// Ask for this alone, and grant nothing else: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`; or for one flow, `FLOW:llm`
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    allow: Vec<String>,
+    pub(in crate::cli) allow: Vec<String>,
 }
 
 pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
@@ -66,14 +60,12 @@ pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
         PackVerb::Remove { name } => remove(host, &name),
         PackVerb::List(args) => list::run(host, &args),
         PackVerb::Export(args) => export::run(host, &args),
-        PackVerb::Trust(args) => trust::run(host, &args),
-        PackVerb::Revoke { name } => revoke(host, &name),
     }
 }
 
 /// Waits until no other process of this user changes packs, and clears up behind one that died.
 fn hold(host: &Host) -> Result<File> {
-    let path = host.grants().with_extension("lock");
+    let path = host.packs().with_extension("lock");
     let folder = path.parent().unwrap_or(&path);
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
     let file = File::options().create(true).truncate(false).write(true).open(&path);
@@ -93,16 +85,5 @@ fn remove(host: &Host, name: &str) -> Result<Exit> {
     lock.write(&host.workspace)?;
     // The tree stays: it is named by its content, and other projects may use it.
     output::line(format!("removed {name} from nietz.lock"))?;
-    Ok(Exit::Done)
-}
-
-fn revoke(host: &Host, name: &str) -> Result<Exit> {
-    let mut grants = Grants::read(&host.grants())?;
-    if grants.revoke(name) {
-        grants.write(&host.grants())?;
-        output::line(format!("{name} may do nothing any more, in any version"))?;
-    } else {
-        output::line(format!("nothing is granted to {name}"))?;
-    }
     Ok(Exit::Done)
 }

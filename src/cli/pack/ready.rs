@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::cli::host::Host;
 use crate::cli::pack::source::Source;
-use crate::cli::pack::trust;
 use crate::cli::session::Session;
+use crate::cli::trust::packs as trust;
 use crate::cli::{output, test};
 use crate::error::{Code, Failure, Result};
 use crate::lua::audit;

@@ -7,10 +7,10 @@ use crate::cli::output;
 use crate::cli::pack::GrantFlags;
 use crate::cli::pack::ready::ready;
 use crate::cli::pack::source::{Source, at, newest};
-use crate::cli::pack::trust::{ask, installed_asks, joined, shared, tell};
+use crate::cli::trust::packs::{ask, installed_asks, joined, shared, tell};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::pack::asks::{Asks, without};
-use crate::pack::lock::{Grants, Lock};
+use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
 
 /// Update a pack: show how its permissions differ, and ask
@@ -65,15 +65,13 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
     }
     tell(&less, '-')?;
     tell(&more, '+')?;
-    let mut grants = Grants::read(&host.grants())?;
-    let kept = shared(&ready.asks, &grants.of(&before.sha256));
+    let kept = shared(&ready.asks, &host.trust().read()?.of_pack(&before.sha256));
     let Some(granted) = ask(host, &args.flags, name, &more)? else {
         output::line(format!("not updated: {name} stays at {}", before.version))?;
         return Ok(Exit::Done);
     };
     let locked = ready.install(host, &text)?;
-    grants.set(name, &locked.sha256, joined(kept, granted));
-    grants.write(&host.grants())?;
+    host.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(kept, granted)))?;
     output::line(format!("updated {name} to {}", locked.version))?;
     lock.packs.insert(name.clone(), locked);
     lock.write(&host.workspace)?;

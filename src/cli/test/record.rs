@@ -42,6 +42,8 @@ pub(super) fn anew(host: &Host, case: &Case, args: &TestArgs) -> Result<Outcome>
     let begin = Begin {
         command: open.command,
         params: open.params,
+        by_name: false,
+        only_model: open.only_model,
         model: args.model.clone().or(recorded_with),
         lang: Some(open.lang),
         seed: Some(open.seed),

@@ -1,7 +1,5 @@
 //! What a pack's flows may do: told in words, asked of the user, kept for that content, and required before they run.
 
-use clap::Args;
-
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
@@ -13,39 +11,25 @@ use crate::lua::manifest::Manifest;
 use crate::model::question::{Question, QuestionKind};
 use crate::pack::about::About;
 use crate::pack::asks::{self, Asks, Items, allows, is_known, without, words};
-use crate::pack::lock::{Grants, Lock};
+use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
 use crate::pack::tree::Tree;
 
-/// Grant to a pack of this project what its flows ask for
-#[derive(Args)]
-pub(super) struct TrustArgs {
-    name: String,
-    #[command(flatten)]
-    flags: GrantFlags,
-}
-
-pub(super) fn run(host: &Host, args: &TrustArgs) -> Result<Exit> {
+/// Trusts a pack of this project with what its flows ask for, or with the part of it that is named.
+pub(super) fn add(host: &Host, name: &str, allow: &[String]) -> Result<Exit> {
     let lock = Lock::read(&host.workspace)?;
-    let locked = lock.get(&args.name)?;
-    let asks = installed_asks(
-        &locked.folder(&host.packs(), &args.name),
-        Seal::new(&args.name, &locked.version, &locked.sha256),
-    )?;
-    let mut grants = Grants::read(&host.grants())?;
-    let granted = grants.of(&locked.sha256);
+    let locked = lock.get(name)?;
+    let asks = installed_asks(&locked.folder(&host.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
+    let granted = host.trust().read()?.of_pack(&locked.sha256);
     let new = without(&asks, &granted);
     if new.is_empty() {
-        output::line(format!("{} asks for nothing more than it was granted", args.name))?;
+        output::line(format!("{name} asks for nothing more than it is trusted with"))?;
         return Ok(Exit::Done);
     }
-    tell(&new, '+')?;
-    let Some(more) = ask(host, &args.flags, &args.name, &new)? else {
-        output::line("nothing was granted")?;
-        return Ok(Exit::Done);
-    };
-    grants.set(&args.name, &locked.sha256, joined(granted, more));
-    grants.write(&host.grants())?;
+    let more = if allow.is_empty() { new.clone() } else { part(&new, allow)? };
+    tell(&more, '+')?;
+    tell_left(name, &new, &more)?;
+    host.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(granted, more)))?;
     Ok(Exit::Done)
 }
 
@@ -55,7 +39,7 @@ pub(in crate::cli) fn asked(manifest: &Manifest) -> Items {
 }
 
 /// Returns what an installed pack asks for; its content is checked first.
-pub(super) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<Asks> {
+pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<Asks> {
     if !folder.is_dir() {
         return Err(Failure::new(Code::PackNotFound, format!("the pack {} is not installed here", seal.pack))
             .hint("install what nietz.lock names: nietz pack add --locked"));
@@ -64,9 +48,9 @@ pub(super) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<Ask
 }
 
 /// Refuses a flow of a pack that asks for more than the user granted to just this content.
-pub(in crate::cli) fn require(host: &Host, flow: &Flow) -> Result<()> {
+pub(super) fn require(host: &Host, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
-    let granted = Grants::read(&host.grants())?.of_flow(&seal.sha256, &flow.manifest.name);
+    let granted = host.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
     let asked = asked(&flow.manifest);
     let missing: Vec<&String> = asked.difference(&granted).collect();
     if missing.is_empty() {
@@ -77,12 +61,12 @@ pub(in crate::cli) fn require(host: &Host, flow: &Flow) -> Result<()> {
         flow.manifest.name, seal.pack, seal.version
     );
     let failure = Failure::new(Code::PackUntrusted, message)
-        .hint(format!("look at it and grant it: nietz pack trust {}", seal.pack));
+        .hint(format!("look at it; if you trust it: nietz trust add {}", seal.pack));
     Err(missing.into_iter().fold(failure, |failure, item| failure.because(format!("it {} ({item})", words(item)))))
 }
 
 /// Tells what each flow asks for, in words.
-pub(super) fn tell(asks: &Asks, sign: char) -> Result<()> {
+pub(in crate::cli) fn tell(asks: &Asks, sign: char) -> Result<()> {
     for (flow, items) in asks {
         output::line(format!("flow {flow}"))?;
         for item in items {
@@ -94,26 +78,12 @@ pub(super) fn tell(asks: &Asks, sign: char) -> Result<()> {
 
 /// Asks the user for what is wanted, or for the part of it that `--allow` names; with `--yes` that part is granted
 /// unasked. Returns what is granted; nothing if the answer is no.
-pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
-    if let Some(odd) = flags.allow.iter().find(|allowed| !is_known(allowed, wanted)) {
-        let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
-        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
-        let all = all.collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(Code::Usage, message)
-            .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));
-    }
-    let part = flags.yes || !flags.allow.is_empty();
-    let fine = |flow: &str, item: &str| !part || flags.allow.iter().any(|allowed| allows(allowed, flow, item));
-    let named: Asks = wanted
-        .iter()
-        .map(|(flow, items)| (flow.clone(), items.iter().filter(|item| fine(flow, item)).cloned().collect()))
-        .collect();
-    let left = without(wanted, &named).values().map(Items::len).sum::<usize>();
+pub(in crate::cli) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) -> Result<Option<Asks>> {
+    let partly = flags.yes || !flags.allow.is_empty();
+    let named = if partly { part(wanted, &flags.allow)? } else { wanted.clone() };
+    let left = tell_left(pack, wanted, &named)?;
     let asked: Vec<String> =
         named.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}"))).collect();
-    if left > 0 {
-        output::line(format!("not granted: {left} of what it asks for; `nietz pack trust {pack}` grants it"))?;
-    }
     if flags.yes || asked.is_empty() {
         return Ok(Some(named));
     }
@@ -138,8 +108,32 @@ pub(super) fn ask(host: &Host, flags: &GrantFlags, pack: &str, wanted: &Asks) ->
     Ok((answer == true).then_some(named))
 }
 
+/// Returns the part of what is wanted that `--allow` names.
+fn part(wanted: &Asks, allow: &[String]) -> Result<Asks> {
+    if let Some(odd) = allow.iter().find(|allowed| !is_known(allowed, wanted)) {
+        let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
+        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
+        let all = all.collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(Code::Usage, message)
+            .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));
+    }
+    let fine = |flow: &str, item: &str| allow.iter().any(|allowed| allows(allowed, flow, item));
+    let of_flow =
+        |flow: &String, items: &Items| -> Items { items.iter().filter(|item| fine(flow, item)).cloned().collect() };
+    Ok(wanted.iter().map(|(flow, items)| (flow.clone(), of_flow(flow, items))).collect())
+}
+
+/// Tells how much of what is wanted is not granted, and returns it.
+fn tell_left(pack: &str, wanted: &Asks, named: &Asks) -> Result<usize> {
+    let left = without(wanted, named).values().map(Items::len).sum::<usize>();
+    if left > 0 {
+        output::line(format!("not granted: {left} of what it asks for; `nietz trust add {pack}` grants it"))?;
+    }
+    Ok(left)
+}
+
 /// Returns what is in either.
-pub(super) fn joined(mut one: Asks, other: Asks) -> Asks {
+pub(in crate::cli) fn joined(mut one: Asks, other: Asks) -> Asks {
     for (flow, items) in other {
         one.entry(flow).or_default().extend(items);
     }
@@ -147,6 +141,6 @@ pub(super) fn joined(mut one: Asks, other: Asks) -> Asks {
 }
 
 /// Returns what is in both.
-pub(super) fn shared(one: &Asks, other: &Asks) -> Asks {
+pub(in crate::cli) fn shared(one: &Asks, other: &Asks) -> Asks {
     without(one, &without(one, other))
 }

@@ -1,0 +1,253 @@
+//! `nietz trust`: what folders and packs may do. The one place where trust is asked for, given, required and taken back.
+//!
+//! `wants` says what a flow asks of the folder that it comes from and works in; `packs` is the same for packs.
+
+pub(super) mod packs;
+mod wants;
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::cli::host::Host;
+use crate::cli::output;
+use crate::cli::session::{FrontArgs, runtime};
+use crate::error::{Code, Exit, Failure, Result};
+use crate::host::ui::{self, Mode};
+use crate::lua::flow::Flow;
+use crate::model::question::{Question, QuestionKind};
+use crate::model::text::{clean, excerpt};
+use crate::pack::asks::{Items, allows, words};
+use crate::pack::lock::Lock;
+use crate::pack::trust::{ALL, folder_name};
+
+pub(super) use wants::Called;
+use wants::PERSONA_MODELS;
+
+/// Tell and change what you trust: folders with flows and settings of their own, and packs
+#[derive(Args)]
+pub(super) struct TrustArgs {
+    #[command(subcommand)]
+    verb: TrustVerb,
+}
+
+#[derive(Subcommand)]
+enum TrustVerb {
+    /// List what you trust, and with what
+    List {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    Add(AddArgs),
+    /// Take back all that a folder or a pack may do
+    Revoke {
+        /// A folder, or the name of a pack
+        #[arg(value_name = "FOLDER|PACK")]
+        what: String,
+    },
+}
+
+/// Trust a folder, or a pack of this project, with what it asks for now; what it asks for later is asked again
+#[derive(Args)]
+struct AddArgs {
+    /// A folder, or the name of a pack
+    #[arg(value_name = "FOLDER|PACK", default_value = ".")]
+    what: String,
+    /// This alone, and nothing else: `files`, `git`, `exec=cargo`, `persona=NAME`; of a pack also `FLOW:llm`
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    allow: Vec<String>,
+    /// Of a folder: also all that it asks for later
+    #[arg(long, conflicts_with = "allow")]
+    all: bool,
+}
+
+pub(super) fn run(host: &Host, args: &TrustArgs) -> Result<Exit> {
+    match &args.verb {
+        TrustVerb::List { json } => list(host, *json),
+        TrustVerb::Add(args) => match pack(host, &args.what)? {
+            Some(pack) if args.all => {
+                Err(Failure::new(Code::Usage, format!("--all is for folders, and {pack} is a pack"))
+                    .hint("what a new version of a pack asks for is asked when it is updated"))
+            }
+            Some(pack) => packs::add(host, pack, &args.allow),
+            None => add_folder(host, args),
+        },
+        TrustVerb::Revoke { what } => revoke(host, what),
+    }
+}
+
+/// Returns the pack that a word names. A folder has a slash, a dot, or no pack of its name.
+fn pack<'a>(host: &Host, what: &'a str) -> Result<Option<&'a str>> {
+    if what.contains('/') || what.starts_with('.') {
+        return Ok(None);
+    }
+    let lock = Lock::read(&host.workspace)?;
+    let is_pack = lock.packs.contains_key(what);
+    if !is_pack && !host.workspace.join(what).is_dir() {
+        let message = format!("`{}` is no folder, and this project has no pack of that name", excerpt(what));
+        return Err(Failure::new(Code::Usage, message).hint("`nietz pack list` shows its packs"));
+    }
+    Ok(is_pack.then_some(what))
+}
+
+fn list(host: &Host, json: bool) -> Result<Exit> {
+    let trust = host.trust().read()?;
+    for (folder, items) in &trust.folders {
+        if json {
+            output::line(json!({ "folder": folder, "allowed": items }))?;
+            continue;
+        }
+        output::line(format!("folder {}", clean(folder)))?;
+        tell(items, ' ')?;
+    }
+    for (sha256, trusted) in &trust.packs {
+        if json {
+            output::line(json!({ "pack": trusted.pack, "sha256": sha256, "allowed": trusted.flows }))?;
+            continue;
+        }
+        output::line(format!("pack {}, content {}", clean(&trusted.pack), &sha256[..16]))?;
+        packs::tell(&trusted.flows, ' ')?;
+    }
+    if !json && trust.folders.is_empty() && trust.packs.is_empty() {
+        output::line("you trust no folder and no pack with more than models, questions and documents")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
+    let folder = host.workspace.join(&args.what);
+    if !folder.is_dir() {
+        return Err(Failure::new(Code::Usage, format!("{} is no folder", excerpt(&folder.to_string_lossy()))));
+    }
+    let name = folder_name(&folder)?;
+    if args.all {
+        host.trust().change(|trust| trust.add_folder(&name, [ALL.to_owned()].into()))?;
+        output::line(format!("{} may do whatever it asks for, now and later", clean(&name)))?;
+        return Ok(Exit::Done);
+    }
+    let (wanted, unread) = wants::of_folder(&host.in_folder(Path::new(&name))?)?;
+    for failure in unread {
+        output::line(format!("not looked at: {}", clean(&failure.message)))?;
+    }
+    if let Some(odd) = args.allow.iter().find(|allowed| !wanted.contains(*allowed)) {
+        let all = if wanted.is_empty() { "nothing".to_owned() } else { in_a_row(&wanted) };
+        return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(odd)))
+            .hint(format!("asked for: {all}")));
+    }
+    let fine = |item: &String| args.allow.is_empty() || args.allow.iter().any(|allowed| allows(allowed, "", item));
+    let given: Items = wanted.into_iter().filter(fine).collect();
+    host.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
+    output::line(format!("trusted: {}", clean(&name)))?;
+    tell(&given, '+')?;
+    if given.is_empty() {
+        output::line(
+            "  it asks for nothing but models, questions and documents; what it asks for later is asked again",
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+fn revoke(host: &Host, what: &str) -> Result<Exit> {
+    let trust = host.trust().read()?;
+    let folder = host.workspace.join(what);
+    // One that is gone is named as it stands in the list.
+    let name = folder_name(&folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
+    let is_pack = trust.packs.values().any(|trusted| trusted.pack == what);
+    let mut found = false;
+    host.trust().change(|trust| {
+        found = if is_pack && !trust.folders.contains_key(&name) {
+            trust.revoke_pack(what)
+        } else {
+            trust.revoke_folder(&name)
+        };
+    })?;
+    let shown = clean(if is_pack { what } else { &name });
+    output::line(match found {
+        true => format!("{shown} is not trusted any more"),
+        false => format!("{shown} was not trusted"),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Refuses a flow that asks for more than the user trusts its pack or folder with; where somebody is there, they are
+/// asked. Returns what the user is told of it.
+pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontArgs) -> Result<Vec<String>> {
+    packs::require(host, flow)?;
+    let mut notices: Vec<String> = wants::not_the_bundled_one(host, flow, called).into_iter().collect();
+    let wanted = wants::of_flow(host, flow, called)?;
+    if wanted.is_empty() {
+        return Ok(notices);
+    }
+    let trust = host.trust().read()?;
+    for (folder, items) in wanted {
+        let missing = trust.missing(&folder, &items);
+        if missing.is_empty() {
+            continue;
+        }
+        if front.trust {
+            notices.push(format!("trusted for this run: {} with {}", clean(&folder), in_a_row(&missing)));
+            continue;
+        }
+        let there = !front.json && front.answers.is_none();
+        if there && std::io::stdin().is_terminal() && ask(host, &flow.manifest.name, &folder, &missing)? {
+            host.trust().change(|trust| trust.add_folder(&folder, missing))?;
+            continue;
+        }
+        let message = format!("{} asks for what you do not trust {} with", clean(&flow.manifest.name), clean(&folder));
+        let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
+            "look at it; if you trust it: nietz trust add '{}'; for one run alone: --trust",
+            clean(&folder)
+        ));
+        return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
+    }
+    Ok(notices)
+}
+
+/// Says that the model which the user named holds for all personas, where some name another one and the folder is not
+/// trusted with that; nothing where it need not.
+pub(super) fn only_model(host: &Host, flow: &Flow, front: &FrontArgs) -> Result<Option<String>> {
+    let naming = wants::with_models(host, flow)?;
+    let name = folder_name(&host.workspace)?;
+    if naming.is_empty() || front.trust {
+        return Ok(None);
+    }
+    if host.trust().read()?.missing(&name, &[PERSONA_MODELS.to_owned()].into()).is_empty() {
+        return Ok(None);
+    }
+    let text = format!(
+        "--model holds for all personas, also for {}, which names another: `nietz trust add '{}'` lets personas choose",
+        naming.join(", "),
+        name
+    );
+    Ok(Some(clean(&text)))
+}
+
+fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
+    let list: String = items.iter().map(|item| format!("\n  {}", asked_for(item))).collect();
+    let question = Question {
+        id: "trust".to_owned(),
+        kind: QuestionKind::Confirm,
+        prompt: format!("{} asks in {}:{list}\nDo you trust this folder with that?", clean(flow), clean(folder)),
+        default: Some(false.into()),
+        options: Vec::new(),
+        optional: false,
+        complete: Vec::new(),
+    };
+    let front = ui::open(Mode::Auto, "trust", &host.environment, &host.redactor());
+    Ok(runtime()?.block_on(front.ask(&question))? == true)
+}
+
+fn asked_for(item: &str) -> String {
+    format!("it {} ({})", words(item), clean(item))
+}
+
+fn tell(items: &Items, sign: char) -> Result<()> {
+    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), clean(item))))
+}
+
+fn in_a_row(items: &Items) -> String {
+    clean(&items.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,165 @@
+//! What a flow asks of the folder that it comes from, and of the one that it works in.
+//!
+//! Models, questions and documents ask for nothing. Commands, git and files do, and so does whatever of a folder stands
+//! in place of what comes with nietz or with a pack: a flow, a persona, quotes, a setting, a model.
+
+use std::collections::BTreeMap;
+
+use crate::assets;
+use crate::cli::host::Host;
+use crate::cli::session::{self, Begin};
+use crate::error::{Failure, Result};
+use crate::lua::flow::Flow;
+use crate::model::digest::Digest;
+use crate::model::permission::Permission;
+use crate::pack::asks::{self, Items};
+use crate::pack::persona::Persona;
+use crate::pack::resolve;
+use crate::pack::tree::{Root, Tree};
+use crate::pack::trust::folder_name;
+
+/// Models that a folder's personas name, where the user named one.
+pub(in crate::cli) const PERSONA_MODELS: &str = "persona-models";
+
+/// How a run is called, as far as it decides what is asked for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Called {
+    /// By its name, and not by a path.
+    pub by_name: bool,
+    /// With the user's own choice of a model.
+    pub with_model: bool,
+}
+
+impl Called {
+    pub(in crate::cli) fn of(begin: &Begin, by_name: bool) -> Called {
+        Called { by_name, with_model: begin.model.is_some() }
+    }
+}
+
+/// Returns what a flow asks for, by folder.
+pub(super) fn of_flow(host: &Host, flow: &Flow, called: &Called) -> Result<BTreeMap<String, Items>> {
+    let mut wanted: BTreeMap<String, Items> = BTreeMap::new();
+    let mut add = |folder: &std::path::Path, items: Items| -> Result<()> {
+        if !items.is_empty() {
+            wanted.entry(folder_name(folder)?).or_default().extend(items);
+        }
+        Ok(())
+    };
+    let own = own_folder(flow);
+    if let Some(folder) = own {
+        let mut items = permissions(flow);
+        items.extend(hidden(flow, called).map(|name| format!("hides={name}")));
+        add(folder, items)?;
+    }
+    if own.is_none_or(|folder| folder != host.workspace) {
+        add(&host.workspace, overrides(host, flow, called)?)?;
+    }
+    Ok(wanted)
+}
+
+/// Returns all that the flows, personas and settings of a folder can ask for, and what could not be looked at.
+pub(super) fn of_folder(host: &Host) -> Result<(Items, Vec<Failure>)> {
+    let (mut items, mut unread) = (Items::new(), Vec::new());
+    let by_name = Called { by_name: true, with_model: false };
+    let tree = Tree::new(Root::Disk(host.workspace.clone()));
+    for located in resolve::flows(&tree).into_iter().chain(resolve::flows(&Tree::new(Root::Bundled))) {
+        match session::load(host, located) {
+            Ok(flow) => items.extend(of_flow(host, &flow, &by_name)?.into_values().flatten()),
+            Err(failure) => unread.push(failure),
+        }
+    }
+    if !naming_models(&tree).is_empty() {
+        items.insert(PERSONA_MODELS.to_owned());
+    }
+    Ok((items, unread))
+}
+
+/// Returns the slugs of the personas that name a model of their own, those that come with nietz aside.
+pub(super) fn with_models(host: &Host, flow: &Flow) -> Result<Vec<String>> {
+    let mut trees = host.trees()?;
+    trees.extend(own_folder(flow).map(|folder| Tree::new(Root::Disk(folder.to_owned()))));
+    let mut found: Vec<String> =
+        trees.iter().filter(|tree| tree.root != Root::Bundled).flat_map(naming_models).collect();
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Those that cannot be read name none: whoever wants one is told what is wrong with it.
+fn naming_models(tree: &Tree) -> Vec<String> {
+    let named = |path: &String| {
+        let text = tree.text(path).ok().flatten()?;
+        let persona = Persona::parse(path.rsplit('/').next()?.trim_end_matches(".md"), &text, path).ok()?;
+        persona.model.is_some().then_some(persona.slug)
+    };
+    tree.list("personas", ".md").iter().filter_map(named).collect()
+}
+
+/// Says that a name means another flow than the bundled one.
+pub(super) fn not_the_bundled_one(host: &Host, flow: &Flow, called: &Called) -> Option<String> {
+    let name = hidden(flow, called)?;
+    let of = flow.located.tree.origin(&host.workspace);
+    Some(crate::model::text::clean(&format!("{name} is {} ({of}), and not the bundled flow", flow.located.source())))
+}
+
+/// Returns the folder that a flow comes from; nothing where it is a pack's, or is the bundled one in each byte.
+fn own_folder(flow: &Flow) -> Option<&std::path::Path> {
+    match &flow.located.tree.root {
+        Root::Disk(folder) if flow.located.tree.seal().is_none() && !is_bundled(flow) => Some(folder),
+        Root::Disk(_) | Root::Bundled => None,
+    }
+}
+
+fn is_bundled(flow: &Flow) -> bool {
+    let same =
+        |path: &str, digest: &str| assets::read(path).is_some_and(|bytes| Digest::of(bytes).to_string() == digest);
+    let Root::Disk(folder) = &flow.located.tree.root else { return true };
+    // Modules can be required later: those that it could take in place of the bundled ones have to be these.
+    let modules = Tree::new(Root::Disk(folder.clone()));
+    let module = |path: &String| match modules.text(path) {
+        Ok(text) => text.is_none_or(|text| same(path, &Digest::of(text.as_bytes()).to_string())),
+        Err(_) => false,
+    };
+    flow.sources().iter().all(|(path, digest)| same(path, digest))
+        && assets::list("flows").iter().filter(|path| path.matches('/').count() > 1).all(module)
+}
+
+/// Returns the name of the bundled flow that this one stands in place of.
+fn hidden<'a>(flow: &'a Flow, called: &Called) -> Option<&'a str> {
+    let name = flow.located.path.strip_prefix("flows/")?.strip_suffix(".lua")?;
+    let hides = called.by_name && flow.located.tree.root != Root::Bundled && !is_bundled(flow);
+    (hides && assets::read(&flow.located.path).is_some()).then_some(name)
+}
+
+fn permissions(flow: &Flow) -> Items {
+    let mut items = asks::items(&flow.manifest.permissions, std::iter::empty());
+    items.remove(Permission::Llm.name());
+    items
+}
+
+/// Returns what of the workspace stands in place of what the flow would have without it.
+fn overrides(host: &Host, flow: &Flow, called: &Called) -> Result<Items> {
+    let manifest = &flow.manifest;
+    let mut items = Items::new();
+    let layers = host.layers(&flow.located.tree)?;
+    let (own, others) = layers.split_first().expect("the workspace is the first");
+    for (top, ending, item) in [("personas", ".md", "persona"), ("quotes", ".yaml", "quotes")] {
+        let of_others: Vec<(&Tree, String)> =
+            others.iter().flat_map(|tree| tree.list(top, ending).into_iter().map(move |path| (tree, path))).collect();
+        for path in own.list(top, ending) {
+            let name = |path: &str| path.rsplit('/').next().unwrap_or(path).trim_end_matches(ending).to_owned();
+            let Some((tree, other)) = of_others.iter().find(|(_, other)| name(other) == name(&path)) else { continue };
+            if own.text(&path)? != tree.text(other)? {
+                items.insert(format!("{item}={}", name(&path)));
+            }
+        }
+    }
+    for layer in host.config.settings(&manifest.name).iter().filter(|layer| layer.project) {
+        let free = |name: &&String| manifest.settings.get(*name).is_some_and(|setting| !setting.limit);
+        items.extend(layer.values.keys().filter(free).map(|name| format!("setting={}.{name}", manifest.name)));
+    }
+    if manifest.permissions.llm && !called.with_model {
+        items.extend(host.config.project_model().map(|model| format!("model={model}")));
+    }
+    Ok(items)
+}

@@ -1,0 +1,256 @@
+//! The promise: what comes with a folder can call models, ask and write its documents, and nothing else, until the user
+//! trusts the folder with it: once, by name, and again only for what is new.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Response};
+use crate::support::process::Ended;
+
+const NOTHING: &str = "";
+
+fn server() -> ModelServer {
+    ModelServer::start(|_| Response::text("said"))
+}
+
+/// A folder that the user has said nothing of.
+fn env(server: &ModelServer) -> Env {
+    Env::with(server).trusting(NOTHING)
+}
+
+fn flow(name: &str, permissions: &str, line: &str) -> String {
+    format!(
+        "local nietz = require('@nietz')\n\
+         return nietz.flow {{ name = '{name}', summary = 'x', permissions = {{ {permissions} }},\n\
+         run = function(ctx) {line} end }}\n"
+    )
+}
+
+const READ: &str = "return require('@nietz/files').read('a.txt').text";
+
+fn said(env: &Env, ended: &Ended) -> String {
+    env.normal(&ended.stderr)
+}
+
+#[test]
+fn what_needs_models_questions_and_documents_alone_asks_for_nothing() {
+    let server = server();
+    let env = env(&server)
+        .flow("plain", &flow("plain", "llm = true", "return require('@nietz/llm').chat({ prompt = 'p' }).text"));
+    assert_eq!(env.run(["plain"]).go().result(), "said");
+    let env = Env::with(&server).trusting(NOTHING);
+    env.nietz(["new", "flow", "mine"]).go().exits(0);
+    env.nietz(["run", "mine", "--model", "openai/test", "--json", "x"]).stdin("{\"answer\":true}\n".repeat(9)).go();
+    assert!(env.journal_path().is_file(), "it began without a question");
+}
+
+#[test]
+fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
+    let server = server();
+    let env = env(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
+    let ended = env.nietz(["run", "reads"]).go().exits(5);
+    assert_snapshot!(said(&env, &ended), @r"
+    error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
+      - it reads files in your folder, and those elsewhere that you allow (files)
+    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    ");
+    assert!(!env.journal_path().exists(), "nothing has begun");
+    // In CI, for one run, and said there.
+    let ended = env.nietz(["run", "reads", "--trust"]).go().exits(0);
+    assert!(said(&env, &ended).contains("trusted for this run: /tmp/test/work with files"), "{}", ended.stderr);
+    assert_snapshot!(env.normal(&env.nietz(["trust", "add", "."]).go().exits(0).stdout), @r"
+    trusted: /tmp/test/work
+      + reads files in your folder, and those elsewhere that you allow (files)
+    ");
+    assert_eq!(env.run(["reads"]).var("NIETZ_RUN", "r2").go().result(), "text");
+    // A pull brings more.
+    env.write("flows/reads.lua", flow("reads", "files = true, git = true, exec = { 'sh' }", READ));
+    let ended = env.nietz(["run", "reads"]).var("NIETZ_RUN", "r3").go().exits(5);
+    assert_snapshot!(said(&env, &ended), @r"
+    error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
+      - it runs `sh` with any arguments, in a sandbox (exec=sh)
+      - it makes branches and worktrees of its own from your repository (git)
+    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    ");
+    // A part of it is not all of it.
+    env.nietz(["trust", "add", ".", "--allow", "git"]).go().exits(0);
+    let ended = env.nietz(["run", "reads"]).var("NIETZ_RUN", "r3").go().exits(5);
+    assert!(!ended.stderr.contains("(git)") && ended.stderr.contains("(exec=sh)"), "{}", ended.stderr);
+    let ended = env.nietz(["trust", "add", ".", "--allow", "exec=rm"]).go().exits(2);
+    assert!(ended.stderr.contains("asked for: exec=sh, files, git"), "{}", ended.stderr);
+    assert_snapshot!(env.normal(&env.nietz(["trust", "list"]).go().exits(0).stdout), @r"
+    folder /tmp/test/work
+        reads files in your folder, and those elsewhere that you allow (files)
+        makes branches and worktrees of its own from your repository (git)
+    ");
+    env.nietz(["trust", "add", "--all"]).go().exits(0);
+    env.run(["reads"]).var("NIETZ_RUN", "r4").go().exits(0);
+    env.nietz(["trust", "revoke", "."]).go().exits(0);
+    env.nietz(["run", "reads"]).var("NIETZ_RUN", "r5").go().exits(5);
+    assert_eq!(env.nietz(["trust", "revoke", "."]).go().exits(0).stdout.matches("was not trusted").count(), 1);
+}
+
+#[test]
+fn a_run_that_goes_on_asks_for_what_its_flow_has_come_to_want() {
+    let server = server();
+    let asks = "require('@nietz/ui').ask { id = 'on', prompt = 'Go on?' } return 1";
+    let env = env(&server).flow("on", &flow("on", "", asks));
+    env.nietz(["run", "on"]).go().exits(7);
+    env.write("flows/on.lua", flow("on", "git = true, exec = { 'sh' }", asks));
+    let ended = env.nietz(["resume"]).stdin("yes\n").go().exits(5);
+    assert!(ended.stderr.contains("[folder-untrusted]") && ended.stderr.contains("(exec=sh)"), "{}", ended.stderr);
+    env.nietz(["resume", "--trust"]).stdin("yes\n").go().exits(0);
+}
+
+#[test]
+fn where_somebody_is_they_are_asked_and_the_answer_is_kept() {
+    let server = server();
+    let env = env(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
+    let run = |id: &str| env.nietz(["run", "reads"]).var("NIETZ_RUN", id).var("TERM", "dumb");
+    let mut seat = run("r1").at_a_terminal();
+    seat.sees("it reads files in your folder");
+    seat.sees("Do you trust this folder with that?");
+    seat.types("n\n");
+    assert_eq!(seat.end(), Some(5));
+    let mut seat = run("r2").at_a_terminal();
+    seat.sees("Do you trust this folder with that?");
+    seat.types("y\n");
+    assert_eq!(seat.end(), Some(0));
+    let seat = run("r3").at_a_terminal();
+    assert_eq!(seat.end(), Some(0));
+    // What stands in a pipe is for the flow: it is no yes.
+    env.nietz(["trust", "revoke", "."]).go().exits(0);
+    run("r4").stdin("y\ny\ny\n").go().exits(5);
+}
+
+#[test]
+fn a_flow_in_place_of_a_bundled_one_is_told_and_asked_for() {
+    let server = server();
+    let env = env(&server).flow("brainstorm", &flow("brainstorm", "", "return 'mine'"));
+    let ended = env.nietz(["run", "brainstorm"]).go().exits(5);
+    assert_snapshot!(said(&env, &ended), @r"
+    error[folder-untrusted]: brainstorm asks for what you do not trust /tmp/test/work with
+      - it is run in place of the bundled flow brainstorm (hides=brainstorm)
+    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    ");
+    // By its path there is no doubt which one is meant.
+    assert_eq!(env.run(["flows/brainstorm.lua"]).go().result(), "mine");
+    env.nietz(["trust", "add"]).go().exits(0);
+    let ended = env.nietz(["run", "brainstorm"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert!(
+        said(&env, &ended).contains("brainstorm is /tmp/test/work/flows/brainstorm.lua (project), and not the bundled")
+    );
+    // A checkout of the bundled files is no other flow; one changed module makes it one.
+    let env = Env::with(&server).trusting(NOTHING);
+    for path in nietz::assets::list("flows").iter().filter(|path| path.contains("debug") || path.contains("common")) {
+        env.write(path, nietz::assets::read(path).expect("it is bundled"));
+    }
+    env.nietz(["run", "debug", "--plan"]).go().exits(0);
+    let ended = env.run(["debug", "list"]).go();
+    assert!(!ended.stderr.contains("untrusted"), "{}", ended.stderr);
+    let module = nietz::assets::list("flows").into_iter().find(|path| path.starts_with("flows/common/")).expect("one");
+    env.write(&module, [nietz::assets::read(&module).expect("it is bundled"), b"\n-- more\n"].concat());
+    let ended = env.nietz(["run", "debug", "list"]).var("NIETZ_RUN", "r3").go().exits(5);
+    assert!(ended.stderr.contains("hides=debug") && ended.stderr.contains("(files)"), "{}", ended.stderr);
+}
+
+#[test]
+fn personas_quotes_and_the_model_of_a_folder_do_not_change_bundled_flows_unasked() {
+    let server = server();
+    let persona = "---\nname: s\n---\nSomething else.\n";
+    let slug =
+        nietz::assets::list("personas")[0].rsplit('/').next().expect("a file").trim_end_matches(".md").to_owned();
+    let quotes = nietz::assets::list("quotes")[0].clone();
+    let env = env(&server)
+        .file(&format!("personas/{slug}.md"), persona)
+        .file("personas/my-own.md", persona)
+        .file(&quotes, nietz::assets::read(&quotes).expect("it is bundled"))
+        .file("nietz.yaml", "models: {default: openai/dear}\nflows: {council: {cycle_limit: 2}}\n");
+    let ended = env.nietz(["run", "council", "x"]).go().exits(5);
+    let said = said(&env, &ended);
+    assert!(said.contains(&format!("(persona={slug})")) && said.contains("(model=openai/dear)"), "{said}");
+    assert!(!said.contains("my-own") && !said.contains("quotes=") && !said.contains("setting="), "{said}");
+    // A model that the user names is no business of the project's.
+    let ended = env.nietz(["run", "council", "x", "--model", "openai/test"]).go().exits(5);
+    assert!(!ended.stderr.contains("openai/dear"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_persona_s_model_does_not_override_the_one_that_the_user_named() {
+    let asked = |server: &ModelServer| -> Vec<Value> {
+        server.requests().iter().map(|request| request.body["model"].clone()).collect()
+    };
+    let line = "local persona = require('@nietz/personas').get('me')\n\
+                return require('@nietz/llm').chat({ persona = persona, prompt = 'p' }).model";
+    let server = server();
+    let env = env(&server)
+        .flow("x", &flow("x", "llm = true", line))
+        .file("personas/me.md", "---\nname: me\nmodel: openai/dear\n---\nx\n");
+    let ended = env.nietz(["run", "x", "--model", "openai/cheap"]).go().exits(0);
+    assert!(said(&env, &ended).contains("--model holds for all personas, also for me"), "{}", ended.stderr);
+    assert_eq!(asked(&server), [json!("cheap")]);
+    // What was decided stays: nothing is asked anew after the folder is trusted.
+    env.nietz(["trust", "add"]).go().exits(0);
+    env.nietz(["resume", "r1"]).go().exits(0);
+    assert_eq!(asked(&server), [json!("cheap")]);
+    env.nietz(["run", "x", "--model", "openai/cheap"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!(asked(&server), [json!("cheap"), json!("dear")]);
+    // Without one, nothing is overridden.
+    env.nietz(["run", "x"]).var("NIETZ_RUN", "r3").go().exits(0);
+    assert_eq!(asked(&server)[2], json!("dear"));
+}
+
+#[test]
+fn files_that_hold_secrets_and_those_of_runs_are_not_read_unless_they_are_named() {
+    let server = server();
+    let line = "local files = require('@nietz/files') local out = {}\n\
+                for _, path in { '.env', '.env.local', '.envrc', 'sub/.env', '.env.example', 'id_rsa', 'a.pem', '.nietz/runs/r0/journal.jsonl',\n\
+                '.NIETZ/x', 'a.txt', '.nietz/mine/a.yaml' } do\n\
+                local fine, read = pcall(files.read, path)\n\
+                table.insert(out, path .. ' ' .. (if fine then (if read then 'read' else 'none') else read.code)) end\n\
+                table.insert(out, tostring(#files.find('**').paths)) return out";
+    let text = flow("x", "files = true", line).replace(
+        "permissions",
+        "params = { file = { type = 'string' } }, collections = { own = { path = '.nietz/mine/{name}.yaml', schema = {} } }, permissions",
+    );
+    let mut env = Env::with(&server).flow("x", &text);
+    for path in [
+        ".env",
+        ".env.local",
+        ".envrc",
+        "sub/.env",
+        ".env.example",
+        "id_rsa",
+        "a.pem",
+        ".nietz/runs/r0/journal.jsonl",
+        ".NIETZ/x",
+        "a.txt",
+        ".nietz/mine/a.yaml",
+    ] {
+        env = env.file(path, "planted");
+    }
+    let read = |args: &[&str], id: &str| -> Vec<String> {
+        let result = env.run(["x"]).args(args.iter().copied()).var("NIETZ_RUN", id).go().result();
+        serde_json::from_value(result).expect("texts")
+    };
+    assert_snapshot!(read(&[], "r1").join("\n"), @r"
+    .env path-refused
+    .env.local path-refused
+    .envrc path-refused
+    sub/.env path-refused
+    .env.example read
+    id_rsa path-refused
+    a.pem path-refused
+    .nietz/runs/r0/journal.jsonl path-refused
+    .NIETZ/x path-refused
+    a.txt read
+    .nietz/mine/a.yaml read
+    3
+    ");
+    let named = read(&["--file", "sub/.env", "--allow-read", ".env"], "r2");
+    assert!(named.contains(&"sub/.env read".to_owned()) && named.contains(&".env read".to_owned()), "{named:?}");
+    assert!(named.contains(&".env.local path-refused".to_owned()), "{named:?}");
+    let folder = read(&["--allow-read", "."], "r3");
+    assert!(folder.contains(&".env path-refused".to_owned()), "a folder is no file: {folder:?}");
+}

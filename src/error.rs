@@ -209,7 +209,12 @@ impl Failure {
         use std::io::ErrorKind as Kind;
         let failure = Failure::new(Code::DiskFailed, format!("cannot {doing} {}: {error}", path.display()));
         match error.kind() {
-            Kind::StorageFull => failure.hint("free some space on that disk, then resume the run"),
+            Kind::StorageFull | Kind::QuotaExceeded => {
+                failure.hint("free some space on that disk, then resume the run")
+            }
+            Kind::FileTooLarge => {
+                failure.hint("files may not become that large: raise the limit (`ulimit -f`), then resume the run")
+            }
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 failure.hint("make it writable for you, or choose another workspace with --workspace")
             }

@@ -9,8 +9,10 @@ use clap::Args;
 
 use crate::cli::host::Host;
 use crate::cli::{output, session};
+use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::documents::Store;
+use crate::journal::reader;
 use crate::lua::flow::Flow;
 use crate::model::collection::Format;
 use crate::pack::resolve;
@@ -127,10 +129,9 @@ impl Flows<'_> {
 
 fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<Findings>> {
     let name = file.display().to_string();
-    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::new(Code::Usage, format!("there is no file {name}")),
-        _ => Failure::io(file, "read", &error),
-    })?;
+    // Nothing that is checked is larger: a journal is the largest.
+    let bytes = disk::read(file, Links::All, reader::MAX_BYTES)?;
+    let bytes = bytes.ok_or_else(|| Failure::new(Code::Usage, format!("there is no file {name}")))?;
     if named.is_none()
         && let Some(findings) = sources::check(flows.host, file)?
     {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
@@ -72,7 +73,9 @@ struct ProjectModels {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        let Some((mut config, text)) = read::<Config>(path, &own::CONFIG)? else { return Ok(Config::default()) };
+        let Some((mut config, text)) = read::<Config>(path, Links::All, &own::CONFIG)? else {
+            return Ok(Config::default());
+        };
         let flows = std::mem::take(&mut config.flows);
         config.layers.push(layers(path, &text, flows, false));
         Ok(config)
@@ -80,7 +83,9 @@ impl Config {
 
     /// Adds what the project's file says where the user's own says nothing.
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
-        let Some((project, text)) = read::<Project>(path, &own::PROJECT)? else { return Ok(()) };
+        // It comes with a checkout; the user's own may be a link to wherever they keep such files.
+        let links = path.parent().map_or(Links::NotLast, Links::Below);
+        let Some((project, text)) = read::<Project>(path, links, &own::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
@@ -110,12 +115,8 @@ impl Config {
 
 /// Reads a file, if there is one and something stands in it: first by its schema, so that every fault is told with its
 /// line and field, then as what it means.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<(T, String)>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io(path, "read", &error)),
-    };
+fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<(T, String)>> {
+    let Some(bytes) = disk::read(path, links, disk::SETTINGS)? else { return Ok(None) };
     let name = path.display().to_string();
     let wrong =
         |failure: Failure| Failure { code: Code::ConfigInvalid, hint: None, ..failure }.hint("mend it, or take it out");

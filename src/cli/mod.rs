@@ -108,6 +108,7 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
     crate::lua::limits::last_resort(signals::give_up);
+    signals::outlive_file_limits();
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
     let host = variables::texts(environment).and_then(|environment| Host::new(behind.or(cli.workspace), environment));

@@ -150,7 +150,7 @@ impl Session {
         let open = self.opened(host, &client, &runtime, begin)?;
         let runs = host.runs();
         let locked = runs.create(&open.run)?;
-        let mut writer = Writer::open(&locked.journal, Tail::default(), host.fault())?;
+        let mut writer = locked.writer(Tail::default(), host.fault())?;
         let first = Record::Open(Box::new(open.clone()));
         // A run that cannot be noted as the user's own is a run all the same: resuming it takes more words.
         let noted = kept.then(|| writer.line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
@@ -239,7 +239,7 @@ impl Session {
         let now = self.flow.sources();
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
         let resume = Resume { host: Host::version(), changed, torn: past.whole.torn, at: iso(clock()) };
-        let writer = Writer::open(&locked.journal, tail, host.fault())?;
+        let writer = locked.writer(tail, host.fault())?;
         let there = open.fork.as_ref().filter(|fork| host.runs().journal(&fork.run).is_file());
         let donor = there.map(|fork| donor(host, fork)).transpose()?;
         let recorded =

@@ -232,6 +232,15 @@ fn leave(said: &str, exit: Exit) -> ! {
     std::process::exit(i32::from(exit as u8))
 }
 
+/// Lets a limit on the size of files (`ulimit -f`) fail the write that goes beyond, as a full disk does, instead of
+/// ending this process without a word. What is listened to is not handed down: commands and git are ended as ever.
+pub(super) fn outlive_file_limits() {
+    // Without this the run goes on as before.
+    let Ok(runtime) = crate::cli::session::runtime() else { return };
+    let _inside = runtime.enter();
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
 /// Tells whether this process was started with hang-ups ignored. Listening to them would end that.
 fn outlives_its_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

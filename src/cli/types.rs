@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::host::Host;
 use crate::cli::output;
+use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::api;
 use crate::schema::own;
@@ -46,12 +47,9 @@ pub(super) fn run(host: &Host, _: &TypesArgs) -> Result<Exit> {
 /// Adds what is not there to a JSON file of the user's; what is there stays as it is.
 fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
     let path = host.workspace.join(file);
-    let before = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::from("{}"),
-        Err(error) => return Err(Failure::io(&path, "read", &error)),
-    };
-    let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(&before) else {
+    let before = disk::read(&path, Links::Below(&host.workspace), disk::SETTINGS)?;
+    let before = before.unwrap_or_else(|| b"{}".to_vec());
+    let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&before) else {
         // Comments would be lost: it is the user's to edit.
         output::block(format!("{file} is no plain JSON; add this to it:\n{wanted:#}"))?;
         return Ok(());
@@ -78,5 +76,5 @@ fn add(to: &mut Value, wanted: &Value) {
 fn write(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().ok_or_else(|| Failure::new(Code::Internal, "a file has a folder"))?;
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    std::fs::write(path, text).map_err(|error| Failure::io(path, "write", &error))
+    disk::write(path, text.as_bytes())
 }

@@ -6,8 +6,10 @@ use clap::Args;
 
 use crate::cli::host::Host;
 use crate::cli::output;
+use crate::disk::{self, Links};
 use crate::engine::verify::Written;
 use crate::error::{Code, Exit, Failure, Result};
+use crate::schema::source::MAX_BYTES;
 
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
 #[derive(Args)]
@@ -58,9 +60,5 @@ fn read(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>> {
         ));
     }
     let full = workspace.join(path);
-    match std::fs::read(&full) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::io(&full, "read", &error)),
-    }
+    disk::read(&full, Links::Below(workspace), MAX_BYTES)
 }

@@ -11,8 +11,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 
@@ -22,6 +24,9 @@ const KEY: &str = "key";
 /// What the key and the MACs are for, so that they are good for nothing else.
 const KEY_CONTEXT: &str = "nietz 2026-11 key of records of runs";
 const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
+
+/// The largest record, in bytes: it holds the path of a folder.
+const LARGEST_RECORD: u64 = 64 << 10;
 
 type Key = [u8; 32];
 
@@ -74,10 +79,13 @@ impl OwnRuns {
         };
         let mac = mac(&key, place, first_line).to_hex();
         let record = json!({ "run": place.run, "folder": place.folder.display().to_string(), "mac": mac.as_str() });
-        // It is made for nobody else to read, and takes its name when it is whole.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        // For nobody else to read. Torn by a kill it is none, and neither is there a first line then.
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let mut options = File::options();
+        options.create(true).truncate(true).write(true).mode(0o600).custom_flags(flags);
+        let mut file = options.open(self.record(place)).map_err(failed)?;
         file.write_all(format!("{record}\n").as_bytes()).map_err(failed)?;
-        file.persist(self.record(place)).map_err(|error| failed(error.error))
+        Ok(file)
     }
 
     /// Tells whose the run is whose journal begins with this line.
@@ -91,11 +99,7 @@ impl OwnRuns {
 
     fn has(&self, place: &Place<'_>, first_line: &[u8]) -> Result<bool> {
         let path = self.record(place);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(Failure::io(&path, "read", &error)),
-        };
+        let Some(text) = disk::read(&path, Links::NotLast, LARGEST_RECORD)? else { return Ok(false) };
         let Some(key) = self.key()? else { return Ok(false) };
         // A record that was torn by a power cut is none.
         let record: Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -111,18 +115,13 @@ impl OwnRuns {
     /// Returns the user's key, where there is one.
     fn key(&self) -> Result<Option<Key>> {
         let path = self.folder.join(KEY);
-        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-        let mut file = match File::options().read(true).custom_flags(flags.cast_signed()).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::io(&path, "read", &error)),
-        };
+        let Some(mut file) = disk::open(&path, Links::NotLast)? else { return Ok(None) };
         let wrong = |what: &str| {
             Failure::new(Code::ConfigInvalid, format!("{} {what}", path.display()))
                 .hint("remove it: a new one is made, and runs that were begun before are foreign then")
         };
         let found = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
-        if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
             return Err(wrong("is not a file that only you can read and write"));
         }
         let mut key = Key::default();

@@ -155,7 +155,7 @@ impl Past {
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => Recorded::Ok(place(raw)),
                         (None, Some(failure)) => {
-                            process.failures.push((key, seq));
+                            process.failed(key, failure.code, seq);
                             Recorded::Failed(Box::new(failure))
                         }
                         _ => return Err(damaged(path, seq, &"an outcome is either ok or a failure")),
@@ -202,7 +202,8 @@ impl Past {
     }
 
     /// A process is over. The failures that it ended with are void, and so is one that nothing at all followed: what
-    /// failed is tried again. Any other failure is given back: the flow went on after it.
+    /// failed is tried again. So is every document that the disk refused: there may be room by now, and doing it again
+    /// loses nothing. Any other failure is given back: the flow went on after it.
     ///
     /// In the first format nobody wrote down which they were: there a failure is void that nothing followed in its
     /// scope, around it or inside of it. A run that is done went on even after its last failure.
@@ -231,6 +232,7 @@ impl Past {
             }
             void.push(key);
         }
+        void.extend(&process.refused);
         for key in void {
             if matches!(self.outcomes.get(&key), Some((_, Recorded::Failed(_)))) {
                 self.outcomes.remove(&key);

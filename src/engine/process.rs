@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::error::Code;
 use crate::journal::key::Key;
+
+/// The kinds of effects on documents: saves are made by content, and rows are looked for.
+const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list", "scan", "query"];
 
 /// The lines of a journal between two resumptions.
 #[derive(Default)]
@@ -15,12 +19,24 @@ pub(super) struct Process {
     pub(super) failures: Vec<(Key, u64)>,
     /// Outcomes that the flow was not given yet.
     pub(super) held: Vec<Key>,
-    /// Effects without an outcome: when they began, and whether a person is asked.
-    open: HashMap<Key, (u64, bool)>,
+    /// Effects on documents that the disk refused.
+    pub(super) refused: Vec<Key>,
+    /// Effects without an outcome.
+    open: HashMap<Key, Begun>,
     /// It wrote the first format.
     pub(super) first_format: bool,
     /// When the last line was written that says so, in milliseconds since 1970.
     pub(super) at: u64,
+}
+
+/// An effect that is under way.
+struct Begun {
+    /// In milliseconds since 1970.
+    at: u64,
+    /// A person is asked.
+    asks: bool,
+    /// It is one on documents.
+    documents: bool,
 }
 
 /// When an effect in a scope was under way, in milliseconds since 1970.
@@ -46,15 +62,24 @@ impl Process {
 
     pub(super) fn begin(&mut self, key: Key, kind: &str, scope: String, at: u64) {
         self.at = at;
-        self.open.insert(key, (at, kind == "ask"));
+        self.open.insert(key, Begun { at, asks: kind == "ask", documents: DOCUMENTS.contains(&kind) });
         self.scopes.insert(key, scope);
+    }
+
+    /// Notes a failure of an effect that is under way, and its line.
+    pub(super) fn failed(&mut self, key: Key, code: Code, seq: u64) {
+        self.failures.push((key, seq));
+        if code == Code::DiskFailed && self.open.get(&key).is_some_and(|begun| begun.documents) {
+            self.refused.push(key);
+        }
     }
 
     /// Returns when an effect was under way that is over now; nothing of one that asked a person.
     pub(super) fn ended(&mut self, key: Key, at: u64) -> Option<Span> {
         self.at = at;
-        let (from, asks) = self.open.remove(&key)?;
-        (!asks).then(|| Span { scope: self.scopes.get(&key).cloned().unwrap_or_default(), from, to: at })
+        let begun = self.open.remove(&key)?;
+        let scope = || self.scopes.get(&key).cloned().unwrap_or_default();
+        (!begun.asks).then(|| Span { scope: scope(), from: begun.at, to: at })
     }
 
     /// Returns when effects were under way that the process ended in.

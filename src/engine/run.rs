@@ -1,20 +1,39 @@
-//! Runs on disk: `.nietz/runs/<run>/` with the journal and the lock. Opens, locks and lists them.
+//! Runs on disk: `.nietz/runs/<run>/` with the journal, which is what is locked. Opens, locks and lists them.
+//!
+//! Whatever lies in a workspace may have come with it: no part of the way from it to a journal may be a link.
 
 use std::fs::{File, TryLockError};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::disk::{self, is_at};
 use crate::engine::own::{Origin, OwnRuns, Place};
 use crate::engine::past::Past;
 use crate::error::{Code, Failure, Result, nearest};
+use crate::journal::fault::Fault;
 use crate::journal::lines::{End, Open, Read};
 use crate::journal::reader;
-use crate::journal::writer::Tail;
+use crate::journal::writer::{Tail, Writer};
 use crate::model::event::EndStatus;
 use crate::model::text::excerpt;
 
 /// The folder of runs below a workspace.
 const RUNS: &str = ".nietz/runs";
 const JOURNAL: &str = "journal.jsonl";
+const IGNORE: &str = ".gitignore";
+/// How a folder is opened on the way to a run.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Folders that other users of the workspace have runs of their own in, and what is for this one alone: journals hold
+/// what people said.
+const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o777);
+const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
+const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
+/// How often a journal is looked for that moves away while it is locked.
+const TRIES: usize = 100;
 /// The longest name of a run.
 const LONGEST_NAME: usize = 100;
 
@@ -25,11 +44,12 @@ pub struct Runs {
     own: OwnRuns,
 }
 
-/// One run's folder, held by this process while the lock lives.
+/// One run, held by this process while this lives.
 pub struct Locked {
     pub id: String,
     pub journal: PathBuf,
-    _lock: File,
+    /// The journal, which is locked as long as this is open.
+    file: File,
 }
 
 /// What `nietz runs` shows of a run.
@@ -49,18 +69,20 @@ impl Runs {
         Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), own }
     }
 
-    /// Makes the folder of a new run and takes its lock. A run that is there keeps its place and its journal.
+    /// Makes the folder of a new run, for the user alone, and takes its lock. A run that is there keeps its place and its
+    /// journal.
     pub fn create(&self, id: &str) -> Result<Locked> {
         check_name(id)?;
-        let folder = self.folder.join(id);
-        std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
-        // Journals hold what people said: they are not committed by accident.
-        let ignore = self.folder.join(".gitignore");
-        if !ignore.exists() {
-            std::fs::write(&ignore, "*\n").map_err(|error| Failure::io(&ignore, "write", &error))?;
+        let mut at = Step::open(&self.workspace)?;
+        for name in RUNS.split('/') {
+            at = at.enter(name, Some(OPEN_TO_ALL))?;
         }
-        let locked = self.lock(id)?;
-        match std::fs::metadata(&locked.journal) {
+        at.ignore_all()?;
+        let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
+        // One that came with a checkout is for all. One of another user cannot be changed, and its journal is theirs.
+        let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
+        let locked = self.locked(id, &folder, true)?;
+        match locked.file.metadata() {
             Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
                 .hint(format!("go on with it: nietz resume {id}"))),
             _ => Ok(locked),
@@ -69,22 +91,34 @@ impl Runs {
 
     /// Takes the lock of a run that is there.
     pub fn lock(&self, id: &str) -> Result<Locked> {
-        let folder = self.folder.join(id);
-        let path = folder.join("lock");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|error| Failure::io(&path, "open", &error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Locked { id: id.to_owned(), journal: folder.join(JOURNAL), _lock: file }),
-            Err(TryLockError::WouldBlock) => {
-                Err(Failure::new(Code::RunBusy, format!("another process is at run {id}"))
-                    .hint("wait for it or end it; two processes never write one journal"))
-            }
-            Err(TryLockError::Error(error)) => Err(Failure::io(&path, "lock", &error)),
+        check_name(id)?;
+        let mut at = Step::open(&self.workspace)?;
+        for name in RUNS.split('/').chain([id]) {
+            at = at.enter(name, None)?;
         }
+        self.locked(id, &at, false)
+    }
+
+    /// Locks the journal itself. A file beside it could be removed by whoever clears up, and a second process would lock
+    /// the next one.
+    fn locked(&self, id: &str, folder: &Step, make: bool) -> Result<Locked> {
+        folder.refuse_links()?;
+        let path = self.journal(id);
+        for _ in 0..TRIES {
+            let file = folder.journal(make)?;
+            match file.try_lock() {
+                // The file that was locked may have left this path since it was opened.
+                Ok(()) if is_at(&file, &path) => return Ok(Locked { id: id.to_owned(), journal: path, file }),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Failure::new(Code::RunBusy, format!("another process is at run {id}"))
+                        .hint("wait for it or end it; two processes never write one journal"));
+                }
+                Err(TryLockError::Error(error)) => return Err(Failure::io(&path, "lock", &error)),
+            }
+        }
+        let message = format!("{} is moved or replaced again and again", path.display());
+        Err(Failure::new(Code::RunBusy, message).hint("end whatever does that"))
     }
 
     /// Records that the user begins this run here, with this first line. Its folder is there.
@@ -166,12 +200,19 @@ impl Runs {
             .map(|entries| {
                 entries
                     .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-                    .filter(|name| self.folder.join(name).join(JOURNAL).is_file())
+                    .filter(|name| self.is_run(name))
                     .collect()
             })
             .unwrap_or_default();
         ids.sort();
         ids
+    }
+
+    /// Tells whether a folder with a journal has this name, and neither is a link.
+    fn is_run(&self, name: &str) -> bool {
+        let found = |path: &Path| path.symlink_metadata().map(|found| found.file_type());
+        let folder = self.folder.join(name);
+        found(&folder).is_ok_and(|kind| kind.is_dir()) && found(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
     }
 
     pub fn journal(&self, id: &str) -> PathBuf {
@@ -218,6 +259,12 @@ pub fn check_name(id: &str) -> Result<()> {
 }
 
 impl Locked {
+    /// Goes on with the journal behind what was read of it.
+    pub fn writer(&self, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+        let file = self.file.try_clone().map_err(|error| Failure::io(&self.journal, "open", &error))?;
+        Writer::on(&self.journal, file, tail, fault)
+    }
+
     /// Reads what the run has done so far. With `whole`, a broken journal is kept beside and cut to the part
     /// before the first broken line.
     pub fn past(&self, whole: bool) -> Result<(Past, Tail)> {
@@ -249,11 +296,106 @@ impl Locked {
             }
             length = from;
         }
-        let kept = (1..)
-            .map(|number| self.broken(number))
-            .find(|path| !path.exists())
-            .unwrap_or_else(|| self.journal.with_extension("broken"));
-        std::fs::rename(&self.journal, &kept).map_err(|error| Failure::io(&kept, "write", &error))?;
-        std::fs::write(&self.journal, &bytes[..length]).map_err(|error| Failure::io(&self.journal, "write", &error))
+        // The file that is locked keeps its place: a copy of it is made, and then it is cut.
+        let (mut kept, path) = self.beside()?;
+        let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
+        std::io::Write::write_all(&mut kept, &bytes).and_then(|()| kept.sync_all()).map_err(failed)?;
+        let cut = self.file.set_len(length as u64).and_then(|()| self.file.sync_all());
+        cut.map_err(|error| Failure::io(&self.journal, "cut", &error))
+    }
+
+    /// Makes a new file for a broken journal.
+    fn beside(&self) -> Result<(File, PathBuf)> {
+        let mut number = 1;
+        loop {
+            let path = self.broken(number);
+            match File::options().write(true).create_new(true).mode(PRIVATE_FILE.as_raw_mode()).open(&path) {
+                Ok(file) => return Ok((file, path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(Failure::io(&path, "write", &error)),
+            }
+        }
+    }
+}
+
+/// A folder on the way to a run, held open.
+struct Step {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Step {
+    fn open(path: &Path) -> Result<Step> {
+        let folder = rustix::fs::openat(CWD, path, FOLDER, Mode::empty());
+        let folder = folder.map_err(|error| Failure::io(path, "open", &error.into()))?;
+        Ok(Step { folder, path: path.to_owned() })
+    }
+
+    /// Opens a folder in this one; with a mode, it is made if it is not there.
+    fn enter(&self, name: &str, make: Option<Mode>) -> Result<Step> {
+        let path = self.path.join(name);
+        if let Some(mode) = make {
+            match rustix::fs::mkdirat(&self.folder, name, mode) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(Failure::io(&path, "create", &error.into())),
+            }
+        }
+        match rustix::fs::openat(&self.folder, name, FOLDER, Mode::empty()) {
+            Ok(folder) => Ok(Step { folder, path }),
+            // The system calls a link that must not be followed no folder, too.
+            Err(Errno::LOOP | Errno::NOTDIR) if self.has(name, FileType::Symlink) => {
+                Err(disk::refused(&path, "is a link"))
+            }
+            Err(error) => Err(Failure::io(&path, if make.is_some() { "create" } else { "open" }, &error.into())),
+        }
+    }
+
+    fn has(&self, name: &str, kind: FileType) -> bool {
+        rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == kind)
+    }
+
+    /// Nothing in the folder of a run may lead out of it: what commands write is kept there, too.
+    fn refuse_links(&self) -> Result<()> {
+        let failed = |error: Errno| Failure::io(&self.path, "list", &error.into());
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            if self.has(&name, FileType::Symlink) {
+                return Err(disk::refused(&self.path.join(name), "is a link"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Journals hold what people said: they are not committed by accident.
+    fn ignore_all(&self) -> Result<()> {
+        let path = self.path.join(IGNORE);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if self.has(IGNORE, FileType::RegularFile)
+            && rustix::fs::statat(&self.folder, IGNORE, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| found.st_size > 0)
+        {
+            return Ok(());
+        }
+        let file = match rustix::fs::openat(&self.folder, IGNORE, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => File::from(file),
+            Err(Errno::LOOP) => return Err(disk::refused(&path, "is a link")),
+            Err(error) => return Err(Failure::io(&path, "write", &error.into())),
+        };
+        disk::plain(&file, &path)?;
+        std::io::Write::write_all(&mut &file, b"*\n").map_err(|error| Failure::io(&path, "write", &error))
+    }
+
+    fn journal(&self, make: bool) -> Result<File> {
+        let path = self.path.join(JOURNAL);
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = if make { flags | OFlags::CREATE } else { flags };
+        match rustix::fs::openat(&self.folder, JOURNAL, flags, PRIVATE_FILE) {
+            Ok(file) => {
+                let file = File::from(file);
+                disk::plain(&file, &path).map(|()| file)
+            }
+            Err(Errno::LOOP) => Err(disk::refused(&path, "is a link")),
+            Err(error) => Err(Failure::io(&path, "open", &error.into())),
+        }
     }
 }

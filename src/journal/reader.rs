@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::{OLDEST, Read, VERSION};
 use crate::model::digest::Digest;
@@ -39,9 +40,13 @@ struct OnlyVersion {
     v: u32,
 }
 
-/// Reads the file's text.
+/// The largest journal, in bytes. It is read into memory as a whole, and nothing is appended beyond.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// Reads the file's text. A link at its place leads nowhere.
 pub fn text(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| Failure::io(path, "read the journal", &error))
+    let missing = || Failure::io(path, "read the journal", &std::io::ErrorKind::NotFound.into());
+    disk::read(path, Links::NotLast, MAX_BYTES)?.ok_or_else(missing)
 }
 
 /// Returns the first line with its end; nothing where none is whole.

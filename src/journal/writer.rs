@@ -3,20 +3,24 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde_json::Value;
 
+use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault::{Fault, kill_this_process};
 use crate::journal::lines::{Line, Record, Text, VERSION};
+use crate::journal::reader::MAX_BYTES;
 use crate::journal::texts::{self, Chain, Texts};
 use crate::model::digest::Digest;
 
-/// The longest journal that is written on, in bytes.
-const LONGEST: u64 = 1 << 30;
+/// The longest journal that is written on, in bytes: what a reader takes, with room for its end.
+const LONGEST: u64 = MAX_BYTES - (1 << 20);
 
-/// The end of a journal that is being written. One process has it at a time: the run's lock sees to that.
+/// The end of a journal that is being written. One process has it at a time: the lock on a run's journal sees to that.
 pub struct Writer {
     path: PathBuf,
     file: File,
@@ -43,10 +47,16 @@ pub struct Tail {
 }
 
 impl Writer {
-    /// Opens the journal behind its last whole line; what stands after it is cut off.
+    /// Opens the journal behind its last whole line; what stands after it is cut off. A link is not followed.
     pub fn open(path: &Path, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
+        Writer::on(path, file.map_err(|error| Failure::io(path, "open the journal", &error))?, tail, fault)
+    }
+
+    /// Goes on with a journal that is open already, behind its last whole line; what stands after it is cut off.
+    pub fn on(path: &Path, mut file: File, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
         let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
-        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() != tail.length {
             file.set_len(tail.length).map_err(io)?;
         }
@@ -109,7 +119,7 @@ impl Writer {
     /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
         if self.length > LONGEST && !matches!(record, Record::End(_)) {
-            let message = format!("the journal of this run is longer than {} GB", LONGEST >> 30);
+            let message = format!("the journal of this run is longer than {} MB", LONGEST >> 20);
             return Err(Failure::new(Code::BudgetUsedUp, message)
                 .hint("a flow that writes so much may never come to an end; begin another run"));
         }
@@ -150,6 +160,17 @@ impl Writer {
     }
 
     fn write(&mut self, seq: u64) -> Result<()> {
+        // Another process may have begun a history of its own at this path, which knows nothing of this one.
+        if !is_at(&self.file, &self.path) {
+            let message = format!("{} was moved, removed or replaced while the run went on", self.path.display());
+            return Err(Failure::new(Code::DiskFailed, message).hint(
+                "nothing more is written; put its folder back, then resume the run: `nietz runs` lists what is there",
+            ));
+        }
+        if self.length + self.buffer.len() as u64 > MAX_BYTES {
+            let message = format!("{} would become larger than {} MB", self.path.display(), MAX_BYTES >> 20);
+            return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
+        }
         let written = if self.fault == Some(Fault::FullAt(seq)) {
             let half = self.buffer.len() / 2;
             let _ = self.file.write_all(&self.buffer[..half]);

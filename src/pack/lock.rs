@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::disk::draft::{self, Draft};
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
 use crate::schema::own::{self, Own};
@@ -51,7 +53,8 @@ impl Lock {
 
     /// Reads the project's lock; without one, it has no packs.
     pub fn read(workspace: &Path) -> Result<Lock> {
-        Ok(read(&Lock::path(workspace), &own::LOCK)?.unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() }))
+        Ok(read(&Lock::path(workspace), Links::Below(workspace), &own::LOCK)?
+            .unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() }))
     }
 
     pub fn write(&self, workspace: &Path) -> Result<()> {
@@ -83,12 +86,8 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
 }
 
 /// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
-pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path, own: &Own) -> Result<Option<T>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io(path, "read", &error)),
-    };
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
+    let Some(bytes) = disk::read(path, links, disk::SETTINGS)? else { return Ok(None) };
     let name = path.display().to_string();
     let wrong = |failure: Failure| {
         Failure { code: Code::ConfigInvalid, hint: None, ..failure }
@@ -114,11 +113,6 @@ pub(super) fn write(path: &Path, head: &str, value: &impl Serialize) -> Result<(
     let text = format!("{head}{}", text::to_text(&value, Format::Yaml));
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    let beside = path.with_added_extension("new");
-    let written = std::fs::File::create(&beside).and_then(|mut file| {
-        std::io::Write::write_all(&mut file, text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    });
-    written.map_err(|error| Failure::io(path, "write", &error))
+    draft::clear(folder);
+    Draft::write(path, text.as_bytes())?.publish(path)
 }

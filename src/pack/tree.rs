@@ -105,7 +105,7 @@ impl Tree {
         if about.len() > LARGEST {
             return Err(Failure::new(Code::DocumentUnreadable, format!("{path} is larger than {LARGEST} bytes")));
         }
-        std::fs::read(&real).map(Some).map_err(|error| Failure::io(&full, "read", &error))
+        crate::disk::read(&real, crate::disk::Links::NotLast, LARGEST)
     }
 
     /// Tells whether a path can be a file of this pack. Beside its folders may stand a whole project, or a user's

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::disk::Links;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::asks::{Asks, Items};
@@ -59,10 +60,10 @@ pub struct TrustFile {
 
 impl TrustFile {
     pub fn read(&self) -> Result<Trust> {
-        if let Some(trust) = lock::read(&self.path, &own::TRUST)? {
+        if let Some(trust) = lock::read(&self.path, Links::All, &own::TRUST)? {
             return Ok(trust);
         }
-        let older: Older = lock::read(&self.older, &own::GRANTS)?.unwrap_or_default();
+        let older: Older = lock::read(&self.older, Links::All, &own::GRANTS)?.unwrap_or_default();
         Ok(Trust { version: VERSION, folders: BTreeMap::new(), packs: older.trees })
     }
 

@@ -8,7 +8,7 @@ use super::model::Brain;
 use super::table::{FULL, SLUG, TOPIC, Table, said, says, yaml};
 use crate::support::env::Env;
 use crate::support::kills;
-use crate::support::model_server::{Gate, ModelServer, Response};
+use crate::support::model_server::{Gate, ModelServer, Request, Response};
 
 fn brief(table: &Table, name: &str) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/{name}-2026-01-09.md"))
@@ -212,6 +212,34 @@ fn a_full_disk_or_a_kill_at_any_time_loses_nothing() {
             assert_eq!(found[rows], expected[rows], "{fault}@{line}: counted once");
         }
     }
+}
+
+#[test]
+fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing() {
+    let table = || {
+        let answers =
+            format!("answer: [\"{FULL}\", \"\", \"\", premortem, converge, \"the ledger has a key\", finish]\n");
+        // What is said depends on what is asked, and not on how often.
+        let server = ModelServer::start(|request| {
+            let again = Request { number: request.prompt().len(), ..request.clone() };
+            Response::text(Brain::default().reply(&again).to_string())
+        });
+        Table { env: Env::with(&server), server }.file("answers.yaml", &answers)
+    };
+    let arguments = [TOPIC, "--no-clarify", "--no-hmw", "--answers", "answers.yaml"];
+    let calm = table();
+    let result = calm.call(arguments).go().result();
+    let length = std::fs::metadata(calm.env.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let table = table();
+        let resume = || table.env.resume().args(["--answers", "answers.yaml"]);
+        let ended =
+            kills::anywhere(&table.env, &mut kills::Chance(seed), (times, length), table.call(arguments), resume);
+        assert_eq!(ended.result(), result, "seed {seed}");
+        assert_eq!(table.env.documents(), calm.env.documents(), "seed {seed}");
+        assert_eq!(kills::strays(&table.env), Vec::<String>::new(), "seed {seed}");
+    });
 }
 
 #[test]

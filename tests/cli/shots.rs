@@ -495,6 +495,35 @@ fn killed_here_and_there_a_long_session_comes_to_the_same_rows_and_commits() {
 }
 
 #[test]
+fn killed_at_any_moment_a_session_comes_to_the_same_rows_and_commits_and_leaves_nothing() {
+    let arguments = [
+        "shots-on-goal",
+        "--model-a",
+        "openai/a",
+        "--model-b",
+        "openai/b",
+        "--validate",
+        CHECK,
+        "say done in work.txt",
+    ];
+    let server = ModelServer::start(good);
+    let reference = env(&server);
+    let result = reference.run(arguments).go().result();
+    let expected = everything(&reference);
+    let length = std::fs::metadata(reference.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let server = ModelServer::start(good);
+        let env = env(&server);
+        let resume = || env.resume();
+        let ended = kills::anywhere(&env, &mut kills::Chance(seed), (times, length), env.run(arguments), resume);
+        assert_eq!(ended.result(), result, "seed {seed}");
+        assert_eq!(everything(&env), expected, "seed {seed}");
+        assert_eq!(kills::strays(&env), Vec::<String>::new(), "seed {seed}");
+    });
+}
+
+#[test]
 fn its_help_says_what_it_is_and_what_may_be_granted() {
     let server = ModelServer::start(good);
     let help = env(&server).nietz(["run", "shots-on-goal", "--help"]).go().exits(0).stdout;

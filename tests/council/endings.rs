@@ -4,6 +4,7 @@
 use super::model::{Brain, stuck};
 use super::table::{REQUEST, Table, complaint, list, says, turns};
 use crate::support::env::RUN;
+use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer};
 
 fn asking() -> Brain {
@@ -147,4 +148,33 @@ fn a_run_that_is_killed_in_the_middle_of_a_cycle_pays_for_no_call_twice() {
     let chats = table.env.journal().of_kind("chat").len();
     assert_eq!(table.server.calls(), chats + 1, "only the call that was under way at {before} is made again");
     assert_eq!(turns(&session, "discussion").len(), 3);
+}
+
+#[test]
+fn killed_at_any_moment_a_council_comes_to_the_same_file_and_leaves_nothing() {
+    let arguments = [REQUEST, "--no-pause", "--cycles", "2", "--save", "kept.yaml"];
+    // What is said depends on what is asked, and not on how often.
+    let table = || {
+        Table::of(ModelServer::start(|request| {
+            let brain = Brain { stand: stuck, ..Brain::default() };
+            if request.prompt().contains("What was said so far") {
+                let name = brain.speaker(request).to_owned();
+                brain.spoken.lock().expect("it is new").insert(name, 1);
+            }
+            brain.answer(request)
+        }))
+    };
+    let calm = table();
+    let result = calm.call(arguments).go().result();
+    let length = std::fs::metadata(calm.env.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let table = table();
+        let resume = || table.env.resume();
+        let ended =
+            kills::anywhere(&table.env, &mut kills::Chance(seed), (times, length), table.call(arguments), resume);
+        assert_eq!(ended.result(), result, "seed {seed}");
+        assert_eq!(table.env.documents(), calm.env.documents(), "seed {seed}");
+        assert_eq!(kills::strays(&table.env), Vec::<String>::new(), "seed {seed}");
+    });
 }

@@ -106,6 +106,25 @@ fn a_kill_or_a_full_disk_at_any_time_loses_nothing() {
 }
 
 #[test]
+fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing() {
+    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nreflection: look\n";
+    let arguments = ["debug", PROBLEM, "--answers", "answers.yaml"];
+    let calm = Desk::new().file("answers.yaml", lines);
+    let result = calm.env.run(arguments).go().result();
+    let length = std::fs::metadata(calm.env.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let desk = Desk::new().file("answers.yaml", lines);
+        let resume = || desk.env.resume().args(["--answers", "answers.yaml"]);
+        let ended =
+            kills::anywhere(&desk.env, &mut kills::Chance(seed), (times, length), desk.env.run(arguments), resume);
+        assert_eq!(ended.result(), result, "seed {seed}");
+        assert_eq!(desk.env.documents(), calm.env.documents(), "seed {seed}");
+        assert_eq!(kills::strays(&desk.env), Vec::<String>::new(), "seed {seed}");
+    });
+}
+
+#[test]
 fn every_cassette_replays_without_a_model() {
     let mut seen = 0;
     for entry in std::fs::read_dir(cassettes()).expect("there are cassettes") {

@@ -348,6 +348,38 @@ fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
     });
 }
 
+#[test]
+fn killed_at_any_moment_a_session_comes_to_the_same_memory_and_leaves_nothing() {
+    const FILES: &[(&str, &str)] =
+        &[("list.js", "list[0].name\n"), ("test.sh", "echo TAP version 13\necho 'not ok 1 - first'\necho 1..1\n")];
+    let script = || edits("list.js", &[("list[0].name", "list[1].name"), ("list[1].name", "list[0]?.name")]);
+    let seen = |env: &Env, result: &Value| {
+        let mut memory = session(env, "sessions", result["session"].as_str().unwrap());
+        for execution in memory["executions"].as_array_mut().unwrap() {
+            execution["test_results"]["duration_ms"] = Value::Null;
+        }
+        (memory, git(&env.workspace(), ["for-each-ref"]))
+    };
+    let arguments = ["debug-memory", "--test", "sh test.sh"];
+    let server = ModelServer::start(script());
+    let reference = project(&server, FILES);
+    let result = debug(&reference, "r1", &["--test", "sh test.sh"]).result();
+    let expected = seen(&reference, &result);
+    let length = std::fs::metadata(reference.journal_path()).expect("it is there").len();
+    let (seeds, times) = kills::rounds();
+    kills::for_each(&seeds, |seed| {
+        let server = ModelServer::start(script());
+        let env = project(&server, FILES);
+        let resume = || env.resume();
+        let ended = kills::anywhere(&env, &mut kills::Chance(seed), (times, length), env.run(arguments), resume);
+        let resumed = ended.result();
+        assert_eq!(resumed, result, "seed {seed}");
+        assert_eq!(seen(&env, &resumed), expected, "seed {seed}");
+        assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "seed {seed}");
+        assert_eq!(kills::strays(&env), Vec::<String>::new(), "seed {seed}");
+    });
+}
+
 /// What git fails at because of what is in the worktree ends a session as any other end does: told, kept, and with the
 /// memory valid.
 #[test]

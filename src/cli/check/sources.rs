@@ -9,6 +9,7 @@ use crate::cli::host::Host;
 use crate::cli::pack::ready;
 use crate::cli::session;
 use crate::cli::trust::packs as trust;
+use crate::disk::{self, Links};
 use crate::engine::own::OwnRuns;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
@@ -22,6 +23,7 @@ use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
 use crate::schema::own::{self, Own};
 use crate::schema::report;
+use crate::schema::source::MAX_BYTES;
 use crate::schema::{Place, source};
 use crate::template;
 
@@ -109,7 +111,8 @@ fn kind(host: &Host, file: &Path) -> Option<Kind> {
 /// Checks a file of nietz's own; nothing for other files.
 pub(super) fn check(host: &Host, file: &Path) -> Result<Option<Vec<Findings>>> {
     let name = file.display().to_string();
-    let bytes = || std::fs::read(file).map_err(|error| Failure::io(file, "read", &error));
+    let missing = || Failure::io(file, "read", &std::io::ErrorKind::NotFound.into());
+    let bytes = || disk::read(file, Links::All, MAX_BYTES)?.ok_or_else(missing);
     Ok(Some(match kind(host, file) {
         None if file.extension().is_some_and(|ending| ending == "lua") => flow(host, file)?,
         None => return Ok(None),

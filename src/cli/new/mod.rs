@@ -123,7 +123,7 @@ fn cassette(host: &Host, root: &Path, name: &str) -> Result<PathBuf> {
 fn write(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    std::fs::write(path, text).map_err(|error| Failure::io(path, "write", &error))
+    crate::disk::write(path, text.as_bytes())
 }
 
 /// Returns a slug as a person would write it: `second-opinion` is `Second Opinion`.

@@ -11,10 +11,14 @@
 //! and begins anew if not. All processes do the same on the same file system, so they meet.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+
 use super::disk;
+use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
 
 /// How long to wait between two tries.
@@ -50,7 +54,8 @@ impl Lock {
                 let message = format!("{} is a link, where a lock has to be", path.display());
                 return Err(Failure::new(Code::PathRefused, message).hint("remove the link"));
             }
-            let file = File::options().create(true).truncate(false).write(true).open(&path);
+            let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+            let file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(&path);
             let file = file.map_err(|error| Failure::io(&path, "make the lock", &error))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Lock { _file: file, beside: Some(path) }),
@@ -87,15 +92,6 @@ fn locks_no_folder(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let known = [Errno::BADF, Errno::INVAL, Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS];
     error.raw_os_error().is_some_and(|code| known.iter().any(|errno| errno.raw_os_error() == code))
-}
-
-/// Tells whether the path still leads to this very file.
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    match (file.metadata(), fs::symlink_metadata(path)) {
-        (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

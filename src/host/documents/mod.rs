@@ -58,6 +58,8 @@ pub struct Store {
     ahead: Mutex<Option<scan::Ahead>>,
     /// Digests of files that are known not to be newer than their flow, which spares reading them again.
     familiar: Mutex<HashSet<String>>,
+    /// Folders in which nothing is left of saves that were killed before.
+    cleared: Mutex<HashSet<PathBuf>>,
 }
 
 impl Store {
@@ -71,6 +73,7 @@ impl Store {
             patience: PATIENCE,
             ahead: Mutex::default(),
             familiar: Mutex::default(),
+            cleared: Mutex::default(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Saving: shaped, drafted, validated in that very form, locked, compared, and then replaced in one step.
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use serde_json::Value;
 
@@ -61,7 +62,10 @@ impl Store {
         let text = text::to_text(&value, collection.format);
         // The disk works on the draft while the value is judged. It gets its name only when that went well.
         let draft = match disk::kind(disk::folder(&path))? {
-            disk::Kind::Folder => Some(disk::Draft::write(&path, text.as_bytes())?),
+            disk::Kind::Folder => {
+                self.clear(disk::folder(&path));
+                Some(disk::Draft::write(&path, text.as_bytes())?)
+            }
             _ => None,
         };
         let faults = self.faults_to_save(collection, key, &value)?;
@@ -104,6 +108,13 @@ impl Store {
         }
         self.remember(&saved.digest);
         Ok(saved)
+    }
+
+    /// Removes what a save left that was killed: once in each folder, since every other process does so, too.
+    fn clear(&self, folder: &Path) {
+        if self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
+            disk::clear(folder);
+        }
     }
 
     /// Returns what keeps a shaped value from being stored under this key.

@@ -3,9 +3,13 @@
 //! Only the end is read, so that appending costs the same however many rows there are.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read as _, Result, Seek as _, SeekFrom, Write as _};
+use std::io::{Read as _, Result, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
+use crate::disk::{self, Links};
 use crate::model::collection::Format;
 use crate::model::text::excerpt;
 use crate::schema::source;
@@ -29,11 +33,7 @@ pub(super) struct Tail {
 impl Tail {
     /// Looks at the end of a file; one that does not exist is empty.
     pub(super) fn of_file(path: &Path) -> Result<Tail> {
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Tail::of(&[], 0)),
-            Err(error) => return Err(error),
-        };
+        let Some(mut file) = open(path)? else { return Ok(Tail::of(&[], 0)) };
         let length = file.metadata()?.len();
         let mut window = WINDOW;
         loop {
@@ -71,7 +71,8 @@ impl Tail {
 
     /// Adds a line in place of what is torn, with one write, and waits until it is on the disk.
     pub(super) fn extend(&self, path: &Path, line: &str) -> Result<()> {
-        let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(path)?;
         if self.keep < self.length {
             file.set_len(self.keep)?;
         }
@@ -88,11 +89,7 @@ impl Tail {
 
 /// Returns where a line stands at or after a byte that starts a row.
 pub(super) fn find(path: &Path, line: &str, at: u64) -> Result<Option<u64>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(mut file) = open(path)? else { return Ok(None) };
     let row = line.trim_end().as_bytes();
     let mut start = at;
     for found in read(&mut file, at)?.split(|byte| *byte == b'\n') {
@@ -102,6 +99,10 @@ pub(super) fn find(path: &Path, line: &str, at: u64) -> Result<Option<u64>> {
         start += count(found) + 1;
     }
     Ok(None)
+}
+
+fn open(path: &Path) -> Result<Option<File>> {
+    disk::open(path, Links::NotLast).map_err(std::io::Error::other)
 }
 
 fn read(file: &mut File, start: u64) -> Result<Vec<u8>> {

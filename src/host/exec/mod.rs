@@ -33,6 +33,7 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdin};
 use tokio::time::Instant;
 
+use crate::disk;
 use crate::error::{Code, Failure, Result};
 use crate::host::sweep;
 use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
@@ -188,7 +189,7 @@ impl Commands {
         std::fs::create_dir_all(&self.outputs).map_err(|error| Failure::io(&self.outputs, "create", &error))?;
         let file = format!("{name}.txt");
         let path = self.outputs.join(&file);
-        std::fs::write(&path, text).map_err(|error| Failure::io(&path, "write", &error))?;
+        disk::write(&path, text.as_bytes())?;
         Ok(format!("{}/{file}", self.outputs_shown))
     }
 }

@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::answer;
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -30,6 +31,9 @@ pub struct Answers {
     unknown: RefCell<Vec<String>>,
 }
 
+/// The largest answers file, in bytes.
+const LARGEST: u64 = 16 << 20;
+
 /// What the file says to one question.
 struct Entry {
     given: Given,
@@ -46,10 +50,14 @@ enum Given {
 impl Answers {
     /// Reads the file, and puts it in front of another front end.
     pub fn open(path: &Path, behind: Box<dyn FrontEnd>) -> Result<Answers> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::new(Code::Usage, format!("cannot read the answers file {}: {error}", path.display()))
-        })?;
-        Answers::parse(&path.display().to_string(), &text, behind)
+        let name = path.display().to_string();
+        let unreadable = |why: String| {
+            Failure::new(Code::Usage, format!("cannot read the answers file {}: {}", clean(&name), clean(&why)))
+        };
+        let read = disk::read(path, Links::All, LARGEST).map_err(|failure| unreadable(failure.message))?;
+        let bytes = read.ok_or_else(|| unreadable("there is none".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        Answers::parse(&name, &text, behind)
     }
 
     /// Takes the answers from a text; `name` is what failures call it.

@@ -1,0 +1,186 @@
+//! Files that nietz reads and writes on its own account: configuration, locks, journals, personas, documents.
+//!
+//! What stands at their paths came with a checkout, an archive or another process, and may be anything: a link to
+//! somebody's home, a pipe that nobody writes to, a device without an end. [`read`] opens them all in one way: no link
+//! leads out of the folder that the caller names, nothing waits, and no more is read than the caller allows. [`draft`]
+//! writes them in one way: beside the old file, which is there until the new one is whole.
+
+pub mod draft;
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Code, Failure, Result};
+
+/// The most bytes of a file of settings, of locks and grants: what people and `nietz pack` write by hand or by the line.
+pub const SETTINGS: u64 = 4 << 20;
+
+/// Which links are followed on the way to a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Links<'a> {
+    /// All: the user named the file, or keeps it in a folder of their own.
+    All,
+    /// Those that stay below this folder, where the path begins.
+    Below(&'a Path),
+    /// The path is known to have none, but for its last part, which may be none either.
+    NotLast,
+}
+
+/// Returns the bytes of a file, or nothing where there is none.
+///
+/// Fails with `path-refused` for what is no plain file, and for a link that must not be followed; with
+/// `document-unreadable` for one of more than `most` bytes.
+pub fn read(path: &Path, links: Links<'_>, most: u64) -> Result<Option<Vec<u8>>> {
+    let Some(file) = open(path, links)? else { return Ok(None) };
+    let length = file.metadata().map_or(0, |found| found.len().min(most));
+    // Room for one more byte, so that the read which finds the end needs no more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    // One byte more than allowed tells too large from just large enough, even while the file grows.
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Failure::io(path, "read", &error))?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= most => Ok(Some(bytes)),
+        _ => Err(Failure::new(
+            Code::DocumentUnreadable,
+            format!("{} is larger than {} and is not read", path.display(), size(most)),
+        )
+        .hint("files of this kind are small; this one is probably something else, or has grown by mistake")),
+    }
+}
+
+/// Opens a plain file for reading; nothing where there is none.
+pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
+    // A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = match links {
+        Links::All => rustix::fs::openat(CWD, path, flags, Mode::empty()),
+        Links::NotLast => rustix::fs::openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty()),
+        Links::Below(folder) => below(folder, path, flags),
+    };
+    match opened.map(File::from) {
+        Ok(file) => plain(&file, path).map(|()| Some(file)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::XDEV) => Err(refused(path, "is a link that leads elsewhere")),
+        Err(Errno::NXIO) => Err(refused(path, "is a socket or a device")),
+        Err(error) => Err(Failure::io(path, "open", &error.into())),
+    }
+}
+
+/// Writes a plain file, in place: for what can be made again at once. A link at its place is refused.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let failed = |error: std::io::Error| Failure::io(path, "write", &error);
+    let mut file = match rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o666)) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP) => return Err(refused(path, "is a link")),
+        Err(error) => return Err(failed(error.into())),
+    };
+    plain(&file, path)?;
+    file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(failed)
+}
+
+/// Refuses what is no plain file.
+pub fn plain(file: &File, path: &Path) -> Result<()> {
+    let kind = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?.file_type();
+    let what = match kind {
+        _ if kind.is_file() => return Ok(()),
+        _ if kind.is_dir() => "is a folder",
+        _ if kind.is_fifo() => "is a pipe",
+        _ => "is a device",
+    };
+    Err(refused(path, what))
+}
+
+/// Tells whether the path leads to this very file, links at its end not followed.
+pub fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
+        (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// Returns the failure for something at a path of nietz's own that is no plain file, or no folder.
+pub fn refused(path: &Path, what: &str) -> Failure {
+    Failure::new(Code::PathRefused, format!("{} {what}, where nietz keeps a file of its own", path.display()))
+        .hint("look at what it is and who put it there; then remove it, or put the file itself in its place")
+}
+
+/// Opens what the kernel finds below a folder, without leaving it on the way.
+fn below(folder: &Path, path: &Path, flags: OFlags) -> Result<std::os::fd::OwnedFd, Errno> {
+    let Ok(part) = path.strip_prefix(folder) else { return Err(Errno::XDEV) };
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::ResolveFlags;
+        let root = rustix::fs::openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        for _ in 0..100 {
+            match rustix::fs::openat2(&root, part, flags, Mode::empty(), resolve) {
+                // Something was renamed meanwhile, so that the kernel could not be sure.
+                Err(Errno::AGAIN) => {}
+                // Some sandboxes do not know the call.
+                Err(Errno::NOSYS) => break,
+                opened => return opened,
+            }
+        }
+    }
+    let root = folder.canonicalize().map_err(errno)?;
+    let real = root.join(part).canonicalize().map_err(errno)?;
+    match real.starts_with(&root) {
+        true => rustix::fs::openat(CWD, &real, flags | OFlags::NOFOLLOW, Mode::empty()),
+        false => Err(Errno::XDEV),
+    }
+}
+
+fn errno(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{bytes} bytes"),
+        _ => format!("{} MB", bytes >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_plain_below_its_limit_and_in_its_folder_or_it_is_not_read() {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().join("root");
+        std::fs::create_dir_all(root.join("inner")).unwrap();
+        std::fs::write(root.join("a"), "four").unwrap();
+        std::fs::write(top.path().join("outside"), "secret").unwrap();
+        symlink("a", root.join("to-a")).unwrap();
+        symlink("../outside", root.join("out")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink("/dev/zero", root.join("zero")).unwrap();
+        rustix::fs::mkfifoat(CWD, root.join("pipe"), Mode::from(0o600)).unwrap();
+        std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+        let get = |name: &str, links: Links<'_>| read(&root.join(name), links, 4).map_err(|failure| failure.code);
+        let below = Links::Below(&root);
+        for links in [Links::All, below, Links::NotLast] {
+            assert_eq!(get("a", links), Ok(Some(b"four".to_vec())), "{links:?}");
+            assert_eq!(get("none", links), Ok(None), "{links:?}");
+            for name in ["inner", "pipe", "zero", "socket"] {
+                assert_eq!(get(name, links), Err(Code::PathRefused), "{name} {links:?}");
+            }
+            assert_eq!(read(&root.join("a"), links, 3).unwrap_err().code, Code::DocumentUnreadable);
+        }
+        assert_eq!(get("to-a", below), Ok(Some(b"four".to_vec())));
+        assert_eq!(get("to-a", Links::NotLast), Err(Code::PathRefused));
+        for name in ["out", "up/outside", "../outside"] {
+            assert_eq!(get(name, below), Err(Code::PathRefused), "{name}");
+        }
+        assert!(read(&root.join("out"), Links::All, 100).unwrap().is_some());
+    }
+}

@@ -232,7 +232,7 @@ pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
                 "With the files of now, it is not given back: before it, or in its place, the flow asks for something else.",
             )?;
             for detail in &missed.details {
-                output::line(detail)?;
+                output::block(detail)?;
             }
         }
         None => output::line("With the files of now, the flow comes to its end without asking for it.")?,

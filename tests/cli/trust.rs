@@ -52,7 +52,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     let ended = env.nietz(["run", "reads"]).go().exits(5);
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
-      - it reads files in your folder, and those elsewhere that you allow (files)
+      - it reads any file in your folder, and those elsewhere that you allow (files)
     hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
     ");
     assert!(!env.journal_path().exists(), "nothing has begun");
@@ -61,7 +61,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     assert!(said(&env, &ended).contains("trusted for this run: /tmp/test/work with files"), "{}", ended.stderr);
     assert_snapshot!(env.normal(&env.nietz(["trust", "add", "."]).go().exits(0).stdout), @r"
     trusted: /tmp/test/work
-      + reads files in your folder, and those elsewhere that you allow (files)
+      + reads any file in your folder, and those elsewhere that you allow (files)
     ");
     assert_eq!(env.run(["reads"]).var("NIETZ_RUN", "r2").go().result(), "text");
     // A pull brings more.
@@ -70,7 +70,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
       - it runs `sh` with any arguments, in a sandbox (exec=sh)
-      - it makes branches and worktrees of its own from your repository (git)
+      - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
     ");
     // A part of it is not all of it.
@@ -81,8 +81,8 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     assert!(ended.stderr.contains("asked for: exec=sh, files, git"), "{}", ended.stderr);
     assert_snapshot!(env.normal(&env.nietz(["trust", "list"]).go().exits(0).stdout), @r"
     folder /tmp/test/work
-        reads files in your folder, and those elsewhere that you allow (files)
-        makes branches and worktrees of its own from your repository (git)
+        reads any file in your folder, and those elsewhere that you allow (files)
+        reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     ");
     env.nietz(["trust", "add", "--all"]).go().exits(0);
     env.run(["reads"]).var("NIETZ_RUN", "r4").go().exits(0);
@@ -109,7 +109,7 @@ fn where_somebody_is_they_are_asked_and_the_answer_is_kept() {
     let env = env(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
     let run = |id: &str| env.nietz(["run", "reads"]).var("NIETZ_RUN", id).var("TERM", "dumb");
     let mut seat = run("r1").at_a_terminal();
-    seat.sees("it reads files in your folder");
+    seat.sees("it reads any file in your folder");
     seat.sees("Do you trust this folder with that?");
     seat.types("n\n");
     assert_eq!(seat.end(), Some(5));

@@ -138,7 +138,7 @@ pub(super) fn play(
         written: Default::default(),
         repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
         commands: commands(host, open, flow.manifest.exec_limits)?,
-        files: files(host, &open, flow),
+        files: files(host, open, flow),
         now: Box::new(move || at),
     };
     let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();

@@ -64,7 +64,8 @@ impl Redactor {
         let forms = [secret, &as_json[1..as_json.len() - 1], &in_address];
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for form in forms.into_iter().chain(lines) {
-            if !known.iter().any(|known| known.text == form) && !(form != secret && is_mark(form)) {
+            let is_there = known.iter().any(|known| known.text == form);
+            if !(is_there || form != secret && is_mark(form)) {
                 known.push(Known { name: name.to_owned(), text: form.to_owned() });
             }
         }

@@ -197,3 +197,20 @@ fn a_flow_that_works_with_git_and_commands_replays_without_them() {
     1 passed, 0 failed
     ");
 }
+
+#[test]
+fn what_a_flow_may_not_do_any_more_no_cassette_does_for_it() {
+    let flow = |permissions: &str| {
+        format!(
+            "return require('@nietz').flow {{ name = 'x', summary = 's', permissions = {{ {permissions} }}, run = function()\n\
+             return require('@nietz/files').read('a.txt').text end }}"
+        )
+    };
+    let env = Env::new().file("a.txt", "one").flow("x", &flow("files = true"));
+    env.run(["x"]).go().exits(0);
+    env.nietz(["test", "--from-run", "r1", "--name", "n"]).go().exits(0);
+    env.nietz(["test"]).go().exits(0);
+    env.write("flows/x.lua", flow(""));
+    let ended = env.nietz(["test"]).go().exits(1);
+    assert!(ended.stdout.contains("permission-refused"), "{}", ended.stdout);
+}

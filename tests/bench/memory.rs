@@ -16,7 +16,7 @@ pub fn rows(count: usize) -> [Row; 2] {
     let memory = Memory::new();
     let cold = || {
         // There is none before the first.
-        let _ = std::fs::remove_dir_all(memory.work().join(".nietz/index"));
+        let _ = std::fs::remove_dir_all(memory.folder.path().join("home/index"));
         memory.query()
     };
     let (ours, floors) = pairs(count, cold, || memory.bare());

@@ -69,6 +69,30 @@ fn each_promise_has_a_mutation() {
     assert_eq!(unknown, None, "no promise of src/ARCHITECTURE.md, and none of its titles");
 }
 
+/// Each guard of the page has its tests: files of them, or one of them.
+#[test]
+fn the_tests_of_the_security_page_are_there() {
+    let (page, cli) = (text("src/SECURITY.md"), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli"));
+    let mut count = 0;
+    for told in
+        page.split("Test").skip(1).filter_map(|rest| rest.split_once(": ").filter(|(s, _)| matches!(*s, "" | "s")))
+    {
+        let names = told.1.split(['.', '\n']).take(2).collect::<String>();
+        for name in names.split('`').skip(1).step_by(2) {
+            count += 1;
+            let (file, test) = name.split_once("::").unwrap_or((name, ""));
+            let found = match file {
+                "lua" => text(&format!("tests/lua/{test}.rs")),
+                other if other.starts_with("src/") => continue,
+                other => std::fs::read_to_string(cli.join(format!("{other}.rs"))).unwrap_or_default(),
+            };
+            let there = if file == "lua" || test.is_empty() { "#[test]".to_owned() } else { format!("fn {test}(") };
+            assert!(found.contains(&there), "src/SECURITY.md names {name}, which is not there");
+        }
+    }
+    assert!(count > 20, "the tests are not found: {count}");
+}
+
 #[test]
 fn each_test_that_is_to_fall_is_there() {
     let known: Vec<String> = files(&["src", "tests"], &["rs"]).into_iter().map(|(_, text)| text).collect();

@@ -1,6 +1,8 @@
 //! `nietz doctor`: what nietz finds on this machine, and what of its guards is in force. A list of checks; each looks at the
 //! thing itself, and none at a version that promises it.
 
+use std::os::unix::fs::MetadataExt;
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -13,8 +15,9 @@ use crate::host::exec::{Commands, with_defaults};
 use crate::host::git;
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
+use crate::pack::trust::folder_name;
 
-/// Say what nietz finds here: the sandbox of commands, git, limits
+/// Say what nietz finds here: the sandbox of commands, git, limits, trust, files
 ///
 /// Each line is `ok`, `weak` (it works, and a guard that other machines have is not in force) or `missing` (what needs it is
 /// refused). Exit status 0 where nothing is missing, 5 otherwise.
@@ -59,7 +62,7 @@ impl State {
 type Check = fn(&Host) -> Result<Vec<Finding>>;
 
 /// All checks, in the order in which they are shown.
-const CHECKS: &[Check] = &[sandbox, programs, repositories, limits];
+const CHECKS: &[Check] = &[sandbox, programs, repositories, limits, trust, files];
 
 pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
     let mut rows = Vec::new();
@@ -197,6 +200,47 @@ fn limits(host: &Host) -> Result<Vec<Finding>> {
     let shown: Vec<String> =
         shown.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}"))).collect();
     Ok(vec![finding("limits", State::Ok, &format!("a command has at most {}", shown.join(", ")))])
+}
+
+/// What this folder is trusted with, and how much else is.
+fn trust(host: &Host) -> Result<Vec<Finding>> {
+    let trust = match host.trust().read() {
+        Ok(trust) => trust,
+        Err(failure) => {
+            return Ok(vec![Finding {
+                hint: Some("flows that need it are refused; `nietz check` says what is wrong with the file"),
+                ..finding("trust", State::Missing, &failure.message)
+            }]);
+        }
+    };
+    let here = folder_name(&host.workspace).ok().and_then(|name| trust.folders.get(&name));
+    let here = match here {
+        Some(items) if !items.is_empty() => items.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        _ => "models, questions and documents alone".to_owned(),
+    };
+    let (folders, packs) = (trust.folders.len(), trust.packs.len());
+    Ok(vec![finding("trust", State::Ok, &format!("this folder: {here}; in all {folders} folders and {packs} packs"))])
+}
+
+/// Whether others can change what nietz keeps for the user: what they write there, it would believe.
+fn files(host: &Host) -> Result<Vec<Finding>> {
+    let user = rustix::process::geteuid().as_raw();
+    let open = |folder: &std::path::PathBuf| {
+        let found = std::fs::metadata(folder).ok()?;
+        (found.uid() != user || found.mode() & 0o022 != 0).then(|| folder.display().to_string())
+    };
+    let mut folders = host.kept();
+    folders.retain(|folder| *folder != host.workspace);
+    folders.sort();
+    folders.dedup();
+    let open: Vec<String> = folders.iter().filter_map(open).collect();
+    Ok(vec![match open.is_empty() {
+        true => finding("files", State::Ok, "what nietz keeps for you, only you can write"),
+        false => Finding {
+            hint: Some("make them yours alone: chmod go-w"),
+            ..finding("files", State::Weak, &format!("others can write: {}", open.join(", ")))
+        },
+    }])
 }
 
 fn finding(check: &'static str, state: State, found: &str) -> Finding {

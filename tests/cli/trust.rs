@@ -254,3 +254,19 @@ fn files_that_hold_secrets_and_those_of_runs_are_not_read_unless_they_are_named(
     let folder = read(&["--allow-read", "."], "r3");
     assert!(folder.contains(&".env path-refused".to_owned()), "a folder is no file: {folder:?}");
 }
+
+#[test]
+fn the_doctor_says_what_a_folder_is_trusted_with_and_who_else_can_change_it() {
+    let env = Env::new().trusting("git, exec=cargo");
+    let found = |name: &str| -> Value {
+        let ended = env.nietz(["doctor", "--json"]).go();
+        let lines = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+        lines.into_iter().find(|line| line["check"] == name).unwrap_or_else(|| panic!("{name}: {ended:?}"))
+    };
+    assert_eq!(found("trust")["found"], "this folder: exec=cargo, git; in all 1 folders and 0 packs");
+    assert_eq!(found("files")["state"], "ok");
+    std::fs::set_permissions(env.home(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("it is ours");
+    assert_eq!(found("files")["state"], "weak");
+    std::fs::write(env.home().join("trust.yaml"), "folders: 1\n").expect("it can be written");
+    assert_eq!(found("trust")["state"], "missing");
+}

@@ -111,10 +111,20 @@ fn a_run_that_cannot_note_what_git_did_comes_to_the_same_commits() {
     let result = reference.run(["repository"]).go().result();
     let refs = state(&reference);
     let journal = reference.journal();
-    let notes = |line: &&Value| line["is"].get("outcome").is_some();
-    let lines: Vec<u64> = journal.lines.iter().filter(notes).filter_map(|line| line["seq"].as_u64()).collect();
-    let few = if kills::whole() { 1 } else { 2 };
-    kills::for_each(&lines.into_iter().step_by(few).collect::<Vec<_>>(), |line| {
+    let is = |line: &Value, what: &str| line["is"].get(what).cloned();
+    // Of what changes something; the rest is asked again.
+    let asked =
+        |key: &Value| journal.lines.iter().filter_map(|line| is(line, "intent")).find(|intent| intent["key"] == *key);
+    let changes = |line: &&Value| {
+        let request =
+            is(line, "outcome").and_then(|outcome| asked(&outcome["key"])).map(|intent| intent["request"].clone());
+        let op =
+            request.as_ref().map(|request| request["op"].as_str().or(request["op"]["op"].as_str()).unwrap_or_default());
+        op.is_some_and(|op| ["branch", "worktree", "commit", "merge", "replace", "remove", "delete"].contains(&op))
+    };
+    let lines: Vec<u64> = journal.lines.iter().filter(changes).filter_map(|line| line["seq"].as_u64()).collect();
+    assert!(lines.len() > 5, "what changes something is not found: {lines:?}");
+    kills::for_each(&lines, |line| {
         let env = env();
         env.run(["repository"]).var("NIETZ_FAULT", &format!("full@{line}")).go().exits(1);
         let ended = env.resume().go();

@@ -149,10 +149,14 @@ fn a_flow_in_place_of_a_bundled_one_is_told_and_asked_for() {
     env.nietz(["run", "debug", "--plan"]).go().exits(0);
     let ended = env.run(["debug", "list"]).go();
     assert!(!ended.stderr.contains("untrusted"), "{}", ended.stderr);
-    let module = nietz::assets::list("flows").into_iter().find(|path| path.starts_with("flows/common/")).expect("one");
-    env.write(&module, [nietz::assets::read(&module).expect("it is bundled"), b"\n-- more\n"].concat());
-    let ended = env.nietz(["run", "debug", "list"]).var("NIETZ_RUN", "r3").go().exits(5);
-    assert!(ended.stderr.contains("hides=debug") && ended.stderr.contains("(files)"), "{}", ended.stderr);
+    for module in nietz::assets::list("flows").into_iter().filter(|path| path.starts_with("flows/common/")) {
+        let bytes = nietz::assets::read(&module).expect("it is bundled");
+        // Also one that is not required while the flow is loaded.
+        env.write(&module, [bytes, b"\n-- more\n"].concat());
+        let ended = env.nietz(["run", "debug", "list"]).var("NIETZ_RUN", "r3").go().exits(5);
+        assert!(ended.stderr.contains("hides=debug") && ended.stderr.contains("(files)"), "{module}: {}", ended.stderr);
+        env.write(&module, bytes);
+    }
 }
 
 #[test]

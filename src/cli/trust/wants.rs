@@ -115,6 +115,10 @@ fn is_bundled(flow: &Flow) -> bool {
     let same =
         |path: &str, digest: &str| assets::read(path).is_some_and(|bytes| Digest::of(bytes).to_string() == digest);
     let Root::Disk(folder) = &flow.located.tree.root else { return true };
+    // Most flows are told apart by their name already.
+    if assets::read(&flow.located.path).is_none() {
+        return false;
+    }
     // Modules can be required later: those that it could take in place of the bundled ones have to be these.
     let modules = Tree::new(Root::Disk(folder.clone()));
     let module = |path: &String| match modules.text(path) {
@@ -128,8 +132,8 @@ fn is_bundled(flow: &Flow) -> bool {
 /// Returns the name of the bundled flow that this one stands in place of.
 fn hidden<'a>(flow: &'a Flow, called: &Called) -> Option<&'a str> {
     let name = flow.located.path.strip_prefix("flows/")?.strip_suffix(".lua")?;
-    let hides = called.by_name && flow.located.tree.root != Root::Bundled && !is_bundled(flow);
-    (hides && assets::read(&flow.located.path).is_some()).then_some(name)
+    let may_hide = called.by_name && flow.located.tree.root != Root::Bundled;
+    (may_hide && assets::read(&flow.located.path).is_some() && !is_bundled(flow)).then_some(name)
 }
 
 fn permissions(flow: &Flow) -> Items {

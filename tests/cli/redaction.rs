@@ -103,7 +103,7 @@ fn what_a_flow_is_told_of_a_failure_and_what_is_noted_of_it_hold_no_key() {
 #[test]
 fn a_key_that_nietz_got_itself_is_in_nothing_either() {
     let server = ModelServer::start(|request| {
-        let header = request.header("authorization").to_owned();
+        let header = request.header("authorization").trim_start_matches("Bearer ").to_owned();
         Response::text(format!("you sent {header}"))
     });
     let flow = "return require('@nietz').flow { name = 'x', summary = 's', permissions = { llm = true }, run = function()

@@ -371,14 +371,14 @@ fn a_module_that_is_changed_while_a_run_waits_is_not_read() {
     let repository = Repository::new(&env);
     let late = repository.blob("return { x = 'good' }\n");
     let late = repository.tree(&[("100644", &late, "late.lua")]);
-    let flow = p("require('@nietz/ui').ask({ id = 'q', prompt = '?' }) return require('./p/late').x");
-    let source = repository.pack("v1.0.0", P, &flow, &[("040000", &late, "p")], &[]);
+    let flow = p("require('@nietz/ui').ask({ id = 'q', prompt = '?' }) return require('./other/late').x");
+    let source = repository.pack("v1.0.0", P, &flow, &[("040000", &late, "other")], &[]);
     env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
     let mut running = env.nietz(["run", "p", "--json"]).spawn();
     running.wait_for("asked");
     let pack =
         std::fs::read_dir(env.home().join("packs")).expect("it is there").next().expect("one").expect("it is there");
-    std::fs::write(pack.path().join("flows/p/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
+    std::fs::write(pack.path().join("flows/other/late.lua"), "return { x = 'CHANGED' }").expect("it can be written");
     running.say("hi\n");
     let ended = running.end();
     assert_eq!(ended.result(), "good", "{ended:?}");

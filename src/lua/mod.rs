@@ -15,4 +15,5 @@ pub mod manifest;
 pub mod modules;
 mod scan;
 pub mod scheduler;
+mod strings;
 pub mod vm;

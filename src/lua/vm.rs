@@ -7,7 +7,7 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState}
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::limits::{Limits, Watchdog};
-use crate::lua::{convert, fault};
+use crate::lua::{convert, fault, strings};
 
 /// The longest file that is compiled: compiling is not interrupted, and its memory is not counted.
 const LONGEST_SOURCE: usize = 256 * 1024;
@@ -155,8 +155,9 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
     )?;
     host.raw_set("discard", lua.create_function(discard)?)?;
     host.raw_set("cannot_wait", lua.create_function(|lua, ()| fault::to_lua(lua, &cannot_wait()))?)?;
-    host.raw_set("split", lua.create_function(split)?)?;
-    host.raw_set("find", lua.create_function(find_plain)?)?;
+    host.raw_set("split", lua.create_function(strings::split)?)?;
+    host.raw_set("find", lua.create_function(strings::find_plain)?)?;
+    host.raw_set("longest_set", lua.create_function(strings::longest_set)?)?;
     let bridge: Table =
         lua.load(include_str!("bridge.luau")).set_name(fault::HOST_CHUNK).set_mode(ChunkMode::Text).call(host)?;
 
@@ -222,37 +223,4 @@ fn cannot_wait() -> Failure {
 fn discard(_: &Lua, request: mlua::UserDataRef<Yielded>) -> mlua::Result<()> {
     drop(request.0.take());
     Ok(())
-}
-
-/// `string.split` in linear time: the stock one is quadratic. `bridge.luau` has checked the types.
-fn split(lua: &Lua, (text, separator): (mlua::LuaString, mlua::LuaString)) -> mlua::Result<Table> {
-    let (bytes, separator) = (text.as_bytes(), separator.as_bytes());
-    let out = lua.create_table()?;
-    if separator.is_empty() {
-        for byte in bytes.iter() {
-            out.raw_push(lua.create_string([*byte])?)?;
-        }
-        return Ok(out);
-    }
-    let mut from = 0;
-    for at in memchr::memmem::find_iter(&bytes, &separator) {
-        out.raw_push(lua.create_string(&bytes[from..at])?)?;
-        from = at + separator.len();
-    }
-    out.raw_push(lua.create_string(&bytes[from..])?)?;
-    Ok(out)
-}
-
-/// `string.find` of a plain text in linear time: the stock one is quadratic. `bridge.luau` has checked the types.
-fn find_plain(
-    _: &Lua,
-    (text, wanted, start): (mlua::LuaString, mlua::LuaString, f64),
-) -> mlua::Result<(Option<usize>, Option<usize>)> {
-    let (bytes, wanted) = (text.as_bytes(), wanted.as_bytes());
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    let from =
-        if start < 0.0 { (bytes.len() as f64 + start).max(0.0) as usize } else { (start.max(1.0) - 1.0) as usize };
-    let Some(rest) = bytes.get(from..) else { return Ok((None, None)) };
-    let found = memchr::memmem::find(rest, &wanted);
-    Ok((found.map(|at| from + at + 1), found.map(|at| from + at + wanted.len())))
 }

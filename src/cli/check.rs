@@ -139,7 +139,7 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<
     }
     let text = source::decode(&bytes, &name)?.to_owned();
     let host = flows.host;
-    let store = Store::new(&host.workspace)?;
+    let store = Store::new(&host.workspace)?.without(&host.own_folders());
     if let Some(named) = named {
         let (flow, collection) = named.split_once(':').ok_or_else(|| {
             Failure::new(Code::Usage, format!("--as {named}: write FLOW:COLLECTION")).hint("such as `notes:entries`")

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::cli::host::Host;
 use crate::cli::output;
+use crate::disk;
 use crate::error::{Exit, Failure, Result};
 
 /// Print the completions for a shell
@@ -33,7 +34,13 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
 pub(super) fn man(host: &Host, args: &ManArgs, command: Command) -> Result<Exit> {
     let folder = host.workspace.join(&args.folder);
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
-    clap_mangen::generate_to(command, &folder).map_err(|error| Failure::io(&folder, "write", &error))?;
+    // Not written where they go: a link there would be followed.
+    let made = tempfile::tempdir().map_err(|error| Failure::io(&folder, "write", &error))?;
+    clap_mangen::generate_to(command, made.path()).map_err(|error| Failure::io(&folder, "write", &error))?;
+    for page in walkdir::WalkDir::new(made.path()).min_depth(1).into_iter().flatten() {
+        let text = std::fs::read(page.path()).map_err(|error| Failure::io(&folder, "write", &error))?;
+        disk::write(&folder.join(page.file_name()), &text)?;
+    }
     output::line(format!("wrote the manual pages to {}", folder.display()))?;
     Ok(Exit::Done)
 }

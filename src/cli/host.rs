@@ -98,8 +98,13 @@ impl Host {
 
     /// Returns the folders that no command of a flow may read whole.
     pub(super) fn kept(&self) -> Vec<PathBuf> {
+        std::iter::once(self.workspace.clone()).chain(self.own_folders()).collect()
+    }
+
+    /// Returns the folders of nietz's own.
+    pub(super) fn own_folders(&self) -> [PathBuf; 4] {
         let Folders { config, data, state, cache } = self.folders.clone();
-        vec![self.workspace.clone(), config, data, state, cache]
+        [config, data, state, cache]
     }
 
     /// Returns where indexes of documents are.

@@ -311,7 +311,7 @@ impl Session {
         let world = World {
             run: open.run.clone(),
             models,
-            store: Store::new(&host.workspace)?.with_indexes(&host.indexes()),
+            store: Store::new(&host.workspace)?.without(&host.own_folders()).with_indexes(&host.indexes()),
             front: Rc::clone(&shown),
             details: traced || front.verbose,
             collections: RefCell::new(self.flow.context().collections.borrow().clone()),
@@ -393,7 +393,20 @@ pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Res
 /// Returns the files that a run may read.
 pub(super) fn files(host: &Host, open: &Open, flow: &Flow) -> Files {
     let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
-    Files::new(&host.workspace, &open.grants.read, host.variable("HOME")).of_flow(&open.params, collections)
+    Files::new(&host.workspace, &open.grants.read, host.variable("HOME"))
+        .without(&host.own_folders())
+        .of_flow(&given(open, flow), collections)
+}
+
+/// Returns the params that are not the flow's own word: what it takes where nobody says otherwise is nobody's.
+fn given(open: &Open, flow: &Flow) -> Value {
+    let mut params = open.params.clone();
+    if let Some(params) = params.as_object_mut() {
+        let declared = flow.command(open.command.as_deref()).ok();
+        let default = |name: &String| declared.and_then(|command| command.params.get(name)?.default.as_ref());
+        params.retain(|name, value| default(name) != Some(&*value));
+    }
+    params
 }
 
 /// Returns where this program is.

@@ -1,14 +1,12 @@
 //! `nietz types`: what an editor needs to complete and check flows, packs and configuration.
 
-use std::path::Path;
-
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk::{self, Links};
-use crate::error::{Code, Exit, Failure, Result};
+use crate::error::{Exit, Result};
 use crate::lua::api;
 use crate::schema::own;
 
@@ -20,20 +18,22 @@ const TYPES: &str = ".nietz/types";
 pub(super) struct TypesArgs {}
 
 pub(super) fn run(host: &Host, _: &TypesArgs) -> Result<Exit> {
-    let folder = host.workspace.join(TYPES);
+    let write = |path: &str, text: &str| {
+        disk::write_below(&host.workspace, &host.workspace.join(TYPES).join(path), text.as_bytes())
+    };
     // They belong to this version of nietz, and are not committed.
-    write(&folder.join(".gitignore"), "*\n")?;
+    write(".gitignore", "*\n")?;
     for (name, _, types) in api::ALL {
         // `@nietz` is a folder; `@nietz/llm` a file in it.
         let file = name.strip_prefix("@nietz/").unwrap_or("init");
-        write(&folder.join(format!("nietz/{file}.luau")), types)?;
+        write(&format!("nietz/{file}.luau"), types)?;
     }
     let mut yaml = Map::new();
     for own in own::ALL {
-        let path = format!("{TYPES}/schemas/{}.schema.json", own.name);
-        write(&host.workspace.join(&path), own.text)?;
+        let path = format!("schemas/{}.schema.json", own.name);
+        write(&path, own.text)?;
         if !own.files.is_empty() {
-            yaml.insert(format!("./{path}"), json!(own.files));
+            yaml.insert(format!("./{TYPES}/{path}"), json!(own.files));
         }
     }
     output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), own::ALL.len()))?;
@@ -59,7 +59,7 @@ fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
     if after == value {
         return output::line(format!("{file} is as it should be"));
     }
-    write(&path, &format!("{after:#}\n"))?;
+    disk::write_below(&host.workspace, &path, format!("{after:#}\n").as_bytes())?;
     output::line(format!("wrote {file}"))
 }
 
@@ -71,10 +71,4 @@ fn add(to: &mut Value, wanted: &Value) {
             None => drop(to.insert(name.clone(), value.clone())),
         }
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().ok_or_else(|| Failure::new(Code::Internal, "a file has a folder"))?;
-    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    disk::write(path, text.as_bytes())
 }

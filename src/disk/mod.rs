@@ -84,6 +84,40 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(failed)
 }
 
+/// Makes a folder below another that the user works in, with what is between them. No link on the way may lead out of
+/// it, or into a repository's own folder.
+pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
+    let below = folder.strip_prefix(root).map_err(|_| refused(folder, "is outside"))?;
+    let top = root.canonicalize().map_err(|error| Failure::io(root, "find", &error))?;
+    let mut path = root.to_owned();
+    for part in below.components() {
+        path.push(part);
+        match std::fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Failure::io(&path, "create", &error)),
+        }
+        let real = path.canonicalize().map_err(|error| Failure::io(&path, "find", &error))?;
+        let is_of_git = |real: &Path| real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+        match real.strip_prefix(&top) {
+            Ok(real) if !is_of_git(real) => {}
+            _ => return Err(refused(&path, "is a link that leads elsewhere")),
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file below a folder that the user works in, as [`write`] does, and makes the folders that it needs.
+pub fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+    make_folder(root, draft::folder(path))?;
+    write(path, bytes)
+}
+
+/// Tells whether a folder is there and below another, its links followed.
+pub fn is_below(root: &Path, folder: &Path) -> bool {
+    matches!((root.canonicalize(), folder.canonicalize()), (Ok(root), Ok(folder)) if folder.starts_with(&root))
+}
+
 /// Refuses what is no plain file.
 pub fn plain(file: &File, path: &Path) -> Result<()> {
     let kind = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?.file_type();

@@ -1,7 +1,8 @@
 //! Reading the files that are there before a run: those of the workspace, and of folders that the user grants.
 //!
 //! A path is opened beneath the folder that it is in, so that no link and no `..` leads out of it. What belongs to git
-//! or to runs is not there; what is made to hold secrets is not read, unless the user names just that file.
+//! or to runs is not there; what is made to hold secrets is not read, unless the user names just that file. A link is
+//! judged by what it leads to.
 
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
@@ -34,16 +35,33 @@ pub struct Files {
     named: Vec<PathBuf>,
     /// The flow's own collections: their documents are its to read, wherever they are.
     collections: Vec<Collection>,
+    /// Folders of nietz's own, which may lie below the workspace.
+    kept: Vec<PathBuf>,
 }
 
 impl Files {
     pub fn new(workspace: &Path, granted: &[String], home: Option<&str>) -> Files {
         let home = home.map(PathBuf::from);
         let granted = granted.iter().map(|path| plain(&workspace.join(expand(path, home.as_deref())))).collect();
-        Files { workspace: workspace.to_owned(), granted, home, named: Vec::new(), collections: Vec::new() }
+        Files {
+            workspace: workspace.to_owned(),
+            granted,
+            home,
+            named: Vec::new(),
+            collections: Vec::new(),
+            kept: Vec::new(),
+        }
     }
 
-    /// Adds what a flow may read besides: documents of its own collections, and files that the user named in its params.
+    /// Sets the folders of nietz's own: what is in them is not read, wherever they are.
+    pub fn without(mut self, folders: &[PathBuf]) -> Files {
+        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        self.kept = folders.iter().map(real).filter(|folder| folder.starts_with(&self.workspace)).collect();
+        self
+    }
+
+    /// Adds what a flow may read besides: documents of its own collections, and files that the user named: `params` are
+    /// those that the user gave.
     pub fn of_flow(mut self, params: &Value, collections: impl Iterator<Item = Collection>) -> Files {
         let texts = |param: &Value| match param {
             Value::String(text) => vec![text.clone()],
@@ -76,9 +94,7 @@ impl Files {
             return Ok(Value::Null);
         }
         if !self.may_read(&full) {
-            let message = format!("`{}` is of nietz, or made to hold secrets: flows do not read it", excerpt(path));
-            return Err(Failure::new(Code::PathRefused, message)
-                .hint(format!("to let this flow read it all the same: --allow-read {}", excerpt(path))));
+            return Err(held_back(path, "is", path));
         }
         let beneath = Beneath::open(&folder)?;
         let file = beneath.file(&below, For::Reading).map_err(|failure| match failure.code {
@@ -87,6 +103,15 @@ impl Files {
             }
             _ => failure,
         })?;
+        // A link was followed: what it leads to is what is read.
+        match beneath.path_of(&file) {
+            Some(real) if real == below => {}
+            Some(real) if self.may_read(&folder.join(&real)) => {}
+            Some(real) => return Err(held_back(path, "leads to what is", &folder.join(real).display().to_string())),
+            None => {
+                return Err(Failure::new(Code::PathRefused, format!("where `{}` leads cannot be told", excerpt(path))));
+            }
+        }
         let invalid = |why: &str| Failure::new(Code::RequestInvalid, format!("`{}` {why}", excerpt(path)));
         let failed = |error: std::io::Error| Failure::io(&full, "read", &error);
         let metadata = file.metadata().map_err(failed)?;
@@ -124,7 +149,9 @@ impl Files {
         let words = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
         let below = full.strip_prefix(&self.workspace).ok();
         let of_nietz = full.components().map(words).any(|part| part == ".nietz");
-        let held_back = of_nietz || full.components().next_back().map(words).is_some_and(|name| is_secret(&name));
+        let held_back = of_nietz
+            || self.kept.iter().any(|folder| full.starts_with(folder))
+            || full.components().next_back().map(words).is_some_and(|name| is_secret(&name));
         let is_own = |path: &str| {
             self.collections.iter().any(|own| Pattern::of(own).is_ok_and(|pattern| pattern.matches(path).is_some()))
         };
@@ -164,6 +191,13 @@ impl Files {
         paths.sort();
         Ok(found(paths))
     }
+}
+
+fn held_back(path: &str, how: &str, real: &str) -> Failure {
+    let message =
+        format!("`{}` {how} of git or of nietz, or made to hold secrets: flows do not read it", excerpt(path));
+    Failure::new(Code::PathRefused, message)
+        .hint(format!("to let this flow read it all the same: --allow-read {}", excerpt(real)))
 }
 
 /// Tells whether files of this name, in lower case, are made to hold secrets.

@@ -211,6 +211,12 @@ fn pieces(segment: &str) -> std::result::Result<Vec<Piece<'_>>, &'static str> {
     Ok(pieces)
 }
 
+/// Tells whether a path below the workspace belongs to version control or to the host, as a whole or in part.
+pub fn is_of_others(path: &str) -> bool {
+    let own = is_for_flows(path);
+    path.split('/').enumerate().any(|(at, segment)| is_reserved(segment) && !(at == 0 && own))
+}
+
 /// Tells whether a folder or file belongs to version control or to the host. What stands in them can make other
 /// programs run commands (hooks, filters, work flows), or be the record that a run is resumed from.
 fn is_reserved(segment: &str) -> bool {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::assets;
+use crate::disk;
 use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 use crate::model::effect::Sources;
@@ -123,7 +124,7 @@ impl Tree {
     }
 
     /// Returns the paths of all files in one top folder with this ending, sorted. Of an installed pack that is not as it
-    /// was, it is what stands there now: reading any of it says so.
+    /// was, it is what stands there now: reading any of it says so. A top folder that is a link out of the tree has none.
     pub fn list(&self, top: &str, ending: &str) -> Vec<String> {
         if let (Some(seal), Root::Disk(root)) = (&self.seal, &self.root)
             && let Ok(contents) = seal.contents(root)
@@ -134,6 +135,7 @@ impl Tree {
         }
         match &self.root {
             Root::Bundled => assets::list(top).into_iter().filter(|path| path.ends_with(ending)).collect(),
+            Root::Disk(root) if !disk::is_below(root, &root.join(top)) => Vec::new(),
             Root::Disk(root) => walkdir::WalkDir::new(root.join(top))
                 .max_depth(8)
                 .sort_by_file_name()

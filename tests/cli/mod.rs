@@ -27,6 +27,7 @@ mod journal_file;
 mod kill_matrix;
 mod kill_signals;
 mod leftovers;
+mod links;
 mod members;
 mod model_faults;
 mod odd_files;

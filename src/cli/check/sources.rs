@@ -37,7 +37,7 @@ const MADE_ANEW: &[&str] = &["index", "types"];
 pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
     let Ok(full) = folder.canonicalize() else { return Vec::new() };
     let host = flows.host;
-    let store = Store::new(&host.workspace).ok();
+    let store = Store::new(&host.workspace).ok().map(|store| store.without(&host.own_folders()));
     let walk = walkdir::WalkDir::new(&full).max_depth(DEPTH).sort_by_file_name().into_iter();
     let files: Vec<PathBuf> = walk
         .filter_entry(|entry| entry.depth() == 0 || !is_passed_over(entry.path()))

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::host::Host;
 use crate::cli::{output, replay};
+use crate::disk;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::resolve::Located;
@@ -84,7 +85,7 @@ pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
     let mut written = Vec::new();
     for (path, text) in files {
         let text = text.replace("NAME", name).replace("TITLE", &title(name));
-        write(&root.join(&path), &text)?;
+        disk::write_below(&host.workspace, &root.join(&path), text.as_bytes())?;
         written.push(root.join(path));
     }
     if matches!(args.kind, Kind::Flow | Kind::Pack) {
@@ -109,21 +110,15 @@ fn cassette(host: &Host, root: &Path, name: &str) -> Result<PathBuf> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let example = folder.path().join("example.jsonl");
-    write(&example, CASSETTE)?;
+    disk::write(&example, CASSETTE.as_bytes())?;
     let mut open = replay::ends(&example)?.open;
     open.flow = name.to_owned();
     let path = replay::folder(root).join(name).join("run.jsonl");
-    write(&path, "")?;
+    disk::write_below(&host.workspace, &path, b"")?;
     let located = Located::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
     let layers = vec![located.tree.clone()];
     replay::play(host, (located, layers), (&example, &open), Some(&path))?;
     Ok(path)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    crate::disk::write(path, text.as_bytes())
 }
 
 /// Returns a slug as a person would write it: `second-opinion` is `Second Opinion`.

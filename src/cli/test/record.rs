@@ -9,6 +9,7 @@ use crate::cli::replay::{self, Ends};
 use crate::cli::run::{self, Line};
 use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::cli::{new, output};
+use crate::disk;
 use crate::engine::donor::{Donor, Takes, read_otherwise};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::lines::End;
@@ -211,7 +212,11 @@ fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result
         return Err(place.refused("the flow works on documents that are there").because(why).hint(FROM_RUN));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    if folder.starts_with(&host.workspace) {
+        disk::make_folder(&host.workspace, folder)?;
+    } else {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    }
     let beside = path.with_extension("jsonl.new");
     let played = replay::play(host, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
         // What was tried and given up on the way is not part of the test.

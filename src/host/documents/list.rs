@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::{Store, disk, paths};
+use super::paths::Place;
+use super::{Store, disk};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Key};
 use crate::model::document::Listed;
@@ -36,7 +37,7 @@ impl Store {
     pub(super) fn files(&self, collection: &Collection) -> Result<Vec<Found>> {
         let pattern = Pattern::of(collection)?;
         let mut found = Vec::new();
-        walk(&self.root, &pattern, |path, place| {
+        walk(&self.place, &pattern, |path, place| {
             if let Some(key) = pattern.matches(path) {
                 found.push(Found { key, path: path.to_owned(), place: place.to_owned() });
             }
@@ -48,12 +49,12 @@ impl Store {
 
 /// Goes through the files that could be documents by where they lie, in no order: `seen` gets each path below the
 /// workspace, with `/`, and the place.
-pub(super) fn walk(root: &Path, pattern: &Pattern, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
+pub(super) fn walk(place: &Place, pattern: &Pattern, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
     let folder = pattern.folder();
     let start = match folder.as_str() {
-        "" => root.to_owned(),
+        "" => place.root.clone(),
         // A file inside is asked for, because the folder itself may be a link within the workspace.
-        folder => match paths::resolve(root, &format!("{folder}/x"))?.parent() {
+        folder => match place.resolve(&format!("{folder}/x"))?.parent() {
             Some(start) => start.to_owned(),
             None => return Ok(()),
         },
@@ -63,7 +64,11 @@ pub(super) fn walk(root: &Path, pattern: &Pattern, mut seen: impl FnMut(&str, &P
     }
     let above = folder.split('/').filter(|name| !name.is_empty()).count();
     let mut path = String::new();
-    for entry in WalkDir::new(&start).max_depth(pattern.depth() - above) {
+    for entry in WalkDir::new(&start)
+        .max_depth(pattern.depth() - above)
+        .into_iter()
+        .filter_entry(|entry| !place.is_kept(entry.path()))
+    {
         let entry = match entry {
             Ok(entry) => entry,
             // What vanished while we looked was deleted by somebody else.

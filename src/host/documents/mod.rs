@@ -37,6 +37,7 @@ use std::time::Duration;
 pub use query::Answer;
 pub use rows::Appended;
 
+use self::paths::Place;
 use crate::error::Result;
 use crate::model::collection::{Collection, Key};
 use crate::model::pattern::Pattern;
@@ -48,8 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The documents of one workspace.
 #[derive(Debug)]
 pub struct Store {
-    /// The workspace, with every link on the way to it resolved.
-    root: PathBuf,
+    place: Place,
     /// The folder of the indexes of this workspace.
     indexes: PathBuf,
     schemas: Schemas,
@@ -65,10 +65,10 @@ pub struct Store {
 impl Store {
     /// Opens the documents of a workspace, which must exist.
     pub fn new(root: &Path) -> Result<Store> {
-        let root = disk::canonical(root)?;
+        let place = Place::new(root)?;
         Ok(Store {
-            indexes: root.join(".nietz/index"),
-            root,
+            indexes: place.root.join(".nietz/index"),
+            place,
             schemas: Schemas::default(),
             patience: PATIENCE,
             ahead: Mutex::default(),
@@ -77,9 +77,15 @@ impl Store {
         })
     }
 
+    /// Sets the folders of nietz's own, which have no documents, wherever they are.
+    pub fn without(mut self, folders: &[PathBuf]) -> Store {
+        self.place.keep(folders);
+        self
+    }
+
     /// Sets where indexes are, of this and of other workspaces. Without that, they are below the workspace.
     pub fn with_indexes(mut self, folder: &Path) -> Store {
-        self.indexes = folder.join(&disk::digest(self.root.as_os_str().as_encoded_bytes())[..16]);
+        self.indexes = folder.join(&disk::digest(self.place.root.as_os_str().as_encoded_bytes())[..16]);
         self
     }
 
@@ -92,19 +98,19 @@ impl Store {
     /// Returns the path of a document below the workspace, with `/`; whether it exists or not.
     pub fn path(&self, collection: &Collection, key: &Key) -> Result<String> {
         let relative = Pattern::of(collection)?.fill(key)?;
-        paths::resolve(&self.root, &relative)?;
+        self.place.resolve(&relative)?;
         Ok(relative)
     }
 
     /// Returns the key of a file, if its path below the workspace is one of the collection's.
     pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<Key> {
-        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        let path = path.strip_prefix(&self.place.root).unwrap_or(path);
         Pattern::of(collection).ok()?.matches(path.to_str()?)
     }
 
     fn locate(&self, collection: &Collection, key: &Key) -> Result<(PathBuf, String)> {
         let relative = Pattern::of(collection)?.fill(key)?;
-        Ok((paths::resolve(&self.root, &relative)?, relative))
+        Ok((self.place.resolve(&relative)?, relative))
     }
 
     fn is_familiar(&self, digest: &str) -> bool {

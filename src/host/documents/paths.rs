@@ -1,4 +1,5 @@
-//! Keeps every path inside of the workspace: a link must not lead a save to somebody's home.
+//! Keeps every path inside of the workspace: a link must not lead a save to somebody's home, nor to what is git's or
+//! nietz's own.
 //!
 //! The check is made when a document is opened. It does not stop somebody who swaps folders for links
 //! in that very moment; whoever can do that can write to the workspace anyway.
@@ -7,9 +8,45 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, Kind};
 use crate::error::{Code, Failure, Result};
+use crate::model::pattern;
 
-/// Returns the real place of a path below the workspace, whether it exists or not.
-pub(super) fn resolve(root: &Path, relative: &str) -> Result<PathBuf> {
+/// Where documents are: the workspace, without what is not theirs in it.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The workspace, with every link on the way to it resolved.
+    pub root: PathBuf,
+    /// Folders of nietz's own, which can lie below a workspace.
+    kept: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn new(root: &Path) -> Result<Place> {
+        Ok(Place { root: disk::canonical(root)?, kept: Vec::new() })
+    }
+
+    /// Sets the folders that no document is in. Those that do not exist are taken by their names.
+    pub(super) fn keep(&mut self, folders: &[PathBuf]) {
+        let real = |folder: &PathBuf| disk::canonical(folder).unwrap_or_else(|_| folder.clone());
+        self.kept = folders.iter().map(real).filter(|folder| folder.starts_with(&self.root)).collect();
+    }
+
+    /// Tells whether a real place is in a folder of nietz's own.
+    pub(super) fn is_kept(&self, path: &Path) -> bool {
+        self.kept.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Returns the real place of a path below the workspace, whether it exists or not.
+    pub(super) fn resolve(&self, relative: &str) -> Result<PathBuf> {
+        let path = follow(&self.root, relative)?;
+        let below = path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy();
+        if pattern::is_of_others(&below) || self.is_kept(&path) {
+            return Err(refused(relative, "leads to files of the repository or of nietz itself"));
+        }
+        Ok(path)
+    }
+}
+
+fn follow(root: &Path, relative: &str) -> Result<PathBuf> {
     let mut path = root.to_owned();
     let mut names = relative.split('/').peekable();
     while let Some(name) = names.next() {

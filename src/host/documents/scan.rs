@@ -4,13 +4,13 @@
 //! each document only what is wanted. Documents of a page are read side by side.
 
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use super::{Store, disk, list, paths, read};
+use super::paths::Place;
+use super::{Store, disk, list, read};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
 use crate::model::document::{Page, Scanned, Standing};
@@ -45,7 +45,7 @@ struct Listed {
 /// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
 #[derive(Clone)]
 struct Scanner {
-    root: PathBuf,
+    place: Place,
     collection: Collection,
     schema: Arc<Schema>,
     parts: Option<Parts>,
@@ -67,7 +67,7 @@ impl Store {
             return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
         }
         let scanner = Scanner {
-            root: self.root.clone(),
+            place: self.place.clone(),
             collection: collection.clone(),
             schema: self.schema_for_reading(collection)?,
             parts: fields.map(Parts::new),
@@ -115,7 +115,7 @@ impl Scanner {
     fn list(&self, after: Option<&str>) -> Result<Listed> {
         let pattern = Pattern::of(&self.collection)?;
         let mut smallest: BinaryHeap<String> = BinaryHeap::new();
-        list::walk(&self.root, &pattern, |path, _| {
+        list::walk(&self.place, &pattern, |path, _| {
             let behind = after.is_none_or(|after| path > after);
             let too_far = smallest.len() == LISTED && smallest.peek().is_some_and(|largest| path >= largest.as_str());
             if !behind || too_far || pattern.matches(path).is_none() {
@@ -147,7 +147,7 @@ impl Scanner {
     }
 
     fn read(&self, path: &str) -> Result<Option<(Value, Standing)>> {
-        let full = paths::resolve(&self.root, path)?;
+        let full = self.place.resolve(path)?;
         let Some(bytes) = disk::read(&full)? else { return Ok(None) };
         let text = source::decode(&bytes, path)?;
         let value = source::parse(text, self.collection.format, path)?;
@@ -188,7 +188,7 @@ mod tests {
         let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
         assert_eq!(found, all);
         let schema = store.schema_for_reading(&collection).unwrap();
-        let scanner = Scanner { root: store.root.clone(), collection, schema, parts: None };
+        let scanner = Scanner { place: store.place.clone(), collection, schema, parts: None };
         assert_eq!(scanner.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
     }
 

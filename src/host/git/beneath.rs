@@ -46,7 +46,14 @@ impl Beneath {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
         for _ in 0..100 {
             match rustix::fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                Ok(file) => return Ok(File::from(file)),
+                Ok(file) => {
+                    let file = File::from(file);
+                    // A link that stays below the folder can lead to what is git's.
+                    return match self.path_of(&file) {
+                        Some(real) if is_of_git(&real) => Err(refused(path, "leads to what belongs to git")),
+                        _ => Ok(file),
+                    };
+                }
                 // Something was renamed meanwhile, so that the kernel could not be sure.
                 Err(Errno::AGAIN) => {}
                 Err(error) => return Err(wrong(path, error)),
@@ -59,6 +66,13 @@ impl Beneath {
     pub(in crate::host) fn file(&self, path: &str, _: For) -> Result<File> {
         check(path)?;
         Err(refused(path, "cannot be kept inside of its worktree on this system"))
+    }
+
+    /// Returns the path below the folder of something that was opened in it, links followed.
+    pub(in crate::host) fn path_of(&self, file: &File) -> Option<String> {
+        let place = |fd: std::os::fd::RawFd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+        let folder = place(std::os::fd::AsRawFd::as_raw_fd(&self.0))?;
+        place(std::os::fd::AsRawFd::as_raw_fd(file))?.strip_prefix(folder).ok()?.to_str().map(str::to_owned)
     }
 
     /// Makes the folders above a file.
@@ -134,10 +148,14 @@ fn check(path: &str) -> Result<()> {
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Err(refused(path, "leads out of the worktree"));
     }
-    if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+    if is_of_git(path) {
         return Err(refused(path, "belongs to git"));
     }
     Ok(())
+}
+
+fn is_of_git(path: &str) -> bool {
+    path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
 /// What is written is merged in the end, and nobody but the user says what nietz goes by.

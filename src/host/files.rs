@@ -214,17 +214,26 @@ fn is_secret(name: &str) -> bool {
         ".my.cnf",
         "credentials",
         "credentials.json",
-        "id_rsa",
-        "id_dsa",
-        "id_ecdsa",
-        "id_ed25519",
+        ".dockercfg",
+        ".dockerconfigjson",
+        ".s3cfg",
+        ".boto",
+        "kubeconfig",
+        "service-account.json",
+        "service_account.json",
     ];
-    const ENDINGS: &[&str] = &["pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "gpg"];
+    // With any ending: `id_rsa.bak`, `secrets.yaml`.
+    const STEMS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets"];
+    const ENDINGS: &[&str] = &["env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "gpg"];
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     if name.starts_with(".env") {
         return !ending.is_some_and(|ending| PLAIN.contains(&ending));
     }
-    NAMES.contains(&name) || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    let stem = name.split('.').next().unwrap_or(name);
+    NAMES.contains(&name)
+        || (STEMS.contains(&stem)
+            && !["rs", "py", "js", "ts", "go", "pub", "md"].iter().any(|plain| ending == Some(plain)))
+        || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 fn expand(path: &str, home: Option<&Path>) -> PathBuf {

@@ -153,6 +153,40 @@ fn files_have_no_attributes_and_no_notices_and_clone3_is_not_there() {
 }
 
 #[test]
+fn neither_services_nor_inodes_nor_leases_nor_room_unwritten_can_be_had() {
+    let call = |name: &str, number: i64, arguments: &str| {
+        format!("$!=0; $r=syscall({number},{arguments}); print q({name} ), $r<0?$!+0:0, qq(\\n);")
+    };
+    let mut script = String::from(
+        "use Fcntl; my $two=pack(q(ii),0,0); my $flags=pack(q(Q),0x80); sysopen(F,q(f),O_RDWR|O_CREAT); my $f=fileno(F); print F q(x); close F; sysopen(F,q(f),O_RDONLY); $f=fileno(F);",
+    );
+    let lines = [
+        ("streams", libc::SYS_socketpair, "1,1,0,$two", 0),
+        ("datagrams", libc::SYS_socketpair, "1,2,0,$two", libc::EPERM),
+        ("datagrams that do not wait", libc::SYS_socketpair, "1,2|2048|524288,0,$two", libc::EPERM),
+        ("raw", libc::SYS_socketpair, "1,3,0,$two", libc::EPERM),
+        ("lease", libc::SYS_fcntl, "$f,1024,0", libc::EPERM),
+        ("notice", libc::SYS_fcntl, "$f,1026,1", libc::EPERM),
+        ("flags", libc::SYS_fcntl, "$f,1,0", 0),
+        ("flags of the inode", libc::SYS_ioctl, "$f,0x40086602,$flags", libc::EOPNOTSUPP),
+        ("its project", libc::SYS_ioctl, "$f,0x401c5820,$flags", libc::EOPNOTSUPP),
+        ("its seal", libc::SYS_ioctl, "$f,0x40806685,$flags", libc::EOPNOTSUPP),
+        ("what is there to be read", libc::SYS_ioctl, "$f,0x541B,$flags", 0),
+        ("room", libc::SYS_fallocate, "$f,0,0,4096", libc::EOPNOTSUPP),
+        ("room behind the end", libc::SYS_fallocate, "$f,1,0,4096", libc::EOPNOTSUPP),
+        // The answer of the system: it is open for reading.
+        ("a hole", libc::SYS_fallocate, "$f,3,0,4096", libc::EBADF),
+    ];
+    for (name, number, arguments, _) in lines {
+        script.push_str(&call(name, number, arguments));
+    }
+    let expected: String = lines.iter().map(|(name, _, _, error)| format!("{name} {error}\n")).collect();
+    for net in [&[][..], &["--allow-net"]] {
+        assert_eq!(wrote(&env(), &format!("perl -e '{script}'"), net), expected);
+    }
+}
+
+#[test]
 fn no_kind_of_namespace_can_be_made_by_clone() {
     let env = env();
     let flags = [

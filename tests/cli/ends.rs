@@ -151,6 +151,14 @@ fn a_helper_that_does_nothing_any_more_is_ended_with_its_command() {
     assert_eq!(result, serde_json::json!(["timeout", "free"]));
 }
 
+/// The first thread of a process is over, and another one takes memory.
+const LEADER_GONE: &str = "python3 -c '\n\
+    import ctypes, threading, time\n\
+    def more():\n    time.sleep(0.05)\n    held = bytearray(500 << 20)\n    time.sleep(1000)\n\
+    threading.Thread(target=more).start()\n\
+    libc = ctypes.CDLL(None)\n\
+    libc.syscall(60 if __import__(\"os\").uname().machine == \"x86_64\" else 93, 0)\n'";
+
 #[test]
 fn a_command_that_passes_a_limit_is_told_so() {
     for ends in WAYS {
@@ -158,6 +166,12 @@ fn a_command_that_passes_a_limit_is_told_so() {
             ("processes: 20", "processes", "for i in $(seq 40); do sleep 1000 & done; wait"),
             ("megabytes: 200", "memory", "perl -e 'my $x = q(x) x 500_000_000; sleep 1000'"),
             ("megabytes: 200", "exit", "perl -e 'my $x = q(x) x 20_000_000; print length $x'"),
+            (
+                "megabytes: 200",
+                "memory",
+                "python3 -c 'import mmap, time; m = mmap.mmap(-1, 500 << 20); [m.__setitem__(at, 1) for at in range(0, len(m), 4096)]; time.sleep(1000)'",
+            ),
+            ("megabytes: 200", "memory", LEADER_GONE),
         ] {
             let env = by(ends, limit);
             if !there(&env, ends) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use seccompiler::SeccompCmpArgLen::{Dword, Qword};
-use seccompiler::SeccompCmpOp::{MaskedEq, Ne};
+use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
 use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, sock_filter};
 
 /// Calls that are newer than their names.
@@ -116,6 +116,16 @@ const ABSENT: &[i64] = &[
     libc::SYS_inotify_init1,
 ];
 
+/// What `fcntl` can do to files that others open, too: leases let them wait, and notices tell of them.
+const ON_FILES: &[i32] = &[libc::F_SETLEASE, libc::F_NOTIFY];
+
+/// What `ioctl` can do to a file that is only open for reading: its flags, its project, its version, its seal for good.
+const ON_INODES: &[u32] =
+    &[0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x4080_6685, 0x4008_7601, 0x4004_7601];
+
+/// The flag of `fallocate` that gives room back.
+const PUNCH_HOLE: u64 = 2;
+
 /// The flags of `clone` that make namespaces.
 const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWIPC
@@ -132,9 +142,15 @@ pub(super) fn refuse(net: bool, alone: bool) -> Result<(), String> {
     let all = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect::<Rules>();
     other_numbers()?;
     put_on(all(ABSENT), libc::ENOSYS)?;
-    put_on(all(ATTRIBUTES), libc::EOPNOTSUPP)?;
+    let mut unsupported = all(ATTRIBUTES);
+    unsupported.insert(libc::SYS_ioctl, each(1, ON_INODES.iter().copied())?);
+    // Room on the disk without anything written is counted by nobody. Programs then write.
+    unsupported.insert(libc::SYS_fallocate, vec![rule(vec![condition(1, Dword, MaskedEq(PUNCH_HOLE), 0)?])?]);
+    put_on(unsupported, libc::EOPNOTSUPP)?;
     let mut rules = all(REFUSED);
     rules.insert(libc::SYS_socket, sockets(net)?);
+    rules.insert(libc::SYS_socketpair, pairs()?);
+    rules.insert(libc::SYS_fcntl, each(1, ON_FILES.iter().map(|call| call.unsigned_abs()))?);
     rules.insert(libc::SYS_clone, namespaces()?);
     rules.extend(others(alone)?);
     put_on(rules, libc::EPERM)
@@ -148,6 +164,17 @@ fn sockets(net: bool) -> Result<Vec<SeccompRule>, String> {
     let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let other = families.iter().map(|family| condition(0, Dword, Ne, u64::from(family.unsigned_abs())));
     Ok(vec![rule(other.collect::<Result<_, _>>()?)?])
+}
+
+/// A pair of datagram sockets can be connected again, to any service of this machine that has a path; streams cannot.
+fn pairs() -> Result<Vec<SeccompRule>, String> {
+    let kind = |kind: i32| rule(vec![condition(1, Dword, MaskedEq(0xf), u64::from(kind.unsigned_abs()))?]);
+    Ok(vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?])
+}
+
+/// A rule for each value of an argument.
+fn each(argument: u8, values: impl Iterator<Item = u32>) -> Result<Vec<SeccompRule>, String> {
+    values.map(|value| rule(vec![condition(argument, Dword, Eq, u64::from(value))?])).collect()
 }
 
 fn namespaces() -> Result<Vec<SeccompRule>, String> {

@@ -1,6 +1,6 @@
 //! What the system says of processes: which there are below this one, and what they use.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rustix::process::Pid;
 
@@ -8,24 +8,26 @@ use rustix::process::Pid;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub processes: u64,
-    /// Bytes of memory that are resident and their own; what children share with their parents counts for each.
+    /// Bytes of memory that are resident and of no file; what children share with their parents counts for each.
     pub memory: u64,
     /// Bytes written to disks so far, also by those that are over and were waited for.
     pub written: u64,
 }
 
-/// Returns all processes below this one that are not over.
+/// Returns all processes below this one that are not over. One whose first thread is over is there as long as another
+/// goes on.
 pub(super) fn below() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for id in numbers() {
+    let mut over = HashSet::new();
+    for id in ids("/proc") {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
         // `id (name) state parent …`, where the name may hold anything.
         let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
         let mut fields = rest.split(' ');
-        let state = fields.next();
-        if let Some(parent) = fields.next().and_then(|parent| parent.parse().ok())
-            && state != Some("Z")
-        {
+        if fields.next() == Some("Z") && threads(id).count() < 2 {
+            over.insert(id);
+        }
+        if let Some(parent) = fields.next().and_then(|parent| parent.parse().ok()) {
             children.entry(parent).or_default().push(id);
         }
     }
@@ -35,7 +37,11 @@ pub(super) fn below() -> Vec<Pid> {
         below.extend(children.remove(&below[at]).unwrap_or_default());
         at += 1;
     }
-    below.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    below.into_iter().skip(1).filter(|id| !over.contains(id)).filter_map(Pid::from_raw).collect()
+}
+
+fn threads(id: i32) -> impl Iterator<Item = i32> {
+    ids(&format!("/proc/{id}/task"))
 }
 
 /// Returns the children of this process: all that have lost their parents are among them. Much quicker than a look at
@@ -48,27 +54,32 @@ pub(super) fn children() -> Vec<Pid> {
 
 /// Returns what these processes use, and what those wrote that this one has waited for.
 pub(super) fn used(processes: &[Pid]) -> Used {
-    // SAFETY: it reads a number of the system.
-    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     let mut used = Used { processes: processes.len() as u64, memory: 0, written: written("self") };
     for id in processes {
-        let memory = std::fs::read_to_string(format!("/proc/{id}/statm")).unwrap_or_default();
-        let mut pages = memory.split(' ').skip(1).filter_map(|pages| pages.trim().parse::<u64>().ok());
-        let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-        used.memory = used.memory.saturating_add(resident.saturating_sub(shared).saturating_mul(page));
+        used.memory = used.memory.saturating_add(sum(*id, "status", ["RssAnon:", "RssShmem:"]));
         used.written = used.written.saturating_add(written(&id.to_string()));
     }
     used
 }
 
+/// Returns the sum of what a file of a process says behind these names, in kilobytes. Where its first thread is over, it is
+/// another one's that says so.
+fn sum(id: Pid, file: &str, names: [&str; 2]) -> u64 {
+    let of = |id: i32| {
+        let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
+        names.iter().map(|name| field(&text, name)).sum::<u64>()
+    };
+    let id = id.as_raw_nonzero().get();
+    let found = match of(id) {
+        0 => threads(id).map(of).find(|found| *found > 0).unwrap_or(0),
+        found => found,
+    };
+    found.saturating_mul(1 << 10)
+}
+
 /// Returns how much memory these processes have resident, what they share counted once. It takes a while.
 pub(super) fn memory(processes: &[Pid]) -> u64 {
-    let of = |id: &Pid| {
-        let text = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
-        let parts = ["Pss_Anon:", "Pss_Shmem:"].map(|name| field(&text, name));
-        parts.iter().sum::<u64>() << 10
-    };
-    processes.iter().map(of).fold(0, u64::saturating_add)
+    processes.iter().map(|id| sum(*id, "smaps_rollup", ["Pss_Anon:", "Pss_Shmem:"])).fold(0, u64::saturating_add)
 }
 
 /// Returns the bytes of memory of this machine.
@@ -86,7 +97,7 @@ fn field(text: &str, name: &str) -> u64 {
     line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-fn numbers() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+fn ids(folder: &str) -> impl Iterator<Item = i32> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

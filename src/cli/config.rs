@@ -38,10 +38,12 @@ pub(super) struct Config {
 type Flows = BTreeMap<String, Map<String, Value>>;
 
 /// What the user says of the commands that flows run.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CommandsConfig {
     pub limits: Limits,
+    /// Folders and files that all of them may read.
+    pub read: Vec<String>,
     /// What makes sure of their end, instead of the surest there is.
     pub ends: Option<Ends>,
 }

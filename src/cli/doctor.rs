@@ -159,6 +159,7 @@ fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
         grants: Grants::default(),
         limits: with_defaults(host.config.commands.limits),
         ends,
+        read: host.commands_read(),
         kept: host.kept(),
         outputs: host.workspace.join(".nietz/output"),
         outputs_shown: ".nietz/output".to_owned(),

@@ -107,6 +107,16 @@ impl Host {
         [config, data, state, cache]
     }
 
+    /// Returns what the user lets all commands read.
+    pub(super) fn commands_read(&self) -> Vec<PathBuf> {
+        let home = self.variable("HOME").map(PathBuf::from);
+        let whole = |path: &String| match (path.strip_prefix("~/"), &home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => PathBuf::from(path),
+        };
+        self.config.commands.read.iter().map(whole).collect()
+    }
+
     /// Returns where indexes of documents are.
     pub(super) fn indexes(&self) -> PathBuf {
         self.folders.cache.join("index")

@@ -383,6 +383,7 @@ pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Res
         grants: open.grants.clone(),
         limits: with_defaults(host.config.commands.limits).tightened(limits),
         ends: host.config.commands.ends,
+        read: host.commands_read(),
         kept: host.kept(),
         outputs: host.workspace.join(&outputs),
         outputs_shown: outputs,

@@ -467,3 +467,65 @@ fn folders_in_one_another_are_cleaned_in_a_time_that_grows_with_their_number() {
     assert_eq!(result["ran"], "made");
     assert_eq!(result["left"], serde_json::json!(["README", "flows/deep.lua", "flows/worktree.lua", "src/a.txt"]));
 }
+
+#[test]
+fn memory_is_shared_among_the_processes_of_a_command_and_with_nobody_else() {
+    let env = env().config("commands: {ends: namespace}\n");
+    if !super::ends::there(&env, "namespace") {
+        return;
+    }
+    let script = r#"python3 -c '
+import multiprocessing, os
+def more(lock, sum):
+    with lock:
+        sum.value += 1
+multiprocessing.set_start_method("fork")
+lock, sum = multiprocessing.Lock(), multiprocessing.Value("i", 0)
+all = [multiprocessing.Process(target=more, args=(lock, sum)) for _ in range(3)]
+[one.start() for one in all]
+[one.join() for one in all]
+open("/dev/shm/mine", "w").close()
+print(sum.value, os.listdir("/dev/shm"))'"#;
+    let other = tempfile::Builder::new().prefix("nietz-test-").tempfile_in("/dev/shm").expect("it can be written");
+    assert_eq!(wrote(&env, script, &[]), "3 ['mine']\n");
+    let left = other.path().with_file_name("mine");
+    assert!(!left.exists(), "it is the machine's own that was written");
+}
+
+#[test]
+fn an_environment_around_programs_and_what_the_user_names_are_read_and_keys_never() {
+    let env = env();
+    for (path, text) in [
+        ("envs/a/bin/tool", "x"),
+        ("envs/a/pyvenv.cfg", "home = /usr/bin"),
+        ("envs/a/lib/module.py", "module"),
+        ("plain/bin/tool", "x"),
+        ("plain/lib/module.py", "module"),
+        ("caches/one", "cached"),
+        (".ssh/id_rsa", "key"),
+    ] {
+        let path = env.home().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let home = env.home().display().to_string();
+    let env = env
+        .var("PATH", &format!("{home}/envs/a/bin:{home}/plain/bin:/usr/bin:/bin"))
+        .config("commands: {read: [~/caches, ~/not/there]}\n");
+    let script = format!(
+        "for f in envs/a/lib/module.py plain/lib/module.py caches/one .ssh/id_rsa; do cat {home}/$f 2>/dev/null || echo no; echo; done"
+    );
+    assert_eq!(wrote(&env, &script, &[]).split_whitespace().collect::<Vec<_>>(), ["module", "no", "cached", "no"]);
+    for place in ["~/.ssh", "~/.ssh/id_rsa", "/home/..", "/etc"] {
+        let env = super::sandbox::env().config(&format!("commands: {{read: [{place}]}}\n"));
+        let ssh = env.home().join(".ssh");
+        std::fs::create_dir_all(&ssh).expect("a folder");
+        std::fs::write(ssh.join("id_rsa"), "key").expect("a file");
+        let ended = run(&env, "echo ran", &[]);
+        assert!(
+            ended.stderr.contains("commands.read") || ended.stdout.contains("commands.read"),
+            "{place}: {}",
+            ended.stderr
+        );
+    }
+}

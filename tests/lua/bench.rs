@@ -121,6 +121,7 @@ impl Bench {
             files: Files::new(self.path(), &[], None),
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {
+                read: Vec::new(),
                 helper: env!("CARGO_BIN_EXE_nietz").into(),
                 environment: environment(),
                 grants: Grants::default(),

@@ -5,7 +5,10 @@
 
 use rustix::process::{Resource, Rlimit, Signal};
 
+use std::path::{Path, PathBuf};
+
 use super::calls;
+use super::namespace::SHARED;
 use super::policy::Policy;
 
 /// Puts the sandbox on, or says why it cannot.
@@ -106,10 +109,14 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
     }
     // Where mounts can be made, a copy without keys stands there.
     let copies = policy.copies.iter().filter(|_| policy.namespace).map(|(_, original)| original);
+    let shared = policy.namespace.then_some(Path::new(SHARED));
     rules
         .create()?
         .add_rules(path_beneath_rules(policy.read.iter().chain(copies), AccessFs::from_read(newest)))?
-        .add_rules(path_beneath_rules(&policy.write, AccessFs::from_all(newest)))?
+        .add_rules(path_beneath_rules(
+            policy.write.iter().map(PathBuf::as_path).chain(shared),
+            AccessFs::from_all(newest),
+        ))?
         .restrict_self()?;
     Ok(())
 }

@@ -13,8 +13,11 @@ const PASSED: &[&str] = &[
     "CXX",
     "CXXFLAGS",
     "GOFLAGS",
+    "GONOSUMDB",
     "GOPATH",
+    "GOPRIVATE",
     "GOROOT",
+    "GOTOOLCHAIN",
     "JAVA_HOME",
     "LANG",
     "LC_ALL",
@@ -36,23 +39,40 @@ struct Toolchain {
     variable: &'static str,
     home: &'static str,
     parts: &'static [&'static str],
+    told: Told,
+}
+
+/// When a command is told where a toolchain's folder is, because it would look below its own home.
+#[derive(PartialEq, Eq)]
+enum Told {
+    Always,
+    /// It fetches what is missing into that folder, and cannot write there.
+    WithoutNetwork,
+    /// Only where the user's own environment names it.
+    IfNamed,
 }
 
 /// Where Cargo stands in [`TOOLCHAINS`].
 const CARGO: usize = 1;
 
 const TOOLCHAINS: &[Toolchain] = &[
-    Toolchain { variable: "RUSTUP_HOME", home: ".rustup", parts: &[""] },
+    Toolchain { variable: "RUSTUP_HOME", home: ".rustup", parts: &[""], told: Told::Always },
     Toolchain {
         variable: "CARGO_HOME",
         home: ".cargo",
         parts: &["bin", "registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"],
+        told: Told::Always,
     },
-    Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"] },
-    Toolchain { variable: "GOROOT", home: "sdk", parts: &[""] },
-    Toolchain { variable: "NVM_DIR", home: ".nvm", parts: &["versions"] },
-    Toolchain { variable: "PYENV_ROOT", home: ".pyenv", parts: &["versions", "shims", "libexec", "bin", "version"] },
-    Toolchain { variable: "JAVA_HOME", home: ".sdkman", parts: &[""] },
+    Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"], told: Told::WithoutNetwork },
+    Toolchain { variable: "GOROOT", home: "sdk", parts: &[""], told: Told::IfNamed },
+    Toolchain { variable: "NVM_DIR", home: ".nvm", parts: &["versions", "nvm.sh", "alias"], told: Told::Always },
+    Toolchain {
+        variable: "PYENV_ROOT",
+        home: ".pyenv",
+        parts: &["versions", "shims", "libexec", "bin", "version"],
+        told: Told::Always,
+    },
+    Toolchain { variable: "JAVA_HOME", home: ".sdkman", parts: &[""], told: Told::IfNamed },
 ];
 
 /// Returns the environment of a command. Its home is its private folder; toolchains are told where they live.
@@ -71,8 +91,13 @@ pub(super) fn of(
     let folders = path(ours).into_iter().filter(|folder| grants.no_sandbox || kept.shown(folder).is_some());
     let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
     variables.insert("PATH".to_owned(), folders.join(":"));
-    for toolchain in &TOOLCHAINS[..2] {
-        if let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
+    for toolchain in TOOLCHAINS {
+        let told = match toolchain.told {
+            Told::Always => true,
+            Told::WithoutNetwork => !grants.net,
+            Told::IfNamed => false,
+        };
+        if told && let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
             variables.insert(toolchain.variable.to_owned(), folder.display().to_string());
         }
     }
@@ -81,7 +106,14 @@ pub(super) fn of(
         variables.insert(name.to_owned(), private.clone());
     }
     // What Python compiles would stand beside the sources, and be committed with them.
-    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CI", "1"), ("PYTHONDONTWRITEBYTECODE", "1")] {
+    // What looks for leaks in a program traces it, which is refused.
+    for (name, value) in [
+        ("ASAN_OPTIONS", "detect_leaks=0"),
+        ("TERM", "dumb"),
+        ("NO_COLOR", "1"),
+        ("CI", "1"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ] {
         variables.insert(name.to_owned(), value.to_owned());
     }
     if !grants.net {
@@ -102,7 +134,16 @@ pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &Kept) -> Vec<Path
         let folder = folder(ours, toolchain);
         folder.into_iter().flat_map(|folder| toolchain.parts.iter().map(move |part| folder.join(part)))
     });
-    path(ours).into_iter().chain(toolchains).filter_map(|place| kept.shown(&place)).collect()
+    let path = path(ours);
+    let around = path.iter().filter_map(|folder| around(folder)).collect::<Vec<_>>();
+    path.into_iter().chain(around).chain(toolchains).filter_map(|place| kept.shown(&place)).collect()
+}
+
+/// Returns the environment of Python, Conda or Node whose programs are in a folder of `PATH`: they are nothing without it.
+fn around(programs: &Path) -> Option<PathBuf> {
+    let whole = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
+    let mark = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|mark| whole.join(mark).exists());
+    mark.then(|| whole.to_owned())
 }
 
 /// Returns Cargo's configuration, by both of its names: builds need it, and it may hold keys.

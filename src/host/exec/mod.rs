@@ -62,6 +62,8 @@ pub struct Commands {
     pub limits: Limits,
     /// What makes sure of the end, if one is named.
     pub ends: Option<Ends>,
+    /// What the user lets all commands read besides.
+    pub read: Vec<PathBuf>,
     /// Folders of the user's that no command may read whole.
     pub kept: Vec<PathBuf>,
     /// The folder for outputs that are too long for a flow, and how it is called in outcomes.

@@ -10,6 +10,8 @@ use rustix::process::{Pid, Signal};
 
 use super::policy::Policy;
 
+/// Where the system's library keeps memory that processes share, and their semaphores.
+pub(super) const SHARED: &str = "/dev/shm";
 /// The first kernel that numbers the processes of each namespace by a limit of its own.
 const OWN_NUMBERS: (u32, u32) = (6, 14);
 /// The lowest limit that it takes.
@@ -90,7 +92,16 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
     for (copy, original) in &policy.copies {
         mount(Some(&text(copy)?), &text(original)?, None, libc::MS_BIND)?;
     }
+    // Where there is none, nobody looks for it.
+    let shared = Path::new(SHARED).is_dir();
+    if shared {
+        mount(Some(&text(&policy.shared)?), &text(Path::new(SHARED))?, None, libc::MS_BIND)?;
+    }
     attributes(c"/", libc::MOUNT_ATTR_RDONLY, 0)?;
+    if shared {
+        let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+        attributes(&text(Path::new(SHARED))?, set, libc::MOUNT_ATTR_RDONLY)?;
+    }
     for folder in &policy.kept {
         attributes(&text(folder)?, libc::MOUNT_ATTR_NOSUID, libc::MOUNT_ATTR_RDONLY)?;
     }

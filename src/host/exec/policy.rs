@@ -41,10 +41,15 @@ const ETC: &[&str] = &[
     "crypto-policies",
     "debian_version",
     "dotnet",
+    "dpkg",
+    "elixir",
     "emacs",
     "environment",
     "erlang",
     "fonts",
+    "fonts.conf",
+    "gdb",
+    "ghc",
     "gai.conf",
     "gitattributes",
     "gitconfig",
@@ -55,6 +60,8 @@ const ETC: &[&str] = &[
     "hostname",
     "hosts",
     "inputrc",
+    "ImageMagick-6",
+    "ImageMagick-7",
     "issue",
     "java",
     "java-8-openjdk",
@@ -62,6 +69,7 @@ const ETC: &[&str] = &[
     "java-17-openjdk",
     "java-21-openjdk",
     "java-25-openjdk",
+    "julia",
     "jvm",
     "ld.so.cache",
     "ld.so.conf",
@@ -79,6 +87,7 @@ const ETC: &[&str] = &[
     "magic.mime",
     "mailcap",
     "manpath.config",
+    "matplotlibrc",
     "maven",
     "mime.types",
     "mke2fs.conf",
@@ -86,17 +95,23 @@ const ETC: &[&str] = &[
     "mtab",
     "nanorc",
     "networks",
+    "nodejs",
     "nsswitch.conf",
+    "octave.conf",
     "OpenCL",
     "os-release",
     "papersize",
     "passwd",
     "perl",
+    "php",
+    "php.d",
+    "php.ini",
     "pki/ca-trust",
     "pki/java",
     "pki/tls/cert.pem",
     "pki/tls/certs",
     "pki/tls/openssl.cnf",
+    "postgresql-common",
     "profile",
     "profile.d",
     "protocols",
@@ -130,6 +145,7 @@ const ETC: &[&str] = &[
     "vim",
     "vulkan",
     "X11",
+    "xdg",
     "xml",
     "zsh",
     "zshenv",
@@ -177,6 +193,8 @@ pub(super) struct Policy {
     pub write: Vec<PathBuf>,
     /// The folders in which something may be changed.
     pub kept: Vec<PathBuf>,
+    /// What stands in place of the machine's shared memory, where mounts can be made.
+    pub shared: PathBuf,
     /// Copies without keys, and what they stand for: readable where mounts can be made.
     pub copies: Vec<Copied>,
     pub processes: u64,
@@ -193,11 +211,21 @@ impl Policy {
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
         read.extend(environment::readable(&commands.environment, kept));
+        for place in &commands.read {
+            match kept.shown(place) {
+                Some(place) => read.push(place),
+                // What is not there shows nothing.
+                None if !place.exists() => {}
+                None => return Err(not_shown(place)),
+            }
+        }
         if commands.grants.net {
             read.push(PathBuf::from(RESOLVER));
         }
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
         write.extend([folder.to_owned(), temporary.clone()]);
+        let shared = private.join("shm");
+        std::fs::create_dir_all(&shared).map_err(|error| Failure::io(&shared, "create", &error))?;
         let (as_they_are, copies) = configuration(commands, private)?;
         read.extend(as_they_are);
         let limits = commands.limits;
@@ -214,6 +242,7 @@ impl Policy {
             read,
             write,
             kept: vec![folder.to_owned(), private.to_owned()],
+            shared,
             copies,
             processes: limits.processes.unwrap_or(PROCESSES),
             memory: megabytes(limits.megabytes, default_memory()),
@@ -237,6 +266,13 @@ impl Policy {
             Failure::new(Code::CommandFailed, message).hint("TMPDIR and the folder's own path have to be UTF-8")
         })
     }
+}
+
+fn not_shown(place: &Path) -> Failure {
+    let shown = crate::model::text::line(&place.display().to_string()).into_owned();
+    Failure::new(Code::ConfigInvalid, format!("commands.read: {shown} is not shown to commands"))
+        .because("it holds keys, or shows the home, the workspace or a folder of nietz or of the system whole")
+        .hint("name the folders in it that commands need, in config.yaml")
 }
 
 /// Returns limits with the defaults in place of those that are absent.

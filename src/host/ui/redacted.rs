@@ -25,8 +25,18 @@ pub(super) struct Redacted {
     behind: Box<dyn FrontEnd>,
     redactor: Redactor,
     /// By call: the end of its text that is not shown yet.
-    held: RefCell<HashMap<String, String>>,
+    held: RefCell<HashMap<String, Held>>,
 }
+
+#[derive(Default)]
+struct Held {
+    text: String,
+    /// A long text is not looked through with each piece, but when it has become this long.
+    look_at: usize,
+}
+
+/// Texts up to this length are looked through with each piece.
+const SHORT: usize = 4096;
 
 impl Redacted {
     pub(super) fn new(behind: Box<dyn FrontEnd>, redactor: Redactor) -> Redacted {
@@ -39,7 +49,7 @@ impl Redacted {
 
     fn delta(&self, call: &str, text: &str) {
         let mut held = self.held.borrow_mut();
-        let rest = held.entry(call.to_owned()).or_default();
+        let Held { text: rest, look_at } = held.entry(call.to_owned()).or_default();
         // What is held back ends with a word that may become a key, or with the blanks before one: while these go on,
         // nothing is settled, and however long they get, they are not looked through with each piece.
         let blank = |byte: u8| byte == b' ' || byte == b'\t';
@@ -49,14 +59,18 @@ impl Redacted {
             None => false,
         };
         rest.push_str(text);
-        if goes_on {
+        if goes_on || rest.len() < *look_at {
             return;
         }
         let settled = self.redactor.settled(rest);
         if settled > 0 {
             let shown = self.text(&rest[..settled]);
             rest.drain(..settled);
+            *look_at = 0;
             self.behind.show(&Event::CallDelta { call: call.to_owned(), text: shown });
+        }
+        if rest.len() > SHORT {
+            *look_at = rest.len() + rest.len() / 8;
         }
     }
 }
@@ -71,8 +85,8 @@ impl FrontEnd for Redacted {
                 Event::CallRetried { call, attempt: *attempt, reason, wait_ms: *wait_ms }
             }
             Event::CallEnded { call, usage, failure } => {
-                if let Some(rest) = self.held.borrow_mut().remove(call).filter(|rest| !rest.is_empty()) {
-                    self.behind.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest) });
+                if let Some(rest) = self.held.borrow_mut().remove(call).filter(|rest| !rest.text.is_empty()) {
+                    self.behind.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest.text) });
                 }
                 let failure = failure.clone().map(|failure| self.redactor.failure(failure));
                 Event::CallEnded { call: call.clone(), usage: *usage, failure }

@@ -84,6 +84,9 @@ const SHORTEST: usize = 14;
 const LONGEST_BLOCK: usize = 64 * 1024;
 const LONGEST_AUTHORITY: usize = 512;
 
+/// How far back the end of a text is looked at for a secret that goes on, in bytes.
+pub(super) const LONGEST: usize = LONGEST_BLOCK + 4096;
+
 /// Passwords that are shown as examples.
 const EXAMPLES: &[&str] = &["password", "passwd", "secret", "token", "username", "pass1", "p%40ss", "redacted"];
 

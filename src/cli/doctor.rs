@@ -164,6 +164,7 @@ fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
         outputs: host.workspace.join(".nietz/output"),
         outputs_shown: ".nietz/output".to_owned(),
         redactor: host.redactor(),
+        told: Default::default(),
     })
 }
 

@@ -388,6 +388,7 @@ pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Res
         outputs: host.workspace.join(&outputs),
         outputs_shown: outputs,
         redactor: host.redactor(),
+        told: Default::default(),
     })
 }
 

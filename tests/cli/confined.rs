@@ -529,3 +529,16 @@ fn an_environment_around_programs_and_what_the_user_names_are_read_and_keys_neve
         );
     }
 }
+
+#[test]
+fn who_runs_a_command_that_misses_something_is_told_once_what_its_place_does_not_have() {
+    let missing = "ended with 127. If it works for you, its place may be why: a worktree has nothing that git ignores";
+    let ended = run(&env(), ".venv/bin/pytest -q", &[]);
+    assert_eq!(ended.stderr.matches(missing).count() + ended.stdout.matches(missing).count(), 1, "{}", ended.stderr);
+    for (script, args) in
+        [("exit 3", &[][..]), ("echo Permission denied", &[]), (".venv/bin/pytest -q", &["--no-sandbox"])]
+    {
+        let ended = run(&env(), script, args);
+        assert!(!format!("{}{}", ended.stderr, ended.stdout).contains("its place may be why"), "{script}");
+    }
+}

@@ -122,6 +122,7 @@ impl Bench {
             repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
             commands: Commands {
                 read: Vec::new(),
+                told: Default::default(),
                 helper: env!("CARGO_BIN_EXE_nietz").into(),
                 environment: environment(),
                 grants: Grants::default(),

@@ -22,6 +22,7 @@ mod places;
 mod policy;
 mod processes;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -38,6 +39,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::sweep;
 use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
 use crate::model::redact::Redactor;
+use crate::model::text::excerpt;
 use output::Output;
 use places::Kept;
 use policy::Policy;
@@ -70,7 +72,29 @@ pub struct Commands {
     pub outputs: PathBuf,
     pub outputs_shown: String,
     pub redactor: Redactor,
+    /// Whether the user was told of what the place of commands does not have.
+    pub told: Cell<bool>,
 }
+
+/// What programs say where something is not there or refused.
+const MISSING: &[&str] = &[
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "Function not implemented",
+    "out of pty devices",
+    "not a git repository",
+    "No such file or directory",
+    "No module named",
+    "Cannot find module",
+    "Temporary failure in name resolution",
+    "Could not resolve host",
+    "Network is unreachable",
+    "EAI_AGAIN",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+];
 
 /// What the helper tells when it is over, in a file: the command has both outputs for itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +147,21 @@ impl Commands {
         let (output, whole) = output.shown(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
         let file = whole.map(|text| self.keep(name, &text)).transpose()?;
         Ok(Ran { over, exit, output, file })
+    }
+
+    /// Returns what the user is to know of a command that may have failed for want of what its place does not have. Said
+    /// once: the next ones fail in the same way.
+    pub fn remark(&self, command: &Command, ran: &Ran) -> Option<String> {
+        let missing = matches!(ran.exit, 126 | 127) || MISSING.iter().any(|sign| ran.output.contains(sign));
+        if ran.exit == 0 || self.grants.no_sandbox || !missing || self.told.replace(true) {
+            return None;
+        }
+        Some(format!(
+            "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores, no \
+             network, and of your home only what `PATH` and toolchains need: nietz explain command-failed",
+            excerpt(&command.run.shown()),
+            ran.exit
+        ))
     }
 
     /// Returns the folders of `PATH` that commands do not get, because they would show too much.
@@ -278,7 +317,7 @@ fn internal(error: &std::io::Error) -> Failure {
 }
 
 fn not_started(run: &Run, why: &str) -> Failure {
-    let shown = crate::model::text::excerpt(&run.shown());
+    let shown = excerpt(&run.shown());
     Failure::new(Code::CommandFailed, format!("`{shown}` cannot be started: {why}"))
         .hint("is it installed, and in a folder of PATH that the sandbox shows?")
 }

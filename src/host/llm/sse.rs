@@ -6,11 +6,11 @@
 
 /// A line that is not UTF-8.
 #[derive(Debug, PartialEq)]
-pub(super) struct NotUtf8;
+pub struct NotUtf8;
 
 /// Takes bytes in, and gives the data of events out.
 #[derive(Default)]
-pub(super) struct Parser {
+pub struct Parser {
     buffer: Vec<u8>,
     /// Where the line that comes next begins.
     start: usize,
@@ -25,7 +25,7 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Adds bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         // Only the unfinished line is moved, and that only after lines before it were read.
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -36,12 +36,12 @@ impl Parser {
     }
 
     /// Returns how long the unfinished line is.
-    pub(super) fn unfinished(&self) -> usize {
+    pub fn unfinished(&self) -> usize {
         self.buffer.len() - self.start
     }
 
     /// Returns the data of the next event; nothing if more bytes are needed.
-    pub(super) fn next(&mut self) -> Result<Option<String>, NotUtf8> {
+    pub fn next(&mut self) -> Result<Option<String>, NotUtf8> {
         loop {
             if self.after_return && self.start < self.buffer.len() {
                 self.after_return = false;

@@ -223,7 +223,7 @@ fn references_that_stand_for_ever_more_are_bounded() {
     each("journal_references", cases, |(kind, depth, width)| {
         is_read_or_refused(growing(*kind, *depth, *width).as_bytes())
     });
-    holds("journal_growing", (0..3_u8, 1..12_usize, 1..5_usize), |(kind, depth, width)| {
+    holds("journal_growing", (0..3_u8, 1..9_usize, 1..4_usize), |(kind, depth, width)| {
         is_read_or_refused(growing(*kind, *depth, *width).as_bytes());
     });
 }

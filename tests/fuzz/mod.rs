@@ -32,7 +32,7 @@ use proptest::test_runner::{Config, TestRunner};
 /// How long each test goes on.
 const SECONDS: f64 = 1.0;
 /// How many cases are drawn between two looks at the clock.
-const AT_ONCE: u32 = 16;
+const AT_ONCE: u32 = 4;
 /// What one case may compute, and the memory that it may hold: no input is longer than [`draw::LONGEST`].
 const PATIENCE: Duration = Duration::from_secs(20);
 const ROOM: usize = 512 << 20;

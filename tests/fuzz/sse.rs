@@ -48,7 +48,7 @@ fn cut(stream: &[u8], lengths: &[usize]) -> (Vec<String>, Result<(), NotUtf8>) {
         let (piece, behind) = rest.split_at((*length).min(rest.len()));
         parser.push(piece);
         loop {
-            match parser.next() {
+            match parser.event() {
                 Ok(Some(data)) => events.push(data),
                 Ok(None) => break,
                 Err(NotUtf8) => return (events, Err(NotUtf8)),
@@ -123,7 +123,7 @@ fn a_long_line_in_small_pieces_takes_as_long_as_it_is() {
     let (mut parser, mut events) = (Parser::default(), 0);
     for piece in stream.chunks(64) {
         parser.push(piece);
-        events += usize::from(parser.next().is_ok_and(|event| event.is_some()));
+        events += usize::from(parser.event().is_ok_and(|event| event.is_some()));
         assert!(!limit.is_over(), "it takes longer than it is");
     }
     assert_eq!(events, 1);

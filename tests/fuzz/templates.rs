@@ -134,6 +134,12 @@ fn vars() -> impl Strategy<Value = Value> {
 #[test]
 fn a_template_keeps_to_its_values_and_its_pack_and_its_bounds() {
     let token = select(vec![
+        "{% include './link.md' %}",
+        "{% include '../../secret.md' %}",
+        "{% include '../.secret.md' %}",
+        "{% include c %}",
+        "{{ b|replace('', b) }}",
+        "{{ b|join(b) }}",
         "{{ ",
         " }}",
         "{% ",

@@ -1,6 +1,7 @@
 //! The integration tests: each runs the real binary, in an environment of its own, with no key and no network.
 //!
-//! `support` is that environment; `cli` holds one file for each promise. `lua` and `api` run flow code in this process.
+//! `support` is that environment; `cli` holds one file for each promise. `lua` and `api` run flow code in this process;
+//! `fuzz` gives hostile input to each reader.
 
 #[path = "support/mod.rs"]
 mod support;
@@ -13,6 +14,9 @@ mod api;
 
 #[path = "lua/mod.rs"]
 mod lua;
+
+#[path = "fuzz/mod.rs"]
+mod fuzz;
 
 #[path = "debug_memory/mod.rs"]
 mod debug_memory;

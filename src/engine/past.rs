@@ -280,9 +280,7 @@ impl Past {
                 };
                 let value: Value = serde_json::from_slice(&self.bytes[range.clone()])
                     .map_err(|error| damaged(Path::new("journal"), line, &error))?;
-                let value = self.unfold.value(value).map_err(|id| {
-                    damaged(Path::new("journal"), line, &format!("it refers to a text {id} that is not there"))
-                })?;
+                let value = self.unfold.value(value).map_err(|why| damaged(Path::new("journal"), line, &why))?;
                 Ok(Before::Ended(turn, Ok(value)))
             }
             None => Ok(self.open.get(&key).map_or(Before::Never, |prepared| Before::Began(prepared.clone()))),

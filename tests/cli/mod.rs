@@ -15,7 +15,6 @@ mod first_format;
 mod foreign;
 mod forks;
 mod full_disks;
-mod generated;
 mod git;
 mod git_programs;
 mod homes;

@@ -7,4 +7,4 @@ pub(crate) mod exact;
 mod hostile;
 mod mutations;
 mod parity;
-mod structure;
+pub(crate) mod structure;

@@ -82,11 +82,15 @@ fn the_tests_of_the_security_page_are_there() {
             count += 1;
             let (file, test) = name.split_once("::").unwrap_or((name, ""));
             let found = match file {
-                "lua" => text(&format!("tests/lua/{test}.rs")),
+                "lua" | "fuzz" => text(&format!("tests/{file}/{test}.rs")),
                 other if other.starts_with("src/") => continue,
                 other => std::fs::read_to_string(cli.join(format!("{other}.rs"))).unwrap_or_default(),
             };
-            let there = if file == "lua" || test.is_empty() { "#[test]".to_owned() } else { format!("fn {test}(") };
+            let there = if matches!(file, "lua" | "fuzz") || test.is_empty() {
+                "#[test]".to_owned()
+            } else {
+                format!("fn {test}(")
+            };
             assert!(found.contains(&there), "src/SECURITY.md names {name}, which is not there");
         }
     }

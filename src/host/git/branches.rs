@@ -1,9 +1,11 @@
 //! Branches: made, compared and merged without a worktree.
 
+use std::ffi::OsStr;
+
 use serde_json::{Value, json};
 
 use super::Repository;
-use super::call::{Call, failure, names};
+use super::call::{Call, failure, names, paths};
 use super::search::{found, globs};
 use crate::error::{Code, Failure, Result};
 use crate::model::git::{Git, PREFIX, is_reserved};
@@ -14,6 +16,9 @@ const MOST_PATCH: usize = 256 << 10;
 
 /// How a patch is made: nothing of the repository's configuration is run for it.
 const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
+
+/// How the paths that differ are listed.
+const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
 
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
@@ -184,8 +189,9 @@ impl Repository {
         if !from.starts_with(PREFIX) {
             return Ok(());
         }
-        let changed = self.call()?.changed_paths(ours, tree)?;
-        let Some(path) = changed.into_iter().find(|path| is_reserved(path)) else { return Ok(()) };
+        let changed = self.call()?.args(CHANGED).args([ours, tree]).bytes()?;
+        let mut shown = paths(&changed).map(OsStr::to_string_lossy);
+        let Some(path) = shown.find(|path| is_reserved(path)) else { return Ok(()) };
         let message = format!("the branch `{from}` changes `{}`, which belongs to nietz", excerpt(&path));
         Err(Failure::new(Code::PathRefused, message).hint("take that out of the branch, or merge it yourself"))
     }
@@ -206,9 +212,9 @@ impl Repository {
 }
 
 impl Call {
-    /// Returns the paths that differ between two commits.
+    /// Returns the paths that differ between two commits and are text.
     pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
-        let bytes = self.args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to]).bytes()?;
+        let bytes = self.args(CHANGED).args([from, to]).bytes()?;
         Ok(names(&bytes).map(str::to_owned).collect())
     }
 }

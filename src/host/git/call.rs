@@ -3,9 +3,10 @@
 //! would have git run is kept out by `programs`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -342,6 +343,11 @@ pub(super) fn failure(what: &str, output: &Output) -> Failure {
         true => failure.because(said.chars().take(MOST_SAID).collect::<String>()),
         false => failure,
     }
+}
+
+/// Returns the paths in a list that git separates by NUL, whatever they are called.
+pub(super) fn paths(bytes: &[u8]) -> impl Iterator<Item = &OsStr> {
+    bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(OsStr::from_bytes)
 }
 
 /// Returns the names in a list that git separates by NUL; one that is not UTF-8 is no name that a flow can use.

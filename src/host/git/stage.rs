@@ -2,7 +2,9 @@
 //! the rest out of a commit.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::call::Call;
@@ -27,25 +29,25 @@ enum Now {
 pub(super) fn stage(
     call: &dyn Fn() -> Result<Call>,
     folder: &Path,
-    paths: &BTreeSet<String>,
+    paths: &BTreeSet<OsString>,
     ours: bool,
 ) -> Result<Vec<(String, String)>> {
     let (mut there, mut gone, mut left) = (Vec::new(), Vec::new(), Vec::new());
     let mut folders = HashMap::new();
     for path in paths {
         match now(folder, path, &mut folders) {
-            Now::There => there.push(path.as_str()),
-            Now::Gone => gone.push(path.as_str()),
+            Now::There => there.push(path.as_os_str()),
+            Now::Gone => gone.push(path.as_os_str()),
             Now::Other => {
-                gone.push(path.as_str());
-                left.push((path.clone(), "is neither a file nor a link".to_owned()));
+                gone.push(path.as_os_str());
+                left.push((path.to_string_lossy().into_owned(), "is neither a file nor a link".to_owned()));
             }
         }
     }
     if !gone.is_empty() {
         call()?.args(["update-index", "--force-remove", "-z", "--stdin"]).input(list(&gone)).bytes()?;
     }
-    let add = |paths: &[&str]| -> Result<()> {
+    let add = |paths: &[&OsStr]| -> Result<()> {
         if !paths.is_empty() {
             let add = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
             call()?.args(add).input(list(paths)).bytes()?;
@@ -60,9 +62,9 @@ pub(super) fn stage(
             Err(again) => failure = again,
         }
     }
-    let readable = |path: &&str| match File::open(folder.join(path)) {
+    let readable = |path: &&OsStr| match File::open(folder.join(path)) {
         Err(error) if !folder.join(path).is_symlink() => {
-            left.push(((*path).to_owned(), error.to_string()));
+            left.push((path.to_string_lossy().into_owned(), error.to_string()));
             false
         }
         _ => true,
@@ -91,9 +93,9 @@ pub(super) fn named(mut all: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns what a path is, of whose folders these are known already.
-fn now<'p>(folder: &Path, path: &'p str, folders: &mut HashMap<&'p str, bool>) -> Now {
-    for (end, _) in path.match_indices('/') {
-        let above = &path[..end];
+fn now<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool>) -> Now {
+    for end in memchr::memchr_iter(b'/', path.as_bytes()) {
+        let above = OsStr::from_bytes(&path.as_bytes()[..end]);
         let real = *folders.entry(above).or_insert_with(|| {
             let found = std::fs::symlink_metadata(folder.join(above));
             // One that cannot be looked at is there.
@@ -111,6 +113,6 @@ fn now<'p>(folder: &Path, path: &'p str, folders: &mut HashMap<&'p str, bool>) -
     }
 }
 
-fn list(paths: &[&str]) -> Vec<u8> {
-    paths.iter().flat_map(|path| path.bytes().chain(std::iter::once(0))).collect()
+fn list(paths: &[&OsStr]) -> Vec<u8> {
+    paths.iter().flat_map(|path| path.as_bytes().iter().copied().chain(std::iter::once(0))).collect()
 }

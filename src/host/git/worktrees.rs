@@ -1,7 +1,9 @@
 //! Worktrees: made outside of the repository, committed, restored, and removed when nothing is lost by it.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Repository;
 use super::branches::{check_commit, check_own};
-use super::call::{Call, failure, names};
+use super::call::{Call, failure, names, paths};
 use super::search::globs;
 use super::stage::{self, stage};
 use crate::error::{Code, Failure, Result};
@@ -70,8 +72,7 @@ impl Repository {
         self.tell_filters(&own, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
         // What runs have left is no part of what the next one works on.
-        let changed =
-            names(&list).filter(|path| !path.ends_with('/') && !is_of_runs(path)).map(str::to_owned).collect();
+        let changed = files(&list).filter(|path| !is_of_runs(&path.to_string_lossy())).map(OsStr::to_owned).collect();
         let left = stage(&call, &self.workspace, &changed, false)?;
         if !left.is_empty() {
             self.remark(format!("left out of what the run works on: {}", stage::told(&left)));
@@ -160,7 +161,7 @@ impl Tree<'_> {
     /// Returns the paths that are not as in the last commit and not ignored. A repository within the worktree is left
     /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
     /// merged with the rest.
-    fn unclean(&self) -> Result<BTreeSet<String>> {
+    fn unclean(&self) -> Result<BTreeSet<OsString>> {
         let list = || self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).output();
         let mut listed = list()?;
         if !listed.stderr.is_empty() {
@@ -171,14 +172,17 @@ impl Tree<'_> {
         if !listed.status.success() {
             return Err(failure("ls-files", &listed));
         }
-        let all = names(&listed.stdout).filter(|path| !path.ends_with('/'));
-        let (left_out, changed): (BTreeSet<&str>, BTreeSet<&str>) = all.partition(|path| is_reserved(path));
+        let (left_out, changed): (BTreeSet<&OsStr>, BTreeSet<&OsStr>) =
+            files(&listed.stdout).partition(|path| is_reserved(&path.to_string_lossy()));
         if !left_out.is_empty() {
-            let (name, named) = (&self.name, stage::named(left_out.iter().map(|path| format!("`{}`", excerpt(path)))));
+            let (name, named) = (
+                &self.name,
+                stage::named(left_out.iter().map(|path| format!("`{}`", excerpt(&path.to_string_lossy())))),
+            );
             self.repository
                 .remark(format!("not committed from the worktree `{name}`, as it belongs to nietz itself: {named}"));
         }
-        Ok(changed.into_iter().map(str::to_owned).collect())
+        Ok(changed.into_iter().map(OsStr::to_owned).collect())
     }
 
     fn not_committed(&self, left: &[(String, String)]) {
@@ -300,7 +304,8 @@ impl Tree<'_> {
             return Err(Failure::new(Code::GitFailed, message).hint("it would be lost: give it a branch"));
         }
         if !discard && let Some(path) = self.unclean()?.first() {
-            let message = format!("`{path}` in the worktree `{}` is not committed", self.name);
+            let shown = excerpt(&path.to_string_lossy());
+            let message = format!("`{shown}` in the worktree `{}` is not committed", self.name);
             return Err(Failure::new(Code::GitFailed, message).hint("commit first, or give `discard = true`"));
         }
         // From this instant on it counts as removed, wherever a crash ends the rest.
@@ -314,6 +319,11 @@ impl Tree<'_> {
         clear(&gone)?;
         Ok(Value::Null)
     }
+}
+
+/// Returns the files in a list of git's: what ends in `/` is another repository.
+fn files(list: &[u8]) -> impl Iterator<Item = &OsStr> {
+    paths(list).filter(|path| !path.as_bytes().ends_with(b"/"))
 }
 
 /// Returns where a worktree lies while it is removed.

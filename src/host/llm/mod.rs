@@ -34,7 +34,7 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
-mod sse;
+pub mod sse;
 mod state;
 mod stream;
 mod windows;

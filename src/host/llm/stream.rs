@@ -41,7 +41,7 @@ impl Body {
     /// a comment.
     pub(super) async fn event(&mut self, subject: Subject<'_>) -> Result<Option<String>, Fault> {
         loop {
-            match self.parser.next() {
+            match self.parser.event() {
                 Ok(Some(data)) => return Ok(Some(data)),
                 Ok(None) => {}
                 Err(NotUtf8) => return Err(subject.broken("is not UTF-8")),

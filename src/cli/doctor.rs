@@ -12,7 +12,7 @@ use crate::cli::output;
 use crate::cli::session::itself;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::exec::{Commands, with_defaults};
-use crate::host::git;
+use crate::host::{git, path};
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
 use crate::pack::trust::folder_name;
@@ -27,9 +27,6 @@ pub(super) struct DoctorArgs {
     #[arg(long)]
     json: bool,
 }
-
-/// Where programs are looked for without a `PATH`.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What came of a check.
 struct Finding {
@@ -180,7 +177,7 @@ fn programs(host: &Host) -> Result<Vec<Finding>> {
 }
 
 fn repositories(host: &Host) -> Result<Vec<Finding>> {
-    Ok(vec![match git::version(host.variable("PATH").unwrap_or(PATH)) {
+    Ok(vec![match git::version(&path::of(&host.environment)) {
         Ok(version) => finding("git", State::Ok, &version),
         Err(failure) => Finding {
             hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),

@@ -318,7 +318,13 @@ impl Session {
             declared: RefCell::default(),
             written: Default::default(),
             files: files(host, &open, &self.flow),
-            repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
+            repository: Repository::new(
+                &host.workspace,
+                &host.worktrees(),
+                &open.run,
+                &host.environment,
+                host.config.git,
+            ),
             commands: commands(host, &open, self.flow.manifest.exec_limits)?,
             now: host.clock()?,
         };

@@ -21,6 +21,21 @@ pub fn is_of_runs(path: &str) -> bool {
     path.split('/').any(|part| part.eq_ignore_ascii_case(RUNS))
 }
 
+/// The most that one call of git may take. A repository of 500,000 files is checked out in it at 300 files a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub seconds: u64,
+    /// Of what it writes: names of files, mostly.
+    pub megabytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { seconds: 1800, megabytes: 256 }
+    }
+}
+
 /// A request to the repository itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]

@@ -17,6 +17,7 @@ mod forks;
 mod full_disks;
 mod generated;
 mod git;
+mod git_limits;
 mod git_programs;
 mod homes;
 mod hostile_names;

@@ -119,7 +119,13 @@ impl Bench {
             declared: RefCell::default(),
             written: Default::default(),
             files: Files::new(self.path(), &[], None),
-            repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
+            repository: Repository::new(
+                self.path(),
+                &self.beside.path().join("worktrees"),
+                "test",
+                &environment(),
+                nietz::model::git::Limits::default(),
+            ),
             commands: Commands {
                 helper: env!("CARGO_BIN_EXE_nietz").into(),
                 environment: environment(),

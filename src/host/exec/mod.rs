@@ -35,7 +35,7 @@ use tokio::time::Instant;
 
 use crate::disk;
 use crate::error::{Code, Failure, Result};
-use crate::host::sweep;
+use crate::host::{path, sweep};
 use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
 use crate::model::redact::Redactor;
 use output::Output;
@@ -126,7 +126,7 @@ impl Commands {
     /// Returns the folders of `PATH` that commands do not get, because they would show too much.
     pub fn hidden_of_path(&self) -> Vec<PathBuf> {
         let kept = self.kept_places();
-        let there = environment::path(&self.environment).into_iter().filter(|folder| folder.is_dir());
+        let there = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
         there.filter(|folder| kept.shown(folder).is_none()).collect()
     }
 

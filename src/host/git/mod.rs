@@ -1,7 +1,7 @@
 //! The workspace's repository, by git's own command line, and worktrees outside of it.
 //!
-//! - `call` runs one git command, with the user's hooks, signing and configuration kept out, and `programs` keeps out
-//!   what the repository's own configuration would run;
+//! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
+//!   repository's own configuration would run, and `run` starts it, within limits;
 //! - `branches` makes, compares and merges branches, all in memory;
 //! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
 //!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
@@ -18,6 +18,7 @@ mod call;
 pub mod fetch;
 mod files;
 mod programs;
+mod run;
 pub(super) mod search;
 mod stage;
 mod worktrees;
@@ -29,7 +30,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
-use crate::model::git::{Git, TreeOp};
+use crate::host::path;
+use crate::model::git::{Git, Limits, TreeOp};
 use call::Call;
 use programs::Programs;
 
@@ -44,6 +46,7 @@ pub struct Repository {
     worktrees: PathBuf,
     run: String,
     path: String,
+    limits: Limits,
     /// What of the environment says where the user's configuration is.
     user: BTreeMap<String, String>,
     found: Arc<OnceLock<Found>>,
@@ -71,12 +74,13 @@ struct Found {
 
 /// Returns what the git of a `PATH` says of itself, if it is new enough.
 pub fn version(path: &str) -> Result<String> {
-    let version = Call::new(path).args(["version"]).text().map_err(|failure| match failure.code {
-        Code::GitFailed => failure,
-        _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
-            .because(failure.message)
-            .hint("install git 2.38 or newer"),
-    })?;
+    let version =
+        Call::new(path, Limits::default()).args(["version"]).text().map_err(|failure| match failure.code {
+            Code::GitFailed => failure,
+            _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
+                .because(failure.message)
+                .hint("install git 2.38 or newer"),
+        })?;
     if parse_version(&version).is_none_or(|version| version < OLDEST) {
         let message = format!("git 2.38 or newer is needed, found {}", version.trim());
         return Err(Failure::new(Code::GitMissing, message).hint("install a newer git"));
@@ -85,14 +89,21 @@ pub fn version(path: &str) -> Result<String> {
 }
 
 impl Repository {
-    /// `worktrees` is a folder of the user's cache, for all runs.
-    pub fn new(workspace: &Path, worktrees: &Path, run: &str, environment: &BTreeMap<String, String>) -> Repository {
+    /// `worktrees` is a folder of the user's cache, for all runs; `limits` are those of each call of git.
+    pub fn new(
+        workspace: &Path,
+        worktrees: &Path,
+        run: &str,
+        environment: &BTreeMap<String, String>,
+        limits: Limits,
+    ) -> Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
             workspace: workspace.to_owned(),
             worktrees: worktrees.join(&digest[..8]),
             run: run.to_owned(),
-            path: environment.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            path: path::of(environment),
+            limits,
             user: call::configuration(environment),
             found: Arc::default(),
             programs: Arc::default(),
@@ -222,7 +233,7 @@ impl Repository {
         };
         let asked =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-        let out = Call::new(&self.path).discover(&self.workspace).configured(&self.user).args(asked).output()?;
+        let out = self.git().discover(&self.workspace).configured(&self.user).args(asked).output()?;
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr);
             return Err(match said.contains("dubious ownership") {
@@ -253,6 +264,10 @@ impl Repository {
             .hint(format!("if you trust it: git config --global --add safe.directory '{quoted}'"))
     }
 
+    fn git(&self) -> Call {
+        Call::new(&self.path, self.limits)
+    }
+
     /// A git command for the repository that all worktrees share.
     fn call(&self) -> Result<Call> {
         self.call_at(&self.found()?.common)
@@ -261,13 +276,13 @@ impl Repository {
     /// A git command that reads objects, references and names alone: git runs nothing for those, so that it does not
     /// matter what the configuration names.
     fn reading(&self) -> Result<Call> {
-        Ok(Call::new(&self.path).repository(&self.found()?.common))
+        Ok(self.git().repository(&self.found()?.common))
     }
 
     /// A git command for one git folder of the repository, which runs nothing that its configuration names.
     fn call_at(&self, git_dir: &Path) -> Result<Call> {
         let programs = self.programs_at(git_dir)?;
-        let call = Call::new(&self.path).repository(git_dir);
+        let call = self.git().repository(git_dir);
         Ok(call.with(&programs.settings, programs.hint()))
     }
 
@@ -277,7 +292,7 @@ impl Repository {
         if let Some(programs) = known.get(git_dir) {
             return Ok(Arc::clone(programs));
         }
-        let call = Call::new(&self.path).repository(git_dir).configured(&self.user);
+        let call = self.git().repository(git_dir).configured(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {

@@ -150,7 +150,7 @@ impl Tree<'_> {
 
     /// One that reads objects, references and names alone.
     pub(super) fn reading(&self) -> Call {
-        Call::new(&self.repository.path).repository(&self.git_dir).work_tree(&self.folder)
+        self.repository.git().repository(&self.git_dir).work_tree(&self.folder)
     }
 
     fn head(&self) -> Result<String> {

@@ -11,7 +11,7 @@ use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::session::itself;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::exec::{Commands, with_defaults};
+use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::{git, path};
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
@@ -158,6 +158,7 @@ fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
         ends,
         kept: host.kept(),
         outputs: host.workspace.join(".nietz/output"),
+        together: Together::default(),
         outputs_shown: ".nietz/output".to_owned(),
         redactor: host.redactor(),
     })

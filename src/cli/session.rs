@@ -20,7 +20,7 @@ use crate::engine::run::{Locked, check_name};
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
-use crate::host::exec::{Commands, with_defaults};
+use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::llm::{Client, window};
@@ -324,7 +324,8 @@ impl Session {
                 &open.run,
                 &host.environment,
                 host.config.git,
-            ),
+            )
+            .trusting(trust::filters(host, &self.flow)?),
             commands: commands(host, &open, self.flow.manifest.exec_limits)?,
             now: host.clock()?,
         };
@@ -391,6 +392,7 @@ pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Res
         ends: host.config.commands.ends,
         kept: host.kept(),
         outputs: host.workspace.join(&outputs),
+        together: Together::default(),
         outputs_shown: outputs,
         redactor: host.redactor(),
     })

@@ -54,6 +54,8 @@ pub enum Git {
     Diff { from: String, to: String },
     /// The paths that differ between two commits.
     Changed { from: String, to: String },
+    /// What the change from one commit to another brings that is started by itself.
+    Brings { from: String, to: String },
     /// The files of a commit whose paths match a glob.
     Files { commit: String, glob: String },
     /// A merge of one branch into another, made in memory.
@@ -121,9 +123,12 @@ impl Git {
     /// Returns the branches that this builds on, and the one that it moves.
     pub fn branches(&self) -> (Vec<&str>, Option<&str>) {
         match self {
-            Git::Head | Git::Snapshot | Git::Diff { .. } | Git::Changed { .. } | Git::Files { .. } => {
-                (Vec::new(), None)
-            }
+            Git::Head
+            | Git::Snapshot
+            | Git::Diff { .. }
+            | Git::Changed { .. }
+            | Git::Brings { .. }
+            | Git::Files { .. } => (Vec::new(), None),
             Git::Delete { name } => (vec![name], Some(name)),
             Git::Commit { branch } => (vec![branch], None),
             Git::Branch { name, .. } => (vec![name], Some(name)),

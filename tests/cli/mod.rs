@@ -3,6 +3,7 @@
 mod answers;
 mod authoring;
 mod bounds;
+mod brings;
 mod budget;
 mod cassettes;
 mod confined;

@@ -134,6 +134,7 @@ impl Bench {
                 ends: None,
                 kept: Vec::new(),
                 outputs: self.path().join(".nietz/output"),
+                together: nietz::host::exec::Together::default(),
                 outputs_shown: ".nietz/output".to_owned(),
                 redactor: Redactor::new(BTreeMap::new()),
             },

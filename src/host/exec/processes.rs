@@ -16,6 +16,11 @@ pub(super) struct Used {
 
 /// Returns all processes below this one that are not over.
 pub(super) fn below() -> Vec<Pid> {
+    below_each(&[rustix::process::getpid()]).pop().unwrap_or_default()
+}
+
+/// Returns all processes below each of these that are not over.
+pub(super) fn below_each(roots: &[Pid]) -> Vec<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for id in numbers() {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
@@ -29,13 +34,16 @@ pub(super) fn below() -> Vec<Pid> {
             children.entry(parent).or_default().push(id);
         }
     }
-    let mut below = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut at = 0;
-    while at < below.len() {
-        below.extend(children.remove(&below[at]).unwrap_or_default());
-        at += 1;
-    }
-    below.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    let mut below = |root: &Pid| {
+        let mut below = vec![root.as_raw_nonzero().get()];
+        let mut at = 0;
+        while at < below.len() {
+            below.extend(children.remove(&below[at]).unwrap_or_default());
+            at += 1;
+        }
+        below.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    };
+    roots.iter().map(&mut below).collect()
 }
 
 /// Returns the children of this process: all that have lost their parents are among them. Much quicker than a look at
@@ -48,9 +56,20 @@ pub(super) fn children() -> Vec<Pid> {
 
 /// Returns what these processes use, and what those wrote that this one has waited for.
 pub(super) fn used(processes: &[Pid]) -> Used {
+    let used = used_by(processes);
+    Used { written: used.written.saturating_add(written_here()), ..used }
+}
+
+/// Returns what this process wrote to disks, and what those did that it has waited for.
+pub(super) fn written_here() -> u64 {
+    written("self")
+}
+
+/// Returns what these processes use.
+pub(super) fn used_by(processes: &[Pid]) -> Used {
     // SAFETY: it reads a number of the system.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-    let mut used = Used { processes: processes.len() as u64, memory: 0, written: written("self") };
+    let mut used = Used { processes: processes.len() as u64, memory: 0, written: 0 };
     for id in processes {
         let memory = std::fs::read_to_string(format!("/proc/{id}/statm")).unwrap_or_default();
         let mut pages = memory.split(' ').skip(1).filter_map(|pages| pages.trim().parse::<u64>().ok());

@@ -164,6 +164,9 @@ impl Repository {
         }
         let tree = said.next().unwrap_or_default().into_owned();
         self.check_not_ours(from, &ours, &tree)?;
+        if from.starts_with(PREFIX) {
+            self.tell_brought(into, &ours, &tree)?;
+        }
         let commit =
             self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
         self.call()?.args(["update-ref", &format!("refs/heads/{into}"), &commit, &ours]).bytes()?;

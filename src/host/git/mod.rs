@@ -2,7 +2,7 @@
 //!
 //! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
 //!   repository's own configuration would run, and `run` starts it, within limits;
-//! - `branches` makes, compares and merges branches, all in memory;
+//! - `branches` makes, compares and merges branches, all in memory; `brings` finds what of a change starts by itself;
 //! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
 //!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
 //!   them;
@@ -14,6 +14,7 @@
 
 pub(super) mod beneath;
 mod branches;
+mod brings;
 mod call;
 pub mod fetch;
 mod files;
@@ -47,6 +48,8 @@ pub struct Repository {
     run: String,
     path: String,
     limits: Limits,
+    /// Commands of the repository's configuration that the user trusts.
+    trusted: Arc<BTreeSet<String>>,
     /// What of the environment says where the user's configuration is.
     user: BTreeMap<String, String>,
     found: Arc<OnceLock<Found>>,
@@ -104,12 +107,19 @@ impl Repository {
             run: run.to_owned(),
             path: path::of(environment),
             limits,
+            trusted: Arc::default(),
             user: call::configuration(environment),
             found: Arc::default(),
             programs: Arc::default(),
             remarks: Arc::default(),
             busy: Arc::default(),
         }
+    }
+
+    /// Lets git run these commands of the repository's configuration ([`Repository::filters`]).
+    #[must_use]
+    pub fn trusting(self, filters: BTreeSet<String>) -> Repository {
+        Repository { trusted: Arc::new(filters), ..self }
     }
 
     /// Returns what the user is to know of what was done since the last time.
@@ -140,6 +150,7 @@ impl Repository {
             Git::Snapshot => this.snapshot(now),
             Git::Diff { from, to } => this.diff(from, to),
             Git::Changed { from, to } => this.changed(from, to),
+            Git::Brings { from, to } => this.brings(from, to),
             Git::Files { commit, glob } => this.files(commit, glob),
             Git::Merge { from, into, message } => this.merge(from, into, message, now),
             Git::Worktree { name, branch } => this.worktree(name, branch, again),
@@ -292,6 +303,13 @@ impl Repository {
         if let Some(programs) = known.get(git_dir) {
             return Ok(Arc::clone(programs));
         }
+        let programs = Arc::new(Programs::of(&self.listed(git_dir)?, &self.trusted));
+        known.insert(git_dir.to_owned(), Arc::clone(&programs));
+        Ok(programs)
+    }
+
+    /// Returns what the configuration says of programs.
+    fn listed(&self, git_dir: &Path) -> Result<Vec<u8>> {
         let call = self.git().repository(git_dir).configured(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
         // 1 says that there is nothing of the kind.
@@ -300,9 +318,7 @@ impl Repository {
                 call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
-        let programs = Arc::new(Programs::of(&listed.stdout));
-        known.insert(git_dir.to_owned(), Arc::clone(&programs));
-        Ok(programs)
+        Ok(listed.stdout)
     }
 }
 

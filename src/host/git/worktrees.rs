@@ -51,7 +51,11 @@ impl Repository {
         sweep::make_private(&folder)?;
         let tree = self.tree(name)?;
         tree.fill(&alone)?;
-        self.tell_filters(&git_dir, || tree.call())?;
+        if let Err(refused) = self.tell_filters(&git_dir, &folder, || tree.call()) {
+            clear(&folder)?;
+            clear(&git_dir)?;
+            return Err(refused);
+        }
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
 
@@ -67,7 +71,7 @@ impl Repository {
         let own = self.found()?.own.clone();
         let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
         call()?.args(["read-tree", head]).bytes()?;
-        self.tell_filters(&own, call)?;
+        self.tell_filters(&own, &self.workspace, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
         // What runs have left is no part of what the next one works on.
         let changed =

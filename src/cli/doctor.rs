@@ -189,15 +189,19 @@ fn repositories(host: &Host) -> Result<Vec<Finding>> {
 
 fn limits(host: &Host) -> Result<Vec<Finding>> {
     let limits = with_defaults(host.config.commands.limits);
-    let shown = [
+    let shown = |limits: &[(Option<u64>, &str)]| -> String {
+        let all = limits.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}")));
+        all.collect::<Vec<String>>().join(", ")
+    };
+    let each = shown(&[
         (limits.processes, "processes"),
         (limits.megabytes, "MB of memory"),
         (limits.written_megabytes, "MB written"),
         (limits.open_files, "open files"),
-    ];
-    let shown: Vec<String> =
-        shown.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}"))).collect();
-    Ok(vec![finding("limits", State::Ok, &format!("a command has at most {}", shown.join(", ")))])
+    ]);
+    let all = shown(&[(limits.run_megabytes, "MB of memory"), (limits.run_written_megabytes, "MB written")]);
+    let found = format!("a command has at most {each}; those of a run together {all}");
+    Ok(vec![finding("limits", State::Ok, &found)])
 }
 
 /// What this folder is trusted with, and how much else is.

@@ -42,7 +42,7 @@ fn brings(env: &Env, make: &str) -> (Value, Ended) {
 fn what_starts_by_itself_is_told_and_given_to_the_flow() {
     let make = "mkdir -p .github/workflows .husky sub; echo > .github/workflows/ci.yml; echo > .husky/pre-commit\n\
                 echo '#!/bin/sh' > run.sh; chmod 755 run.sh; chmod 6755 was.sh; echo > .envrc; echo > Jenkinsfile\n\
-                ln -s /etc/passwd out; ln -s ../.. sub/up; ln -s a.txt in; ln -s .git/hooks/x hook\n\
+                ln -s /etc/passwd out; ln -s ../.. sub/up; ln -s a.txt in; ln -s .git/hooks/x hook; ln -s sub .vscode\n\
                 echo '*.txt filter=evil' >> .gitattributes\n\
                 echo '{\"scripts\": {\"\\u0070ostinstall\": \"x\", \"prepare\": \"x\"}}' > package.json\n\
                 echo two > a.txt; echo > Makefile";
@@ -58,6 +58,7 @@ fn what_starts_by_itself_is_told_and_given_to_the_flow() {
             "ci .github/workflows/ci.yml",
             "ci Jenkinsfile",
             "starts .envrc",
+            "starts .vscode",
             "starts package.json",
             "executable run.sh",
             "executable was.sh",
@@ -76,6 +77,7 @@ fn what_starts_by_itself_is_told_and_given_to_the_flow() {
          `sub/up` is a link that leads elsewhere: `../..`",
             "`.github/workflows/ci.yml` is run by a server that builds, `Jenkinsfile` is run by a server that builds",
             "`.envrc` is run or obeyed by what opens, installs or builds the folder, \
+         `.vscode` is run or obeyed by what opens, installs or builds the folder, \
          `package.json` is run or obeyed by what opens, installs or builds the folder",
             "`run.sh` can be run, `was.sh` can be run",
         ]

@@ -195,6 +195,42 @@ fn no_filter_of_the_users_own_is_led_to_a_models_file_later() {
     }
 }
 
+/// What git-lfs does with the variables that it reads: it runs them.
+#[test]
+fn a_filter_of_the_users_own_is_given_no_program_by_the_repository() {
+    let env = env();
+    let ran = |name: &str| env.home().join(name);
+    let theirs = |name: &str| format!("touch '{}'", ran(name).display());
+    config(&env, ["lfs.extension.e.clean", &theirs("extension")]);
+    config(&env, ["lfs.customtransfer.c.path", &theirs("transfer")]);
+    config(&env, ["lfs.standalonetransferagent", "c"]);
+    config(&env, ["credential.helper", &format!("!{}", theirs("credential"))]);
+    config(&env, ["core.sshCommand", &theirs("ssh")]);
+    config(&env, ["core.askPass", &ran("ask").display().to_string()]);
+    let agent = "agent=$(git config lfs.standalonetransferagent); [ -z \"$agent\" ] || eval \"$(git config lfs.customtransfer.$agent.path)\"";
+    let script = format!(
+        "#!/bin/sh\ntouch '{}'\neval \"$(git config lfs.extension.e.clean)\"\n{agent}\n\
+         printf 'protocol=https\\nhost=localhost\\n\\n' | git credential fill > /dev/null 2>&1\n\
+         eval \"$(git config core.sshCommand)\" > /dev/null 2>&1\ncat\n",
+        ran("own").display()
+    );
+    let own = env.home().join("own.sh");
+    std::fs::write(&own, script).expect("the home can be written");
+    std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+    let global = env.home().join(".gitconfig").display().to_string();
+    config(&env, ["-f", &global, "filter.f.clean", &format!("sh '{}'", own.display())]);
+    let ended = run_in_tree(&env, WORK).exits(0);
+    assert!(ran("own").exists());
+    for name in ["extension", "transfer", "credential", "ssh", "ask"] {
+        assert!(!ran(name).exists(), "{name}");
+    }
+    let told = notices(&ended);
+    assert!(
+        told.contains("what the repository's configuration has git-lfs run is not run: `lfs.customtransfer.c.path`"),
+        "{told}"
+    );
+}
+
 /// Encrypted files would be committed as plain text otherwise.
 #[test]
 fn where_a_filter_is_required_git_fails_rather_than_doing_without() {

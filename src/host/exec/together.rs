@@ -21,8 +21,11 @@ pub struct Together {
     before: Cell<Option<u64>>,
     /// What those wrote that were ended, as far as the system does not say it of this process.
     ended: Cell<u64>,
-    seen: RefCell<Option<(Instant, Vec<(Pid, Used)>)>>,
+    seen: RefCell<Option<(Instant, Seen)>>,
 }
+
+/// What each command uses, by its helper.
+type Seen = Vec<(Pid, Used)>;
 
 /// One of them, until this is dropped.
 pub(super) struct Member<'t> {
@@ -66,7 +69,7 @@ impl Together {
     }
 
     /// Returns what each of them uses, as of a moment ago.
-    fn look(&self) -> Vec<(Pid, Used)> {
+    fn look(&self) -> Seen {
         let mut seen = self.seen.borrow_mut();
         if let Some((at, used)) = &*seen
             && at.elapsed() < LOOK / 2
@@ -75,7 +78,7 @@ impl Together {
         }
         let helpers = self.helpers.borrow();
         let all = processes::below_each(&helpers);
-        let used: Vec<_> = helpers.iter().zip(all).map(|(helper, all)| (*helper, processes::used_by(&all))).collect();
+        let used: Seen = helpers.iter().zip(all).map(|(helper, all)| (*helper, processes::used_by(&all))).collect();
         *seen = Some((Instant::now(), used.clone()));
         used
     }

@@ -76,8 +76,10 @@ impl Repository {
         // What is gone starts nothing.
         changes.retain(|change| change.now.mode != "000000");
         for Change { before, now, path } in &changes {
+            // A link or a submodule can stand where a folder is looked for.
+            let whole = !there(*now);
             let kinds = [
-                by_name(path),
+                by_name(path).or_else(|| by_name(&format!("{path}/-")).filter(|_| whole)),
                 hooks.iter().any(|folder| path.starts_with(folder.as_str())).then_some(Kind::Hook),
                 (now.mode == SUBMODULE).then_some(Kind::Submodule),
                 (now.mode == EXECUTABLE && before.mode != EXECUTABLE).then_some(Kind::Executable),

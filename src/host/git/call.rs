@@ -26,6 +26,10 @@ const SETTINGS: &[&str] = &[
     "commit.gpgSign=false",
     "diff.ignoreSubmodules=all",
     "submodule.recurse=false",
+    // What filters start may ask git for keys, and go elsewhere by ssh.
+    "credential.helper=",
+    "core.askPass=",
+    "core.sshCommand=ssh",
     "fetch.recurseSubmodules=false",
     "gc.auto=0",
     "maintenance.auto=false",

@@ -7,6 +7,7 @@
 //!   stays: git then fails rather than taking a file unfiltered. What is left runs in the root folder, so that nothing which
 //!   its command names by no whole path is a file of the worktree; a command that means one is refused by its name.
 //! - Merge drivers become the merge of texts that git does itself.
+//! - What a repository has git-lfs run (extensions, agents for transfers) is replaced by `false`.
 //! - Hooks that are configured are switched off; those in folders are by `call`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +17,12 @@ use std::path::Path;
 
 use super::Repository;
 use super::call::Call;
+use super::stage::named;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
 /// What of a repository's configuration is listed.
-pub(super) const LISTED: &str = r"^(filter|merge|hook)\.";
+pub(super) const LISTED: &str = r"^(filter|merge|hook|lfs)\.";
 /// The commands of a filter.
 const FILTER: &[&str] = &["clean", "smudge", PROCESS];
 const PROCESS: &str = "process";
@@ -29,6 +31,8 @@ const REQUIRED: &str = "required";
 const AWAY: &[u8] = b"cd /; ";
 /// What of a command leads to the worktree, wherever it runs.
 const LEADING: &[&str] = &["--show-toplevel", "--show-cdup", "--show-prefix", "GIT_WORK_TREE", "GIT_PREFIX"];
+/// Of the variables by which git-lfs chooses a program for transfers: the end.
+const AGENT: &str = ".standalonetransferagent";
 /// Of how many filters it is asked which files have them.
 const MOST_ASKED: usize = 20;
 /// What git does with texts that no driver is configured for; what is no text is in conflict.
@@ -42,7 +46,9 @@ pub(super) struct Programs {
     pub own: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
     /// Filters of the repository alone that the user trusts, by their commands.
     pub trusted: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
-    /// Those that they do not.
+    /// What only the repository has git-lfs run.
+    pub lfs: BTreeSet<String>,
+    /// Filters of the repository that the user does not trust.
     pub emptied: BTreeSet<Vec<u8>>,
 }
 
@@ -77,7 +83,7 @@ impl Programs {
             let mut commands = Vec::new();
             for variable in FILTER {
                 match variables.get(variable.as_bytes()) {
-                    Some(value) if value.is_empty() => programs.set(b"filter", name, variable, b""),
+                    Some([]) => programs.set(b"filter", name, variable, b""),
                     Some(value) => {
                         programs.set(b"filter", name, variable, &[AWAY, value].concat());
                         commands.push((*variable, String::from_utf8_lossy(value).into_owned()));
@@ -90,6 +96,11 @@ impl Programs {
                 programs.set(b"filter", name, REQUIRED, required);
             }
             programs.own.insert(name.to_vec(), commands);
+        }
+        for key in keys_of_lfs(listing) {
+            let value = if key.to_lowercase().ends_with(AGENT) { "" } else { "false" };
+            programs.settings.push((key.clone().into(), value.into()));
+            programs.lfs.insert(key);
         }
         // A name without a driver of its own may be that of one of git's.
         let theirs = theirs().filter(|entry| entry.section != b"merge" || entry.variable == b"driver");
@@ -141,7 +152,7 @@ fn commands_of(entries: &[Entry<'_>], name: &[u8]) -> Vec<(&'static str, String)
         let found = all.rfind(|entry| entry.variable == variable.as_bytes())?.value.unwrap_or_default();
         (!found.is_empty()).then(|| (*variable, String::from_utf8_lossy(found).into_owned()))
     };
-    FILTER.iter().filter_map(|variable| last(&variable)).collect()
+    FILTER.iter().filter_map(last).collect()
 }
 
 /// Returns how the user trusts a command of the repository's: `filter=NAME.clean=COMMAND`. A name that could be taken for
@@ -197,6 +208,10 @@ impl Repository {
                 self.remark(format!("{what} is not run: files stay as they are; {how}"));
             }
         }
+        if !programs.lfs.is_empty() && !programs.own.is_empty() {
+            let named = named(programs.lfs.iter().map(|key| format!("`{}`", excerpt(key))));
+            self.remark(format!("what the repository's configuration has git-lfs run is not run: {named}"));
+        }
         if programs.emptied.len() > MOST_ASKED {
             let count = programs.emptied.len();
             self.remark(format!("none of the {count} filters of the repository's configuration is run"));
@@ -227,6 +242,24 @@ fn refused(entry: &str, command: &str, word: &str) -> Failure {
     Failure::new(Code::PermissionRefused, message).hint(format!(
         "put the program outside of the repository, and name it by its whole path: git config --global '{entry}' …"
     ))
+}
+
+/// Returns the variables by which a repository has git-lfs run programs.
+fn keys_of_lfs(listing: &[u8]) -> Vec<String> {
+    let mut parts = listing.split(|byte| *byte == 0);
+    let pairs = std::iter::from_fn(|| Some((parts.next()?, parts.next()?)));
+    let keys = pairs.filter(|(scope, _)| !matches!(*scope, b"system" | b"global")).map(|(_, entry)| {
+        let end = memchr::memchr(b'\n', entry).unwrap_or(entry.len());
+        String::from_utf8_lossy(&entry[..end]).into_owned()
+    });
+    let runs = |key: &String| {
+        let key = key.to_lowercase();
+        let ends = |start: &str, ends: &[&str]| key.starts_with(start) && ends.iter().any(|end| key.ends_with(end));
+        ends("lfs.extension.", &[".clean", ".smudge"])
+            || ends("lfs.customtransfer.", &[".path"])
+            || ends("lfs.", &[AGENT])
+    };
+    keys.filter(runs).collect()
 }
 
 fn shown(name: &[u8]) -> String {

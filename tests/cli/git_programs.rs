@@ -195,6 +195,22 @@ fn no_filter_of_the_users_own_is_led_to_a_models_file_later() {
     }
 }
 
+/// As git-crypt does, which looks for its keys in the worktree's own git folder.
+#[test]
+fn a_filter_finds_the_keys_of_the_repository_in_a_worktree() {
+    let env = env();
+    env.write(".git/git-crypt/keys/default", "key ");
+    std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+    let global = env.home().join(".gitconfig").display().to_string();
+    let smudge = "cat \"$(git rev-parse --git-dir)/git-crypt/keys/default\" -";
+    config(&env, ["-f", &global, "filter.f.smudge", smudge]);
+    config(&env, ["-f", &global, "filter.f.required", "true"]);
+    config(&env, ["-f", &global, "filter.f.clean", "sed 's/^key //'"]);
+    let ended = run_in_tree(&env, "local text = tree:read('a.txt')\ntree:remove()\nreturn text");
+    assert_eq!(ended.result(), "key one\n");
+    assert_eq!(env.read(".git/git-crypt/keys/default"), "key ", "the keys are left as they are");
+}
+
 /// What git-lfs does with the variables that it reads: it runs them.
 #[test]
 fn a_filter_of_the_users_own_is_given_no_program_by_the_repository() {

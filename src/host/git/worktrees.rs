@@ -19,6 +19,8 @@ use crate::model::text::excerpt;
 
 /// What is missing now was missing at the start: a partial clone has not all objects.
 const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
+/// Where git-crypt keeps the keys of a repository, in its git folder.
+const KEYS: &str = "git-crypt";
 /// Sparse patterns that leave nothing out.
 const EVERYTHING: &str = "/*\n";
 
@@ -49,6 +51,7 @@ impl Repository {
         let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
         add.holding(&alone)?.bytes()?;
         sweep::make_private(&folder)?;
+        self.lend_keys(&git_dir)?;
         let tree = self.tree(name)?;
         tree.fill(&alone)?;
         if let Err(refused) = self.tell_filters(&git_dir, &folder, || tree.call()) {
@@ -57,6 +60,15 @@ impl Repository {
             return Err(refused);
         }
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
+    }
+
+    /// Has git-crypt find its keys: it looks for them in the git folder of the worktree alone.
+    fn lend_keys(&self, git_dir: &Path) -> Result<()> {
+        let (keys, here) = (self.found()?.common.join(KEYS), git_dir.join(KEYS));
+        match keys.is_dir() {
+            true => std::os::unix::fs::symlink(keys, &here).map_err(|error| Failure::io(&here, "create", &error)),
+            false => Ok(()),
+        }
     }
 
     /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of

@@ -87,6 +87,7 @@ local function run(ctx: nietz.Context): any
 	})
 	show.session(self.name)
 	if commit ~= root.base then
+		show.brings(root.base, commit)
 		ui.say(`Look at it: \`git log -p {root.base}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
 	end
 	return {

@@ -1,6 +1,7 @@
 --!strict
 --- How a session is shown: while it goes on, and afterwards from its record.
 
+local git = require("@nietz/git")
 local json = require("@nietz/json")
 local live = require("./live")
 local record = require("./record")
@@ -137,6 +138,22 @@ local function economics(all: any): { string }
 		table.insert(lines, `{model}: {count.alone} of {count.alone_of} alone, {count.after} of {count.after_of} after the other`)
 	end
 	return lines
+end
+
+--- Says what a change brings that starts by itself: before it is merged, somebody is to look at it.
+function show.brings(from: string, to: string)
+	local brings = git.brings(from, to)
+	if #brings.things == 0 then
+		return
+	end
+	local lines = { "Look at this before you merge it:", "" }
+	for _, thing in brings.things do
+		table.insert(lines, "- " .. thing.text)
+	end
+	if brings.cut then
+		table.insert(lines, "- … and more")
+	end
+	ui.say(table.concat(lines, "\n"))
 end
 
 --- Says what a session is and has come to.

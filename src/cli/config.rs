@@ -13,6 +13,7 @@ use crate::host::llm::ModelsConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
 use crate::model::command::{Ends, Limits};
+use crate::model::git;
 use crate::model::setting::Layer;
 use crate::schema::own::{self, Own};
 use crate::schema::source;
@@ -27,6 +28,8 @@ pub(super) struct Config {
     pub budget: Budget,
     /// What commands of flows may use.
     pub commands: CommandsConfig,
+    /// What each call of git may take.
+    pub git: git::Limits,
     /// By flow: what it declares as its settings.
     flows: Flows,
     #[serde(skip)]
@@ -192,6 +195,7 @@ mod tests {
             (&own::CONFIG, "/properties/budget".to_owned(), keys::<Budget>()),
             (&own::CONFIG, "/properties/commands".to_owned(), keys::<CommandsConfig>()),
             (&own::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
+            (&own::CONFIG, "/properties/git".to_owned(), keys::<git::Limits>()),
             (&own::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
             (&own::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
             (&own::PROJECT, String::new(), keys::<Project>()),

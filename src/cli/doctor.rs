@@ -11,8 +11,8 @@ use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::session::itself;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::exec::{Commands, with_defaults};
-use crate::host::git;
+use crate::host::exec::{Commands, Together, with_defaults};
+use crate::host::{git, path};
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
 use crate::pack::trust::folder_name;
@@ -27,9 +27,6 @@ pub(super) struct DoctorArgs {
     #[arg(long)]
     json: bool,
 }
-
-/// Where programs are looked for without a `PATH`.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What came of a check.
 struct Finding {
@@ -162,6 +159,7 @@ fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
         read: host.commands_read(),
         kept: host.kept(),
         outputs: host.workspace.join(".nietz/output"),
+        together: Together::default(),
         outputs_shown: ".nietz/output".to_owned(),
         redactor: host.redactor(),
         told: Default::default(),
@@ -182,7 +180,7 @@ fn programs(host: &Host) -> Result<Vec<Finding>> {
 }
 
 fn repositories(host: &Host) -> Result<Vec<Finding>> {
-    Ok(vec![match git::version(host.variable("PATH").unwrap_or(PATH)) {
+    Ok(vec![match git::version(&path::of(&host.environment)) {
         Ok(version) => finding("git", State::Ok, &version),
         Err(failure) => Finding {
             hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),
@@ -193,15 +191,19 @@ fn repositories(host: &Host) -> Result<Vec<Finding>> {
 
 fn limits(host: &Host) -> Result<Vec<Finding>> {
     let limits = with_defaults(host.config.commands.limits);
-    let shown = [
+    let shown = |limits: &[(Option<u64>, &str)]| -> String {
+        let all = limits.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}")));
+        all.collect::<Vec<String>>().join(", ")
+    };
+    let each = shown(&[
         (limits.processes, "processes"),
         (limits.megabytes, "MB of memory"),
         (limits.written_megabytes, "MB written"),
         (limits.open_files, "open files"),
-    ];
-    let shown: Vec<String> =
-        shown.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}"))).collect();
-    Ok(vec![finding("limits", State::Ok, &format!("a command has at most {}", shown.join(", ")))])
+    ]);
+    let all = shown(&[(limits.run_megabytes, "MB of memory"), (limits.run_written_megabytes, "MB written")]);
+    let found = format!("a command has at most {each}; those of a run together {all}");
+    Ok(vec![finding("limits", State::Ok, &found)])
 }
 
 /// What this folder is trusted with, and how much else is.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result};
-use crate::host::user;
+use crate::host::{path, user};
 
 /// Variables that name one of the user's folders.
 const CONFIG: &str = "XDG_CONFIG_HOME";
@@ -26,7 +26,7 @@ pub(super) struct Folders {
 
 impl Folders {
     /// Finds the folders. Variables that are no whole paths are taken out of the environment, so that nobody else goes
-    /// by them either, and `HOME` becomes what the system says where it said nothing.
+    /// by them either, `HOME` becomes what the system says where it said nothing, and `PATH` keeps its whole paths.
     pub(super) fn of(environment: &mut BTreeMap<String, String>) -> Result<Folders> {
         Folders::with(environment, user::home)
     }
@@ -36,6 +36,9 @@ impl Folders {
             if environment.get(name).is_some_and(|path| !Path::new(path).is_absolute()) {
                 environment.remove(name);
             }
+        }
+        if let Some(path) = environment.get_mut("PATH") {
+            *path = path::whole(path);
         }
         if !environment.contains_key("HOME")
             && let Some(home) = home().and_then(|home| home.into_os_string().into_string().ok())

@@ -136,7 +136,7 @@ pub(super) fn play(
         collections: RefCell::new(flow.context().collections.borrow().clone()),
         declared: RefCell::default(),
         written: Default::default(),
-        repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
+        repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment, host.config.git),
         commands: commands(host, open, flow.manifest.exec_limits)?,
         files: files(host, open, flow),
         now: Box::new(move || at),

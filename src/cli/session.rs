@@ -20,7 +20,7 @@ use crate::engine::run::{Locked, check_name};
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
-use crate::host::exec::{Commands, with_defaults};
+use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::llm::{Client, window};
@@ -318,7 +318,14 @@ impl Session {
             declared: RefCell::default(),
             written: Default::default(),
             files: files(host, &open, &self.flow),
-            repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment),
+            repository: Repository::new(
+                &host.workspace,
+                &host.worktrees(),
+                &open.run,
+                &host.environment,
+                host.config.git,
+            )
+            .trusting(trust::filters(host, &self.flow)?),
             commands: commands(host, &open, self.flow.manifest.exec_limits)?,
             now: host.clock()?,
         };
@@ -386,6 +393,7 @@ pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Res
         read: host.commands_read(),
         kept: host.kept(),
         outputs: host.workspace.join(&outputs),
+        together: Together::default(),
         outputs_shown: outputs,
         redactor: host.redactor(),
         told: Default::default(),

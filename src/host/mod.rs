@@ -5,6 +5,7 @@ pub mod exec;
 pub mod files;
 pub mod git;
 pub mod llm;
+pub mod path;
 mod sweep;
 pub mod telemetry;
 pub mod ui;

@@ -100,6 +100,26 @@ pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budg
     visit(&mut Walk { mark, budget }, value, At::Root(what), 0)
 }
 
+/// Tells whether a value could be converted back, within a budget of its own.
+pub fn fits(value: &Value) -> bool {
+    measure(value, 0, &mut Budget::default()).is_ok()
+}
+
+fn measure(value: &Value, depth: usize, budget: &mut Budget) -> Result<()> {
+    let at = At::Root("the value");
+    budget.take(VALUE + 2 * depth, at)?;
+    match value {
+        Value::String(text) => budget.take_text(text.len(), at),
+        Value::Array(items) => items.iter().try_for_each(|item| measure(item, depth + 1, budget)),
+        Value::Object(members) => members.iter().enumerate().try_for_each(|(index, (name, member))| {
+            budget.take_text(name.len(), at)?;
+            budget.take(if index == 0 { OBJECT } else { MEMBER }, at)?;
+            measure(member, depth + 1, budget)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
 /// What a conversion takes with it.
 struct Walk<'a> {
     /// The metatable that marks lists.

@@ -227,12 +227,15 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
         }
     };
     let mut manifest = Manifest::read(&vm.lua, table)?;
+    let mut left = convert::TEXT;
     for (name, declared) in &mut manifest.collections {
         let Some(relative) = &declared.schema_path else { continue };
         let invalid = |why: String| Failure::new(Code::FlowInvalid, format!("collection `{name}`: {why}"));
         let path =
             join(&located.path, relative).ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
         let text = located.tree.text(&path)?.ok_or_else(|| invalid(format!("there is no file `{path}`")))?;
+        left =
+            left.checked_sub(text.len()).ok_or_else(|| invalid("the schemas have more than 4 MB in all".to_owned()))?;
         let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
         declared.collection.schema = source::parse(&text, format, &located.tree.display(&path))?;
     }

@@ -1,5 +1,6 @@
 //! What a flow declares: read from the table that its file returns, every field checked.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use mlua::{Function, Lua, Table, Value as LuaValue};
@@ -22,6 +23,8 @@ const MOST_COMMANDS: usize = 100;
 /// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
 const NAME: usize = 64;
 const SUMMARY: usize = 500;
+/// The longest path or summary that is looked at, in bytes.
+const SHORT: usize = 4096;
 const MOST_OF_A_KIND: usize = 200;
 
 /// A flow's manifest.
@@ -86,6 +89,7 @@ fn only(table: &Table, what: &str, known: &[&str]) -> Result<()> {
 impl Manifest {
     /// Reads the table that `nietz.flow` was given.
     pub fn read(lua: &Lua, table: &Table) -> Result<Manifest> {
+        let parts = &Parts { lua, budget: RefCell::default() };
         only(
             table,
             "nietz.flow",
@@ -112,8 +116,8 @@ impl Manifest {
             ))
             .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
         }
-        let permissions: Permissions = part(lua, table, "nietz.flow", "permissions")?.unwrap_or_default();
-        let main = read_command(lua, table, "nietz.flow")?;
+        let permissions: Permissions = parts.part(table, "nietz.flow", "permissions")?.unwrap_or_default();
+        let main = read_command(parts, table, "nietz.flow")?;
         if permissions.exec.len() > MOST_COMMANDS {
             let why =
                 format!("nietz.flow: permissions.exec names more than {MOST_COMMANDS} commands, which nobody reads");
@@ -122,13 +126,13 @@ impl Manifest {
         for grant in &permissions.exec {
             check_grant(grant, &main)?;
         }
-        let settings = read_settings(lua, table)?;
+        let settings = read_settings(parts, table)?;
         let mut collections = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
             for pair in declared.pairs::<String, Table>() {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
-                collections.insert(name.clone(), read_collection(lua, &name, &table)?);
+                collections.insert(name.clone(), read_collection(parts, &name, &table)?);
                 few(collections.len(), "nietz.flow", "collections")?;
             }
         }
@@ -139,16 +143,16 @@ impl Manifest {
                     pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
                 let what = format!("command `{name}`");
                 only(&table, &what, &["summary", "params", "run"])?;
-                commands.insert(name, read_command(lua, &table, &what)?);
+                commands.insert(name, read_command(parts, &table, &what)?);
                 few(commands.len(), "nietz.flow", "commands")?;
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        let budget: Budget = part(lua, table, "nietz.flow", "budget")?.unwrap_or_default();
+        let budget: Budget = parts.part(table, "nietz.flow", "budget")?.unwrap_or_default();
         if let Some(problem) = budget.problem() {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
-        let exec_limits: command::Limits = part(lua, table, "nietz.flow", "exec_limits")?.unwrap_or_default();
+        let exec_limits: command::Limits = parts.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
         if let Some(problem) = exec_limits.problem() {
             return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
@@ -178,13 +182,13 @@ fn check_grant(grant: &str, main: &Command) -> Result<()> {
     })
 }
 
-fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
+fn read_command(parts: &Parts<'_>, table: &Table, what: &str) -> Result<Command> {
     let run = match table.raw_get::<LuaValue>("run") {
         Ok(LuaValue::Function(run)) => run,
         _ => return Err(invalid(format!("{what}: run must be a function"))),
     };
     let mut params = BTreeMap::new();
-    let value = convert::to_json(lua, &table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
+    let value = parts.json(&table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
     if let Value::Object(declared) = value {
         for (name, param) in declared {
             let param: Param =
@@ -206,10 +210,10 @@ fn read_command(lua: &Lua, table: &Table, what: &str) -> Result<Command> {
     Ok(Command { summary: summary(table, what)?, params, run })
 }
 
-fn read_settings(lua: &Lua, table: &Table) -> Result<BTreeMap<String, Setting>> {
+fn read_settings(parts: &Parts<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
     let mut settings = BTreeMap::new();
     let declared: BTreeMap<String, serde_json::Map<String, Value>> =
-        part(lua, table, "nietz.flow", "settings")?.unwrap_or_default();
+        parts.part(table, "nietz.flow", "settings")?.unwrap_or_default();
     for (name, mut fields) in declared {
         let wrong = |why: String| invalid(format!("nietz.flow: setting `{name}`: {why}"));
         let limit = match fields.remove("limit") {
@@ -259,7 +263,7 @@ struct VersionData {
     read_newer: bool,
 }
 
-fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
+fn read_collection(parts: &Parts<'_>, name: &str, table: &Table) -> Result<Declared> {
     let what = format!("collection `{name}`");
     only(table, &what, &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"])?;
     let path = text(table, &what, "path")?;
@@ -271,15 +275,15 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         })?,
     };
     let (schema, schema_path) = match table.raw_get::<LuaValue>("schema") {
-        Ok(LuaValue::String(path)) => (Value::Null, Some(path.to_string_lossy())),
-        Ok(LuaValue::Table(schema)) => (convert::to_json(lua, &LuaValue::Table(schema), "schema")?, None),
+        Ok(LuaValue::String(_)) => (Value::Null, Some(text(table, &what, "schema")?)),
+        Ok(LuaValue::Table(schema)) => (parts.json(&LuaValue::Table(schema), "schema")?, None),
         _ => return Err(invalid(format!("{what}: schema must be a table or the path of one"))),
     };
-    let keys: BTreeMap<String, String> = part(lua, table, &what, "keys")?.unwrap_or_default();
+    let keys: BTreeMap<String, String> = parts.part(table, &what, "keys")?.unwrap_or_default();
     let mut migrations = BTreeMap::new();
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
-            let mut data = convert_without(lua, &declared, "migrations", &mut migrations)?;
+            let mut data = convert_without(parts, &declared, "migrations", &mut migrations)?;
             let data: VersionData =
                 serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
             let mut migrates: Vec<String> = migrations.keys().cloned().collect();
@@ -293,8 +297,8 @@ fn read_collection(lua: &Lua, name: &str, table: &Table) -> Result<Declared> {
         Ok(LuaValue::Nil) => None,
         _ => return Err(invalid(format!("{what}: rules must be a function"))),
     };
-    let expects = read_expects(&what, part(lua, table, &what, "expects")?.unwrap_or_default())?;
-    let index = read_index(&what, format, part(lua, table, &what, "index")?.unwrap_or_default())?;
+    let expects = read_expects(&what, parts.part(table, &what, "expects")?.unwrap_or_default())?;
+    let index = read_index(&what, format, parts.part(table, &what, "index")?.unwrap_or_default())?;
     let formats = match table.raw_get::<LuaValue>("formats") {
         Ok(LuaValue::Nil) => None,
         Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
@@ -383,7 +387,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 
 /// Returns a table as JSON without one member, whose functions go to `functions`.
 fn convert_without(
-    lua: &Lua,
+    parts: &Parts<'_>,
     table: &Table,
     without: &str,
     functions: &mut BTreeMap<String, Function>,
@@ -392,7 +396,7 @@ fn convert_without(
     for pair in table.pairs::<String, LuaValue>() {
         let (name, value) = pair.map_err(|_| invalid("version must be a table of named fields".to_owned()))?;
         if name != without {
-            let value = convert::to_json(lua, &value, &name)?;
+            let value = parts.json(&value, &name)?;
             members.insert(name, value);
         } else if let LuaValue::Table(declared) = value {
             for pair in declared.pairs::<String, Function>() {
@@ -407,7 +411,8 @@ fn convert_without(
 
 fn text(table: &Table, what: &str, name: &str) -> Result<String> {
     match table.raw_get::<LuaValue>(name) {
-        Ok(LuaValue::String(text)) if text.as_bytes().len() <= convert::TEXT => Ok(text.to_string_lossy()),
+        Ok(LuaValue::String(text)) if text.as_bytes().len() <= SHORT => Ok(text.to_string_lossy()),
+        Ok(LuaValue::String(_)) => Err(invalid(format!("{what}: {name} is longer than {SHORT} bytes"))),
         Ok(LuaValue::Nil) => Err(invalid(format!("{what} needs a {name}"))),
         _ => Err(invalid(format!("{what}: {name} must be a text"))),
     }
@@ -428,20 +433,32 @@ fn few(count: usize, what: &str, kind: &str) -> Result<()> {
     Ok(())
 }
 
+/// What of a manifest becomes plain data: all of it together stays within one budget, also where a table stands in it often.
+struct Parts<'a> {
+    lua: &'a Lua,
+    budget: RefCell<convert::Budget>,
+}
+
+impl Parts<'_> {
+    fn json(&self, value: &LuaValue, what: &str) -> Result<Value> {
+        convert::to_json_within(self.lua, value, what, &mut self.budget.borrow_mut())
+    }
+
+    fn part<T: serde::de::DeserializeOwned>(&self, table: &Table, what: &str, name: &str) -> Result<Option<T>> {
+        let value = self.json(&table.raw_get(name).unwrap_or(LuaValue::Nil), name)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        serde_json::from_value(value).map(Some).map_err(|error| invalid(format!("{what}: {name}: {error}")))
+    }
+}
+
 fn maybe_table(table: &Table, what: &str, name: &str) -> Result<Option<Table>> {
     match table.raw_get::<LuaValue>(name) {
         Ok(LuaValue::Table(table)) => Ok(Some(table)),
         Ok(LuaValue::Nil) => Ok(None),
         _ => Err(invalid(format!("{what}: {name} must be a table"))),
     }
-}
-
-fn part<T: serde::de::DeserializeOwned>(lua: &Lua, table: &Table, what: &str, name: &str) -> Result<Option<T>> {
-    let value = convert::to_json(lua, &table.raw_get(name).unwrap_or(LuaValue::Nil), name)?;
-    if value.is_null() {
-        return Ok(None);
-    }
-    serde_json::from_value(value).map(Some).map_err(|error| invalid(format!("{what}: {name}: {error}")))
 }
 
 fn invalid(message: String) -> Failure {

@@ -117,7 +117,7 @@ impl Ends {
     }
 }
 
-/// The most that a command may use, together with all that it starts. What is absent has the host's default.
+/// The most that a command may use, together with all that it starts, and that all commands of a run may. What is absent has the host's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -133,6 +133,12 @@ pub struct Limits {
     /// Files that one process has open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// Megabytes of memory of all commands of a run that run side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_megabytes: Option<u64>,
+    /// Megabytes that all commands of a run write to disks, as long as its process lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_written_megabytes: Option<u64>,
 }
 
 impl Limits {
@@ -145,12 +151,15 @@ impl Limits {
             megabytes: lower(self.megabytes, other.megabytes),
             written_megabytes: lower(self.written_megabytes, other.written_megabytes),
             open_files: lower(self.open_files, other.open_files),
+            run_megabytes: lower(self.run_megabytes, other.run_megabytes),
+            run_written_megabytes: lower(self.run_written_megabytes, other.run_written_megabytes),
         }
     }
 
     /// Says what is wrong with limits that somebody wrote.
     pub fn problem(&self) -> Option<&'static str> {
-        let all = [self.processes, self.megabytes, self.written_megabytes, self.open_files];
+        let of_each = [self.processes, self.megabytes, self.written_megabytes, self.open_files];
+        let all = [of_each.as_slice(), &[self.run_megabytes, self.run_written_megabytes]].concat();
         all.contains(&Some(0)).then_some("each limit must be 1 or more")
     }
 }

@@ -173,6 +173,7 @@ impl Effect {
                 | Git::Commit { .. }
                 | Git::Diff { .. }
                 | Git::Changed { .. }
+                | Git::Brings { .. }
                 | Git::Files { .. }
                 | Git::Snapshot
                 | Git::Delete { .. }

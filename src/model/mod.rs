@@ -1,5 +1,6 @@
 //! Plain data that every other room speaks: requests, replies, questions, collections. No IO here.
 
+pub mod brings;
 pub mod budget;
 pub mod canonical;
 pub mod chat;

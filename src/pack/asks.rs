@@ -63,6 +63,12 @@ pub fn words(item: &str) -> String {
         Some(("persona", slug)) => format!("has another persona in place of {slug}, for flows that are not its own"),
         Some(("quotes", file)) => format!("has other quotes in place of {file}, for flows that are not its own"),
         Some(("setting", name)) => format!("sets {name}, of a flow that is not its own"),
+        Some(("filter", filter)) => {
+            let (name, command) = filter.split_once('=').unwrap_or((filter, ""));
+            format!(
+                "has git run `{command}` outside of any sandbox, as filter.{name} of the repository's configuration"
+            )
+        }
         Some(("model", name)) => format!("chooses the model {name}, for flows that are not its own"),
         None if item == "persona-models" => {
             "chooses models in its personas, where you named one with --model".to_owned()

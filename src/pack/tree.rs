@@ -14,6 +14,8 @@ use crate::pack::seal::Seal;
 
 /// Source files larger than this are refused: they are meant to be read by people.
 const LARGEST: u64 = 4 * 1024 * 1024;
+/// The most bytes of text that are kept of one pack.
+const MOST_TEXT: usize = 64 << 20;
 
 /// The root of a pack: the folder that holds `flows/`, `personas/` and `quotes/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +69,12 @@ impl Tree {
             .hint("save the file as UTF-8")
         })?;
         let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
-        self.seen().insert(path.to_owned(), text.clone());
+        let mut seen = self.seen();
+        if seen.values().map(|text| text.len()).sum::<usize>() + text.len() > MOST_TEXT {
+            let message = format!("the files that were read here have more than {} MB in all", MOST_TEXT >> 20);
+            return Err(Failure::new(Code::DocumentUnreadable, message).because(format!("the last of them is {path}")));
+        }
+        seen.insert(path.to_owned(), text.clone());
         Ok(Some(text))
     }
 

@@ -97,6 +97,12 @@ impl Trust {
         if granted.contains(ALL) { Items::new() } else { items.difference(granted).cloned().collect() }
     }
 
+    /// Returns the commands of git's filters that a folder's repository may have run: each is trusted by itself alone.
+    pub fn filters(&self, folder: &str) -> Items {
+        let all = self.folders.get(folder).into_iter().flatten();
+        all.filter(|item| item.starts_with("filter=")).cloned().collect()
+    }
+
     pub fn add_folder(&mut self, folder: &str, items: Items) {
         self.folders.entry(folder.to_owned()).or_default().extend(items);
     }

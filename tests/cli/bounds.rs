@@ -165,3 +165,22 @@ fn a_call_has_a_limit_in_all_whatever_its_server_says() {
         assert!(ended.stdout.contains("took longer than 0.3 seconds in all"), "{ended:?}");
     }
 }
+
+/// A value that takes more than a flow may have, in few bytes or in many, is a reply that cannot be used.
+#[test]
+fn a_reply_with_more_parts_than_a_flow_can_have_is_told_as_that() {
+    for (reply, why) in [
+        (format!("[{}1]", "1,".repeat(2_000_000)), "it is longer than 1048576 bytes"),
+        (format!("[{}1]", "1,".repeat(500_000)), "it has too many parts"),
+        (format!("[{}{{}}]", "{\"a\":1},".repeat(120_000)), "it has too many parts"),
+    ] {
+        let server = ModelServer::start(move |_| Response::text(&reply));
+        let body = "return #llm.chat({ prompt = 'p', schema = { type = 'array', items = { type = 'string' } } }).value";
+        let env = Env::with(&server).flow("x", &flow("permissions = { llm = true },", body));
+        let ended = env.run(["x"]).go().exits(1);
+        assert_eq!(ended.failure(), "reply-invalid", "{ended:?}");
+        let message = ended.ending()["failure"]["message"].clone();
+        assert_eq!(message, format!("the model's reply is not what was asked for: {why}"));
+        assert_eq!(server.calls(), 1, "what is too large is not sent back");
+    }
+}

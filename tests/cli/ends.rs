@@ -230,3 +230,55 @@ fn whichever_limit_is_lower_holds_the_users_the_flows_or_the_projects() {
     let env = self::env().file("nietz.yaml", "commands: {ends: subreaper}\n");
     assert_eq!(env.run(["worktree", "--", "true"]).go().code, Some(1), "a project does not choose what ends commands");
 }
+
+/// A flow of two commands, side by side or one after the other.
+fn pair(script: &str, body: &str) -> String {
+    format!(
+        "local git, task = require('@nietz/git'), require('@nietz/task')\n\
+         return require('@nietz').flow {{ name = 'pair', summary = 's', permissions = {{ git = true, exec = {{ 'sh' }} }},\n\
+         run = function()\n\
+         local function sh(name)\n\
+           git.branch('nietz/' .. name, git.head().commit)\n\
+           local tree = git.worktree {{ name = name, branch = 'nietz/' .. name }}\n\
+           local ok, ran = pcall(tree.exec, tree, {{ program = {{ 'sh', '-c', [==[{script}]==] }}, seconds = 10 }})\n\
+           return if ok then ran.over else ran.code .. ': ' .. ran.message\n\
+         end\n{body}\nend }}"
+    )
+}
+
+#[test]
+fn commands_side_by_side_have_their_memory_together() {
+    // Each has less than it may alone, and is there until the other is over: one of the two ends.
+    let script = "perl -e 'my $x = q(); $x .= q(x) x 1_000_000 for 1..150; sleep 1000'";
+    let body = "local all = task.all({ a = function() return sh('a') end, b = function() return sh('b') end })\n\
+                local overs = { all.a, all.b } table.sort(overs) return overs";
+    for ends in WAYS {
+        let env = by(ends, "run_megabytes: 250").flow("pair", &pair(script, body));
+        if !there(&env, ends) {
+            continue;
+        }
+        crate::support::git::init(&env.workspace());
+        let ended = env.run(["pair"]).go();
+        let overs = ended.result();
+        // The one that is left runs into its time.
+        assert_eq!(overs, serde_json::json!(["memory", "timeout"]), "{ends}: {ended:?}");
+    }
+}
+
+#[test]
+fn what_the_commands_of_a_run_write_is_counted_for_all_of_them() {
+    const TMPFS: i64 = 0x0102_1994;
+    let script = "for i in 1 2; do head -c 10000000 /dev/zero > f$i; sync f$i; done";
+    let body = "return { sh('a'), sh('b'), sh('c') }";
+    let env = env().config("commands: {limits: {run_written_megabytes: 30}}\n").flow("pair", &pair(script, body));
+    let system = rustix::fs::statfs(env.home()).expect("it is there");
+    if system.f_type as i64 == TMPFS {
+        eprintln!("not tried: what is written to memory is not counted");
+        return;
+    }
+    crate::support::git::init(&env.workspace());
+    let overs = env.run(["pair"]).go().result();
+    assert_eq!((&overs[0], &overs[1]), (&"exit".into(), &"written".into()), "{overs}");
+    let refused = "command-failed: the commands of this run have written 30 MB, which is all they may";
+    assert_eq!(overs[2], refused, "{overs}");
+}

@@ -120,6 +120,133 @@ fn a_filter_of_the_users_own_configuration_is_run_as_it_stands_there() {
     assert!(!told.contains("unused"), "{told}");
 }
 
+/// What is trusted is the command, word for word: another one of that name is asked about anew, also in a folder that is
+/// trusted with all that it asks for.
+#[test]
+fn a_filter_of_a_repository_is_run_when_the_user_trusts_its_command() {
+    let env = env().trusting("git, exec=sh");
+    config(&env, ["filter.f.clean", &filter(&env, "ran")]);
+    env.nietz(["trust", "add", "."]).go().exits(0);
+    let listed = env.nietz(["trust", "list"]).go().stdout;
+    assert!(listed.contains("has git run `sh -c") && listed.contains("as filter.f.clean"), "{listed}");
+    let ended = run_in_tree(&env, WORK);
+    let commit = ended.result()["commit"].as_str().expect("it was committed").to_owned();
+    assert_eq!(git(&env.workspace(), ["show", &format!("{commit}:new.txt")]), "NEW");
+    let told = notices(&ended);
+    assert!(told.contains("git runs the filter `f` of the repository's configuration, which you trust"), "{told}");
+    config(&env, ["filter.f.clean", &filter(&env, "another")]);
+    let env = env.var("NIETZ_RUN", "r2");
+    git(&env.workspace(), ["branch", "-D", "nietz/t", "nietz/into"]);
+    let ended = run_in_tree(&env, WORK).exits(0);
+    assert!(!env.home().join("another").exists());
+    assert!(notices(&ended).contains("is not run"), "{ended:?}");
+    // One that a model may write is run for nobody.
+    config(&env, ["filter.f.clean", "sh flows/tree.lua"]);
+    env.nietz(["trust", "add", "."]).go().exits(0);
+    let env = env.var("NIETZ_RUN", "r3");
+    git(&env.workspace(), ["branch", "-D", "nietz/t", "nietz/into"]);
+    assert_eq!(run_in_tree(&env, WORK).exits(5).failure(), "permission-refused");
+}
+
+/// The script is the user's in their checkout, and a model's in a worktree.
+#[test]
+fn a_filter_of_the_users_own_whose_command_is_a_file_of_the_worktree_is_refused() {
+    for command in ["sh tools/strip.sh", "./tools/strip.sh %f", "\"$(git rev-parse --show-toplevel)/tools/strip.sh\""] {
+        let env = env().file("tools/strip.sh", "cat\n");
+        git(&env.workspace(), ["add", "-A"]);
+        git(&env.workspace(), ["commit", "-qm", "tools"]);
+        std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+        let global = env.home().join(".gitconfig").display().to_string();
+        config(&env, ["-f", &global, "filter.f.smudge", command]);
+        let ended = run_in_tree(&env, "return 1").exits(5);
+        assert_eq!(ended.failure(), "permission-refused", "{command}");
+        let failure = ended.ending()["failure"].clone();
+        let (message, hint) =
+            (failure["message"].as_str().unwrap_or_default(), failure["hint"].as_str().unwrap_or_default());
+        assert!(message.contains("`filter.f.smudge` of git's configuration"), "{failure}");
+        assert!(hint.contains("whole path") && hint.contains("git config --global 'filter.f.smudge'"), "{failure}");
+        // Nothing is left of the worktree.
+        assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "{command}");
+    }
+}
+
+#[test]
+fn no_filter_of_the_users_own_is_led_to_a_models_file_later() {
+    for command in ["sh strip.sh", "./strip.sh", "strip.sh", "python3 -m strip", "PATH=.:$PATH; strip.sh"] {
+        let env = env().file(".gitattributes", "");
+        git(&env.workspace(), ["commit", "-qam", "no filter"]);
+        std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+        let global = env.home().join(".gitconfig").display().to_string();
+        for variable in ["clean", "smudge"] {
+            config(&env, ["-f", &global, &format!("filter.f.{variable}"), command]);
+        }
+        let ran = env.home().join("ran");
+        let script = format!("#!/bin/sh\ntouch {}; cat\n", ran.display());
+        let python = format!("open('{}', 'w')\n", ran.display());
+        let body = format!(
+            "tree:write('strip.sh', [==[{script}]==])\ntree:write('strip.py', [==[{python}]==])\nsh('chmod 755 strip.sh')\n\
+             tree:write('.gitattributes', '*.txt filter=f\\n')\ntree:write('a.txt', 'two\\n')\n\
+             tree:commit('x')\nsh('echo three > a.txt')\ntree:restore({{ from = tree.start, globs = {{ 'a.txt' }} }})\n\
+             return tree:read('a.txt')"
+        );
+        let ended = run_in_tree(&env, &body).exits(0);
+        assert!(!ran.exists(), "{command}");
+        assert_eq!(ended.result(), "one\n", "{command}");
+    }
+}
+
+/// As git-crypt does, which looks for its keys in the worktree's own git folder.
+#[test]
+fn a_filter_finds_the_keys_of_the_repository_in_a_worktree() {
+    let env = env();
+    env.write(".git/git-crypt/keys/default", "key ");
+    std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+    let global = env.home().join(".gitconfig").display().to_string();
+    let smudge = "cat \"$(git rev-parse --git-dir)/git-crypt/keys/default\" -";
+    config(&env, ["-f", &global, "filter.f.smudge", smudge]);
+    config(&env, ["-f", &global, "filter.f.required", "true"]);
+    config(&env, ["-f", &global, "filter.f.clean", "sed 's/^key //'"]);
+    let ended = run_in_tree(&env, "local text = tree:read('a.txt')\ntree:remove()\nreturn text");
+    assert_eq!(ended.result(), "key one\n");
+    assert_eq!(env.read(".git/git-crypt/keys/default"), "key ", "the keys are left as they are");
+}
+
+/// What git-lfs does with the variables that it reads: it runs them.
+#[test]
+fn a_filter_of_the_users_own_is_given_no_program_by_the_repository() {
+    let env = env();
+    let ran = |name: &str| env.home().join(name);
+    let theirs = |name: &str| format!("touch '{}'", ran(name).display());
+    config(&env, ["lfs.extension.e.clean", &theirs("extension")]);
+    config(&env, ["lfs.customtransfer.c.path", &theirs("transfer")]);
+    config(&env, ["lfs.standalonetransferagent", "c"]);
+    config(&env, ["credential.helper", &format!("!{}", theirs("credential"))]);
+    config(&env, ["core.sshCommand", &theirs("ssh")]);
+    config(&env, ["core.askPass", &ran("ask").display().to_string()]);
+    let agent = "agent=$(git config lfs.standalonetransferagent); [ -z \"$agent\" ] || eval \"$(git config lfs.customtransfer.$agent.path)\"";
+    let script = format!(
+        "#!/bin/sh\ntouch '{}'\neval \"$(git config lfs.extension.e.clean)\"\n{agent}\n\
+         printf 'protocol=https\\nhost=localhost\\n\\n' | git credential fill > /dev/null 2>&1\n\
+         eval \"$(git config core.sshCommand)\" > /dev/null 2>&1\ncat\n",
+        ran("own").display()
+    );
+    let own = env.home().join("own.sh");
+    std::fs::write(&own, script).expect("the home can be written");
+    std::fs::write(env.home().join(".gitconfig"), "").expect("the home can be written");
+    let global = env.home().join(".gitconfig").display().to_string();
+    config(&env, ["-f", &global, "filter.f.clean", &format!("sh '{}'", own.display())]);
+    let ended = run_in_tree(&env, WORK).exits(0);
+    assert!(ran("own").exists());
+    for name in ["extension", "transfer", "credential", "ssh", "ask"] {
+        assert!(!ran(name).exists(), "{name}");
+    }
+    let told = notices(&ended);
+    assert!(
+        told.contains("what the repository's configuration has git-lfs run is not run: `lfs.customtransfer.c.path`"),
+        "{told}"
+    );
+}
+
 /// Encrypted files would be committed as plain text otherwise.
 #[test]
 fn where_a_filter_is_required_git_fails_rather_than_doing_without() {

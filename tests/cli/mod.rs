@@ -3,6 +3,7 @@
 mod answers;
 mod authoring;
 mod bounds;
+mod brings;
 mod budget;
 mod cassettes;
 mod confined;
@@ -16,6 +17,7 @@ mod foreign;
 mod forks;
 mod full_disks;
 mod git;
+mod git_limits;
 mod git_programs;
 mod homes;
 mod hostile_names;

@@ -148,7 +148,13 @@ impl Place {
     }
 
     fn repository(&self) -> Repository {
-        Repository::new(&self.at("work"), &self.at("trees"), "r1", &self.environment())
+        Repository::new(
+            &self.at("work"),
+            &self.at("trees"),
+            "r1",
+            &self.environment(),
+            nietz::model::git::Limits::default(),
+        )
     }
 
     fn commit(&self, branch: &str) -> String {

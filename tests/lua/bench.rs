@@ -119,7 +119,13 @@ impl Bench {
             declared: RefCell::default(),
             written: Default::default(),
             files: Files::new(self.path(), &[], None),
-            repository: Repository::new(self.path(), &self.beside.path().join("worktrees"), "test", &environment()),
+            repository: Repository::new(
+                self.path(),
+                &self.beside.path().join("worktrees"),
+                "test",
+                &environment(),
+                nietz::model::git::Limits::default(),
+            ),
             commands: Commands {
                 read: Vec::new(),
                 told: Default::default(),
@@ -130,6 +136,7 @@ impl Bench {
                 ends: None,
                 kept: Vec::new(),
                 outputs: self.path().join(".nietz/output"),
+                together: nietz::host::exec::Together::default(),
                 outputs_shown: ".nietz/output".to_owned(),
                 redactor: Redactor::new(BTreeMap::new()),
             },

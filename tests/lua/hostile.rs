@@ -141,6 +141,32 @@ fn stage(bench: &Bench) {
     bench.file("flows/files/bytecode_text.lua", "\u{6}\u{3}\0\u{1}\u{2}\u{7f}\u{7f}\u{7f}");
     bench.file("flows/files/long.lua", format!("return {{\n{}}}\n", "{ 1, 'a', x = 2 },\n".repeat(200_000)));
     bench.file("flows/files/nested.lua", format!("return {}1{}\n", "(".repeat(100_000), ")".repeat(100_000)));
+    // What nests, repeats or does not end, as long as a source may be.
+    let long = |text: &str| text.repeat(260_000 / text.len());
+    for (name, text) in [
+        ("table", format!("return {}", long("{"))),
+        ("functions", format!("return {}", long("function() return "))),
+        ("blocks", long("do ")),
+        ("not", format!("return {}true", long("not "))),
+        ("powers", format!("return {}1", long("2^"))),
+        ("joined", format!("return {}''", long("''.."))),
+        ("sum", format!("local a = 1 return {}a", long("a+"))),
+        ("calls", format!("local f = print return f{}", long("()"))),
+        ("members", format!("local t = {{}} return t{}", long(".a"))),
+        ("type", format!("type T = {}", long("("))),
+        ("generic", format!("type T = {}", long("A<"))),
+        ("union", format!("type T = n{} return 1", long("|n"))),
+        ("interpolated", format!("return {}", long("`{"))),
+        ("branches", format!("local a = 1 if a == 0 then {} end return 1", long("elseif a==1 then "))),
+        ("conditions", format!("local a = 1 return {}2", long("if a then 1 else "))),
+        ("casts", format!("return 1{}", long("::any "))),
+        ("faults", long(") ")),
+        ("values", format!("return {{{}}}", long("1,"))),
+        ("loops", format!("return function() {}local x = 1 {}end", "for i = 1, 2 do ".repeat(60), "end ".repeat(60))),
+        ("inlined", inlined()),
+    ] {
+        bench.file(&format!("flows/files/source_{name}.lua"), format!("{text}\n"));
+    }
     bench.file("flows/files/laughs.yaml", laughs());
     let outside = bench.path().parent().expect("it is in a folder").join("nietz-test-outside.lua");
     std::fs::write(&outside, "return { secret = true }").expect("files can be written");
@@ -148,6 +174,12 @@ fn stage(bench: &Bench) {
     std::os::unix::fs::symlink("/tmp", bench.path().join("linked")).expect("links can be made");
     bench.file("secret.env", "KEY=1\n");
     bench.file("secret.lua", "return { secret = true }\n");
+}
+
+/// Functions that a compiler could put into one another.
+fn inlined() -> String {
+    let one = |n: usize| format!("local function f{n}(a) return f{0}(a) + f{0}(a) + f{0}(a) end\n", n - 1);
+    "local function f0(a) return a end\n".to_owned() + &(1..180).map(one).collect::<String>() + "return 1"
 }
 
 fn laughs() -> String {

@@ -172,6 +172,14 @@ fn revoke(host: &Host, what: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Returns which commands of the repository's configuration git may run for a flow.
+pub(super) fn filters(host: &Host, flow: &Flow) -> Result<Items> {
+    match flow.manifest.permissions.git {
+        true => Ok(host.trust().read()?.filters(&folder_name(&host.workspace)?)),
+        false => Ok(Items::new()),
+    }
+}
+
 /// Refuses a flow that asks for more than the user trusts its pack or folder with; where somebody is there, they are
 /// asked. Returns what the user is told of it.
 pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontArgs) -> Result<Vec<String>> {

@@ -9,6 +9,7 @@ use crate::assets;
 use crate::cli::host::Host;
 use crate::cli::session::{self, Begin};
 use crate::error::{Failure, Result};
+use crate::host::git::Repository;
 use crate::lua::flow::Flow;
 use crate::model::digest::Digest;
 use crate::model::permission::Permission;
@@ -71,6 +72,9 @@ pub(super) fn of_folder(host: &Host) -> Result<(Items, Vec<Failure>)> {
     if !naming_models(&tree).is_empty() {
         items.insert(PERSONA_MODELS.to_owned());
     }
+    // A folder that is no repository, or none that can be read, has none.
+    let repository = Repository::new(&host.workspace, &host.worktrees(), "", &host.environment, host.config.git);
+    items.extend(repository.filters().unwrap_or_default());
     Ok((items, unread))
 }
 

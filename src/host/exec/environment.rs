@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::places::Kept;
+use crate::host::path;
 use crate::model::command::Grants;
 
 /// Variables that are passed on as they are. A list of what may pass, because nobody knows all names of keys.
@@ -88,7 +89,7 @@ pub(super) fn of(
             variables.insert((*name).to_owned(), value.clone());
         }
     }
-    let folders = path(ours).into_iter().filter(|folder| grants.no_sandbox || kept.shown(folder).is_some());
+    let folders = path::folders(ours).into_iter().filter(|folder| grants.no_sandbox || kept.shown(folder).is_some());
     let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
     variables.insert("PATH".to_owned(), folders.join(":"));
     for toolchain in TOOLCHAINS {
@@ -122,19 +123,13 @@ pub(super) fn of(
     variables
 }
 
-/// Returns the folders in which programs are looked for; one that is not absolute would be the model's own.
-pub(super) fn path(ours: &BTreeMap<String, String>) -> Vec<PathBuf> {
-    let path = ours.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
-    path.split(':').map(PathBuf::from).filter(|folder| folder.is_absolute()).collect()
-}
-
 /// Returns the places of programs and toolchains that a command may read, as the system resolves them.
 pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &Kept) -> Vec<PathBuf> {
     let toolchains = TOOLCHAINS.iter().flat_map(|toolchain| {
         let folder = folder(ours, toolchain);
         folder.into_iter().flat_map(|folder| toolchain.parts.iter().map(move |part| folder.join(part)))
     });
-    let path = path(ours);
+    let path = path::folders(ours);
     let around = path.iter().filter_map(|folder| around(folder)).collect::<Vec<_>>();
     path.into_iter().chain(around).chain(toolchains).filter_map(|place| kept.shown(&place)).collect()
 }

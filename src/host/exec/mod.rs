@@ -4,6 +4,7 @@
 //!   when its time is over;
 //! - `policy` says what a command may touch, and `environment` what it is told: of the user's `places`, and by `copies`
 //!   of configuration without keys;
+//! - `together` is what all commands of a run use;
 //! - `helper` is that other process: it outlives nothing that it started, and nothing that it started outlives it. That is
 //!   made sure of by a `namespace`, a `cgroup`, or by the process that all falls to; `oversee` watches what is used;
 //! - `confine` is where the helper's child gives up its rights, just before it becomes the command, and `calls` the system
@@ -21,6 +22,7 @@ mod oversee;
 mod places;
 mod policy;
 mod processes;
+mod together;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,7 +38,7 @@ use tokio::time::Instant;
 
 use crate::disk;
 use crate::error::{Code, Failure, Result};
-use crate::host::sweep;
+use crate::host::{path, sweep};
 use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
 use crate::model::redact::Redactor;
 use crate::model::text::excerpt;
@@ -44,6 +46,7 @@ use output::Output;
 use places::Kept;
 use policy::Policy;
 pub use policy::with_defaults;
+pub use together::Together;
 
 /// The most bytes that a command may write; then it is ended.
 const MOST_OUTPUT: usize = 8 << 20;
@@ -60,8 +63,10 @@ pub struct Commands {
     pub helper: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub grants: Grants,
-    /// The most that a command may use.
+    /// The most that a command may use, and all of them.
     pub limits: Limits,
+    /// What all of them use.
+    pub together: Together,
     /// What makes sure of the end, if one is named.
     pub ends: Option<Ends>,
     /// What the user lets all commands read besides.
@@ -121,7 +126,11 @@ impl Commands {
     pub async fn run(&self, command: &Command, folder: &Path, name: &str, alive: &dyn Fn()) -> Result<Ran> {
         let private = Private::make()?;
         let kept = self.kept_places();
-        let policy = Policy::new(self, &kept, folder, &private.0)?;
+        let mut policy = Policy::new(self, &kept, folder, &private.0)?;
+        let (written, memory) = self.together.left(self.limits)?;
+        policy.written = policy.written.min(written);
+        policy.memory = policy.memory.min(memory);
+        let before = self.together.written();
         let report = policy.report.clone();
         let (reader, writer) = std::io::pipe().map_err(|error| internal(&error))?;
         let mut helper = self.start(command, &kept, &policy, writer)?;
@@ -144,6 +153,9 @@ impl Commands {
                     .hint("the machine may be out of memory; run it again"));
             }
         };
+        if over == Over::Written {
+            self.together.count(policy.written.saturating_sub(self.together.written().saturating_sub(before)));
+        }
         let (output, whole) = output.shown(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
         let file = whole.map(|text| self.keep(name, &text)).transpose()?;
         Ok(Ran { over, exit, output, file })
@@ -167,7 +179,7 @@ impl Commands {
     /// Returns the folders of `PATH` that commands do not get, because they would show too much.
     pub fn hidden_of_path(&self) -> Vec<PathBuf> {
         let kept = self.kept_places();
-        let there = environment::path(&self.environment).into_iter().filter(|folder| folder.is_dir());
+        let there = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
         there.filter(|folder| kept.shown(folder).is_none()).collect()
     }
 
@@ -204,6 +216,9 @@ impl Commands {
         let mut heard = Instant::now();
         let mut buffer = vec![0; 64 << 10];
         let mut open = true;
+        let helper = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        let member = helper.map(|helper| self.together.join(helper));
+        let mut look = tokio::time::interval(together::LOOK);
         loop {
             let silent = idle.map(|idle| heard + idle);
             tokio::select! {
@@ -221,6 +236,11 @@ impl Commands {
                 },
                 () = tokio::time::sleep_until(silent.unwrap_or(until)), if silent.is_some() => return Some(Over::Idle),
                 () = tokio::time::sleep_until(until) => return Some(Over::Timeout),
+                _ = look.tick() => {
+                    if let Some(over) = member.as_ref().and_then(|member| member.over(self.limits)) {
+                        return Some(over);
+                    }
+                }
             }
         }
     }

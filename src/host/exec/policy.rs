@@ -164,6 +164,8 @@ const THREADS: u64 = 8;
 const FILE: u64 = 4 << 30;
 /// The most that it may write to disks, in megabytes. What a large build leaves is a tenth of that.
 const WRITTEN: u64 = 64 << 10;
+/// The same of all commands of a run, as long as its process lives: a thousand builds that leave one.
+const RUN_WRITTEN: u64 = 1 << 20;
 /// The most files that one of its processes has open.
 const OPEN_FILES: u64 = 65_536;
 /// The largest configuration of which there is a copy.
@@ -282,6 +284,8 @@ pub fn with_defaults(limits: Limits) -> Limits {
         megabytes: limits.megabytes.or(Some(default_memory() >> 20)),
         written_megabytes: limits.written_megabytes.or(Some(WRITTEN)),
         open_files: limits.open_files.or(Some(OPEN_FILES)),
+        run_megabytes: limits.run_megabytes.or(Some(default_memory() >> 20)),
+        run_written_megabytes: limits.run_written_megabytes.or(Some(RUN_WRITTEN)),
     }
 }
 

@@ -17,6 +17,11 @@ pub(super) struct Used {
 /// Returns all processes below this one that are not over. One whose first thread is over is there as long as another
 /// goes on.
 pub(super) fn below() -> Vec<Pid> {
+    below_each(&[rustix::process::getpid()]).pop().unwrap_or_default()
+}
+
+/// Returns all processes below each of these that are not over.
+pub(super) fn below_each(roots: &[Pid]) -> Vec<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     let mut over = HashSet::new();
     for id in ids("/proc") {
@@ -31,13 +36,16 @@ pub(super) fn below() -> Vec<Pid> {
             children.entry(parent).or_default().push(id);
         }
     }
-    let mut below = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut at = 0;
-    while at < below.len() {
-        below.extend(children.remove(&below[at]).unwrap_or_default());
-        at += 1;
-    }
-    below.into_iter().skip(1).filter(|id| !over.contains(id)).filter_map(Pid::from_raw).collect()
+    let mut below = |root: &Pid| {
+        let mut below = vec![root.as_raw_nonzero().get()];
+        let mut at = 0;
+        while at < below.len() {
+            below.extend(children.remove(&below[at]).unwrap_or_default());
+            at += 1;
+        }
+        below.into_iter().skip(1).filter(|id| !over.contains(id)).filter_map(Pid::from_raw).collect()
+    };
+    roots.iter().map(&mut below).collect()
 }
 
 fn threads(id: i32) -> impl Iterator<Item = i32> {
@@ -54,7 +62,18 @@ pub(super) fn children() -> Vec<Pid> {
 
 /// Returns what these processes use, and what those wrote that this one has waited for.
 pub(super) fn used(processes: &[Pid]) -> Used {
-    let mut used = Used { processes: processes.len() as u64, memory: 0, written: written("self") };
+    let used = used_by(processes);
+    Used { written: used.written.saturating_add(written_here()), ..used }
+}
+
+/// Returns what this process wrote to disks, and what those did that it has waited for.
+pub(super) fn written_here() -> u64 {
+    written("self")
+}
+
+/// Returns what these processes use.
+pub(super) fn used_by(processes: &[Pid]) -> Used {
+    let mut used = Used { processes: processes.len() as u64, memory: 0, written: 0 };
     for id in processes {
         used.memory = used.memory.saturating_add(sum(*id, "status", ["RssAnon:", "RssShmem:"]));
         used.written = used.written.saturating_add(written(&id.to_string()));

@@ -23,7 +23,7 @@ const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-rename
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
     pub(super) fn head(&self) -> Result<Value> {
-        let own = || Ok::<_, Failure>(Call::new(&self.path).repository(&self.found()?.own));
+        let own = || Ok::<_, Failure>(self.git().repository(&self.found()?.own));
         let commit = own()?.args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).output()?;
         if !commit.status.success() {
             return Err(Failure::new(Code::GitMissing, "the repository has no commit to start from")
@@ -93,7 +93,7 @@ impl Repository {
     pub(super) fn diff(&self, from: &str, to: &str) -> Result<Value> {
         check_commit(from)?;
         check_commit(to)?;
-        let bytes = match self.reading()?.args(PATCH).args(["-M", from, to]).bytes() {
+        let bytes = match self.reading()?.args(PATCH).args(["-M", from, to]).first(MOST_PATCH + 1).bytes() {
             Ok(bytes) => bytes,
             Err(_) => self.diff_by_path(from, to)?,
         };
@@ -106,7 +106,13 @@ impl Repository {
     fn diff_by_path(&self, from: &str, to: &str) -> Result<Vec<u8>> {
         let mut patch = Vec::new();
         for path in self.reading()?.changed_paths(from, to)? {
-            match self.reading()?.args(PATCH).args(["--no-renames", from, to, "--", &path]).bytes() {
+            match self
+                .reading()?
+                .args(PATCH)
+                .args(["--no-renames", from, to, "--", &path])
+                .first(MOST_PATCH + 1)
+                .bytes()
+            {
                 Ok(bytes) => patch.extend(bytes),
                 Err(failure) => patch.extend(format!("diff --git a/{path} b/{path}\n[{failure}]\n").into_bytes()),
             }
@@ -163,6 +169,9 @@ impl Repository {
         }
         let tree = said.next().unwrap_or_default().into_owned();
         self.check_not_ours(from, &ours, &tree)?;
+        if from.starts_with(PREFIX) {
+            self.tell_brought(into, &ours, &tree)?;
+        }
         let commit =
             self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
         self.call()?.args(["update-ref", &format!("refs/heads/{into}"), &commit, &ours]).bytes()?;

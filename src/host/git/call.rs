@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::fetch::Running;
+use super::run::{self, Bounds, Running, Started};
 use crate::error::{Code, Failure, Result};
+use crate::host::path;
+use crate::model::git::Limits;
 use crate::model::text::excerpt;
 
 /// Settings that the repository's own file might have otherwise.
@@ -26,6 +27,10 @@ const SETTINGS: &[&str] = &[
     "commit.gpgSign=false",
     "diff.ignoreSubmodules=all",
     "submodule.recurse=false",
+    // What filters start may ask git for keys, and go elsewhere by ssh.
+    "credential.helper=",
+    "core.askPass=",
+    "core.sshCommand=ssh",
     "fetch.recurseSubmodules=false",
     "gc.auto=0",
     "maintenance.auto=false",
@@ -62,6 +67,9 @@ pub(super) struct Call {
     held: Option<File>,
     /// What helps when git says that a filter failed.
     filters: Option<String>,
+    bounds: Bounds,
+    /// Whether it is the first of a group of processes of its own.
+    group: bool,
 }
 
 /// What git itself is told where a stranger's objects are read: to hold little of them in memory, and to keep what is
@@ -77,14 +85,17 @@ const FRUGAL: &[&str] = &[
 
 /// The most that git may take, and all that it starts: KiB of memory, seconds of processor time, and the size of a file
 /// in blocks of 512 bytes (256 MiB).
-const LIMITS: &str = "ulimit -v 1572864; ulimit -t 300; ulimit -f 524288; exec git \"$@\"";
+const STRANGERS: &str = "ulimit -v 1572864; ulimit -t 300; ulimit -f 524288; exec git \"$@\"";
+
+/// How long anything may take that is asked of what was fetched.
+const READING: Duration = Duration::from_secs(60);
 
 impl Call {
-    pub(super) fn new(path: &str) -> Call {
-        Call::of(Command::new("git"), path)
+    pub(super) fn new(path: &str, limits: Limits) -> Call {
+        Call::of(Command::new("git"), path, Bounds::of(limits))
     }
 
-    fn of(mut command: Command, path: &str) -> Call {
+    fn of(mut command: Command, path: &str, bounds: Bounds) -> Call {
         command.env_clear().env("PATH", path).current_dir("/");
         for (name, value) in [
             ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -108,16 +119,16 @@ impl Call {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        Call { command, what: String::new(), input: None, held: None, filters: None }
+        Call { command, what: String::new(), input: None, held: None, filters: None, bounds, group: false }
     }
 
     /// A call that takes in what strangers made, and that reaches other machines as the user would: with their keys and
     /// proxies, by the usual protocols. It has limits, as has all that it starts.
     pub(super) fn of_stranger(environment: &BTreeMap<String, String>) -> Call {
-        let path = environment.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
+        let bounds = Bounds { time: READING, settable: false, ..Bounds::of(Limits::default()) };
         let mut shell = Command::new("sh");
-        shell.args(["-c", LIMITS, "git"]);
-        let mut call = Call::of(shell, path);
+        shell.args(["-c", STRANGERS, "git"]);
+        let mut call = Call::of(shell, &path::of(environment), bounds);
         for setting in FRUGAL {
             call.command.args(["-c", setting]);
         }
@@ -161,6 +172,7 @@ impl Call {
     /// for what git has begun.
     pub(super) fn repository(mut self, git_dir: &Path) -> Call {
         self.command.env("GIT_DIR", git_dir).process_group(0);
+        self.group = true;
         self
     }
 
@@ -235,59 +247,34 @@ impl Call {
         self
     }
 
-    /// Starts it, with pipes for what it is asked and what it writes. It is ended when its time is over.
-    pub(super) fn start(mut self, limit: Duration) -> Result<(String, Running)> {
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
-        let child = self.command.spawn().map_err(|error| failed(&error))?;
-        Ok((self.what, Running::watch(child, limit)))
+    /// May take this long.
+    pub(super) fn within(mut self, limit: Duration) -> Call {
+        self.bounds.time = limit;
+        self
     }
 
-    /// Runs it and returns how it ended, well or not; one that takes longer than its time is ended.
-    pub(super) fn within(mut self, limit: Duration) -> Result<Output> {
-        self.command.stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null());
-        let mut child = self.command.spawn().map_err(|error| failed(&error))?;
-        let stderr = child.stderr.take();
-        // What it says is short; what it starts may hold that end longer than it runs itself.
-        let (said, says) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let mut text = Vec::new();
-            if let Some(stderr) = stderr {
-                let _ = stderr.take(1 << 16).read_to_end(&mut text);
-            }
-            let _ = said.send(text);
-        });
-        let until = Instant::now() + limit;
-        loop {
-            if let Some(status) = child.try_wait().map_err(|error| failed(&error))? {
-                let stderr = says.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-                return Ok(Output { status, stdout: Vec::new(), stderr });
-            }
-            if Instant::now() >= until {
-                let _ = child.kill();
-                let _ = child.wait();
-                let message = format!("git {} took longer than {} s, and was ended", self.what, limit.as_secs_f64());
-                return Err(Failure::new(Code::GitFailed, message));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    /// Is read up to so many bytes, and then ended.
+    pub(super) fn first(mut self, bytes: usize) -> Call {
+        self.bounds = Bounds { output: bytes, cut: true, ..self.bounds };
+        self
+    }
+
+    /// Starts it, with pipes for what it is asked and what it writes.
+    pub(super) fn start(mut self) -> Result<Running> {
+        self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        let Call { what, mut command, group, bounds, .. } = self;
+        Running::start(Started { what: &what, command: &mut command, group, bounds })
     }
 
     /// Runs it and returns how it ended, well or not.
     pub(super) fn output(mut self) -> Result<Output> {
-        let failed = |error: std::io::Error| failed(&error);
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.command.stdin(match (&self.input, self.held.take()) {
             (Some(_), _) => Stdio::piped(),
             (None, Some(file)) => Stdio::from(file),
             (None, None) => Stdio::null(),
         });
-        let mut child = self.command.spawn().map_err(failed)?;
-        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.input) {
-            // All that is given something reads it whole before it writes. One that does not says why itself.
-            let _ = pipe.write_all(&input);
-        }
-        child.wait_with_output().map_err(failed)
+        let Call { what, mut command, input, group, bounds, .. } = self;
+        run::whole(Started { what: &what, command: &mut command, group, bounds }, input)
     }
 
     /// Runs it and returns what it wrote; failing is an error.
@@ -313,14 +300,6 @@ impl Call {
     pub(super) fn line(self) -> Result<String> {
         self.text().map(|text| text.trim_end().to_owned())
     }
-}
-
-fn failed(error: &std::io::Error) -> Failure {
-    let code = match error.kind() {
-        std::io::ErrorKind::NotFound => Code::GitMissing,
-        _ => Code::GitFailed,
-    };
-    Failure::new(code, format!("git cannot be started: {error}"))
 }
 
 /// Returns what of the environment says where the user's configuration is.

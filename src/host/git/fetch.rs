@@ -6,17 +6,14 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::call::{Call, failure};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
-/// How long fetching may take, and anything that is asked of what was fetched.
+/// How long fetching may take.
 const FETCHING: Duration = Duration::from_secs(600);
-const READING: Duration = Duration::from_secs(60);
 /// How much of a list is read: of names at the top, of tags.
 const LONGEST_LIST: u64 = 4 << 20;
 /// The longest line of a list: what git says of a file, and its path.
@@ -66,7 +63,7 @@ pub fn fetch(
     let git = || Call::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;
     let here = || git().in_repository(scratch);
-    let fetched = |call: Call| call.within(FETCHING).map_err(|failure| unreachable(failure.message));
+    let fetched = |call: Call| call.within(FETCHING).output().map_err(|failure| unreachable(failure.message));
     // A whole commit is not always given by its name; then everything is fetched, and it is looked for.
     let one = fetched(here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
     let name = match one.status.success() {
@@ -128,23 +125,23 @@ fn list(call: Call, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
 
 /// Gives what git writes to `each`, piece by piece, while git writes it. Git ends when `each` has had enough.
 fn lines(call: Call, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    let (what, running) = call.start(READING)?;
+    let running = call.start()?;
     let mut from = BufReader::new(running.output()).take(LONGEST_LIST);
     let mut line = Vec::new();
     loop {
         line.clear();
         let read = (&mut from).take(LONGEST_LINE).read_until(end, &mut line);
-        read.map_err(|error| Failure::new(Code::GitFailed, format!("git {what}: {error}")))?;
+        read.map_err(|error| running.broken(&error))?;
         match line.pop() {
             None => break,
             Some(last) if last == end => each(&line)?,
             Some(_) => {
-                let message = format!("git {what}: it lists more than {} MiB", LONGEST_LIST >> 20);
+                let message = format!("git lists more than {} MiB", LONGEST_LIST >> 20);
                 return Err(Failure::new(Code::PackInvalid, message).hint("nothing was installed"));
             }
         }
     }
-    running.ended(&what)
+    running.ended()
 }
 
 /// Reads a line of `ls-tree -l`: `100644 blob 0123… 42<TAB>flows/a.lua`.
@@ -164,8 +161,8 @@ fn parse(line: &[u8]) -> Option<Listed> {
 
 /// Reads the files, one after the other.
 fn contents(call: Call, all: &[Listed], taker: &mut dyn Taker) -> Result<()> {
-    let broken = |why: &dyn std::fmt::Display| Failure::new(Code::GitFailed, format!("git cat-file: {why}"));
-    let (_, mut running) = call.asked().start(READING)?;
+    let running = call.asked().start()?;
+    let broken = |why: &dyn std::fmt::Display| running.broken(why);
     let mut input = running.input();
     let mut from = BufReader::new(running.output());
     for listed in all.iter().filter(|listed| listed.kind == Kind::File) {
@@ -181,68 +178,7 @@ fn contents(call: Call, all: &[Listed], taker: &mut dyn Taker) -> Result<()> {
         from.read_exact(&mut [0]).map_err(|error| broken(&error))?;
     }
     drop(input);
-    running.ended("cat-file")
-}
-
-/// A git that runs: it is ended when its time is over, and when nobody wants to know any more.
-pub(super) struct Running {
-    child: Arc<Mutex<std::process::Child>>,
-    /// Dropped, it calls the watch off.
-    _over: mpsc::Sender<()>,
-}
-
-impl Running {
-    pub(super) fn watch(child: std::process::Child, limit: Duration) -> Running {
-        let child = Arc::new(Mutex::new(child));
-        let (over, called_off) = mpsc::channel();
-        let watched = Arc::clone(&child);
-        std::thread::spawn(move || {
-            if called_off.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                let _ = watched.lock().unwrap_or_else(PoisonError::into_inner).kill();
-            }
-        });
-        Running { child, _over: over }
-    }
-
-    fn child(&self) -> std::sync::MutexGuard<'_, std::process::Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn output(&self) -> std::process::ChildStdout {
-        self.child().stdout.take().expect("its output is a pipe, and taken once")
-    }
-
-    fn input(&mut self) -> std::process::ChildStdin {
-        self.child().stdin.take().expect("its input is a pipe, and taken once")
-    }
-
-    /// Waits for its end, which has to be a good one.
-    fn ended(&self, what: &str) -> Result<()> {
-        let mut said = Vec::new();
-        if let Some(stderr) = self.child().stderr.take() {
-            let _ = stderr.take(LONGEST_LINE).read_to_end(&mut said);
-        }
-        // The watch needs the child as well: it is not held while it is waited for.
-        let status = loop {
-            let status = self.child().try_wait();
-            match status.map_err(|error| Failure::new(Code::GitFailed, format!("git {what}: {error}")))? {
-                Some(status) => break status,
-                None => std::thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        match status.success() {
-            true => Ok(()),
-            false => Err(failure(what, &std::process::Output { status, stdout: Vec::new(), stderr: said })),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut child = self.child();
-        let _ = child.kill();
-        let _ = child.wait();
-    }
+    running.ended()
 }
 
 #[cfg(test)]
@@ -257,16 +193,5 @@ mod tests {
         assert_eq!(parse(b"160000 commit 0123abcd       -\tsub").expect("a submodule").kind, Kind::Submodule);
         assert_eq!(parse(b"120000 blob 0123abcd       9\tlink").expect("a link").kind, Kind::Link);
         assert!(parse(b"100644 blob 0123").is_none());
-    }
-
-    #[test]
-    fn git_that_takes_too_long_is_ended() {
-        let call = |line: &str| {
-            let environment = BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]);
-            Call::of_stranger(&environment).args(["-c", &format!("alias.wait=!{line}"), "wait"])
-        };
-        let failure = call("sleep 60").within(Duration::from_millis(100)).expect_err("it is not over");
-        assert!(failure.message.contains("took longer"), "{failure}");
-        assert!(call("true").within(Duration::from_secs(60)).expect("it is over").status.success());
     }
 }

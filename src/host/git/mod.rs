@@ -1,8 +1,8 @@
 //! The workspace's repository, by git's own command line, and worktrees outside of it.
 //!
-//! - `call` runs one git command, with the user's hooks, signing and configuration kept out, and `programs` keeps out
-//!   what the repository's own configuration would run;
-//! - `branches` makes, compares and merges branches, all in memory;
+//! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
+//!   repository's own configuration would run, and `run` starts it, within limits;
+//! - `branches` makes, compares and merges branches, all in memory; `brings` finds what of a change starts by itself;
 //! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
 //!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
 //!   them;
@@ -14,10 +14,12 @@
 
 pub(super) mod beneath;
 mod branches;
+mod brings;
 mod call;
 pub mod fetch;
 mod files;
 mod programs;
+mod run;
 pub(super) mod search;
 mod stage;
 mod worktrees;
@@ -29,7 +31,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
-use crate::model::git::{Git, TreeOp};
+use crate::host::path;
+use crate::model::git::{Git, Limits, TreeOp};
 use call::Call;
 use programs::Programs;
 
@@ -44,6 +47,9 @@ pub struct Repository {
     worktrees: PathBuf,
     run: String,
     path: String,
+    limits: Limits,
+    /// Commands of the repository's configuration that the user trusts.
+    trusted: Arc<BTreeSet<String>>,
     /// What of the environment says where the user's configuration is.
     user: BTreeMap<String, String>,
     found: Arc<OnceLock<Found>>,
@@ -71,12 +77,13 @@ struct Found {
 
 /// Returns what the git of a `PATH` says of itself, if it is new enough.
 pub fn version(path: &str) -> Result<String> {
-    let version = Call::new(path).args(["version"]).text().map_err(|failure| match failure.code {
-        Code::GitFailed => failure,
-        _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
-            .because(failure.message)
-            .hint("install git 2.38 or newer"),
-    })?;
+    let version =
+        Call::new(path, Limits::default()).args(["version"]).text().map_err(|failure| match failure.code {
+            Code::GitFailed => failure,
+            _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
+                .because(failure.message)
+                .hint("install git 2.38 or newer"),
+        })?;
     if parse_version(&version).is_none_or(|version| version < OLDEST) {
         let message = format!("git 2.38 or newer is needed, found {}", version.trim());
         return Err(Failure::new(Code::GitMissing, message).hint("install a newer git"));
@@ -85,20 +92,34 @@ pub fn version(path: &str) -> Result<String> {
 }
 
 impl Repository {
-    /// `worktrees` is a folder of the user's cache, for all runs.
-    pub fn new(workspace: &Path, worktrees: &Path, run: &str, environment: &BTreeMap<String, String>) -> Repository {
+    /// `worktrees` is a folder of the user's cache, for all runs; `limits` are those of each call of git.
+    pub fn new(
+        workspace: &Path,
+        worktrees: &Path,
+        run: &str,
+        environment: &BTreeMap<String, String>,
+        limits: Limits,
+    ) -> Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
             workspace: workspace.to_owned(),
             worktrees: worktrees.join(&digest[..8]),
             run: run.to_owned(),
-            path: environment.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            path: path::of(environment),
+            limits,
+            trusted: Arc::default(),
             user: call::configuration(environment),
             found: Arc::default(),
             programs: Arc::default(),
             remarks: Arc::default(),
             busy: Arc::default(),
         }
+    }
+
+    /// Lets git run these commands of the repository's configuration ([`Repository::filters`]).
+    #[must_use]
+    pub fn trusting(self, filters: BTreeSet<String>) -> Repository {
+        Repository { trusted: Arc::new(filters), ..self }
     }
 
     /// Returns what the user is to know of what was done since the last time.
@@ -129,6 +150,7 @@ impl Repository {
             Git::Snapshot => this.snapshot(now),
             Git::Diff { from, to } => this.diff(from, to),
             Git::Changed { from, to } => this.changed(from, to),
+            Git::Brings { from, to } => this.brings(from, to),
             Git::Files { commit, glob } => this.files(commit, glob),
             Git::Merge { from, into, message } => this.merge(from, into, message, now),
             Git::Worktree { name, branch } => this.worktree(name, branch, again),
@@ -222,7 +244,7 @@ impl Repository {
         };
         let asked =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-        let out = Call::new(&self.path).discover(&self.workspace).configured(&self.user).args(asked).output()?;
+        let out = self.git().discover(&self.workspace).configured(&self.user).args(asked).output()?;
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr);
             return Err(match said.contains("dubious ownership") {
@@ -253,6 +275,10 @@ impl Repository {
             .hint(format!("if you trust it: git config --global --add safe.directory '{quoted}'"))
     }
 
+    fn git(&self) -> Call {
+        Call::new(&self.path, self.limits)
+    }
+
     /// A git command for the repository that all worktrees share.
     fn call(&self) -> Result<Call> {
         self.call_at(&self.found()?.common)
@@ -261,13 +287,13 @@ impl Repository {
     /// A git command that reads objects, references and names alone: git runs nothing for those, so that it does not
     /// matter what the configuration names.
     fn reading(&self) -> Result<Call> {
-        Ok(Call::new(&self.path).repository(&self.found()?.common))
+        Ok(self.git().repository(&self.found()?.common))
     }
 
     /// A git command for one git folder of the repository, which runs nothing that its configuration names.
     fn call_at(&self, git_dir: &Path) -> Result<Call> {
         let programs = self.programs_at(git_dir)?;
-        let call = Call::new(&self.path).repository(git_dir);
+        let call = self.git().repository(git_dir);
         Ok(call.with(&programs.settings, programs.hint()))
     }
 
@@ -277,7 +303,14 @@ impl Repository {
         if let Some(programs) = known.get(git_dir) {
             return Ok(Arc::clone(programs));
         }
-        let call = Call::new(&self.path).repository(git_dir).configured(&self.user);
+        let programs = Arc::new(Programs::of(&self.listed(git_dir)?, &self.trusted));
+        known.insert(git_dir.to_owned(), Arc::clone(&programs));
+        Ok(programs)
+    }
+
+    /// Returns what the configuration says of programs.
+    fn listed(&self, git_dir: &Path) -> Result<Vec<u8>> {
+        let call = self.git().repository(git_dir).configured(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
@@ -285,9 +318,7 @@ impl Repository {
                 call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
-        let programs = Arc::new(Programs::of(&listed.stdout));
-        known.insert(git_dir.to_owned(), Arc::clone(&programs));
-        Ok(programs)
+        Ok(listed.stdout)
     }
 }
 

@@ -4,8 +4,10 @@
 //! - Filters are emptied for every name that is configured, unless the user's own configuration (or the machine's) has
 //!   that name: then it is the filter as it stands there, whatever the repository says. (A `process` that only the
 //!   repository has cannot be taken away from it, so that such a filter is emptied, too.) Whether a filter is required
-//!   stays: git then fails rather than taking a file unfiltered.
+//!   stays: git then fails rather than taking a file unfiltered. What is left runs in the root folder, so that nothing which
+//!   its command names by no whole path is a file of the worktree; a command that means one is refused by its name.
 //! - Merge drivers become the merge of texts that git does itself.
+//! - What a repository has git-lfs run (extensions, agents for transfers) is replaced by `false`.
 //! - Hooks that are configured are switched off; those in folders are by `call`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +17,22 @@ use std::path::Path;
 
 use super::Repository;
 use super::call::Call;
-use crate::error::Result;
+use super::stage::named;
+use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
 /// What of a repository's configuration is listed.
-pub(super) const LISTED: &str = r"^(filter|merge|hook)\.";
+pub(super) const LISTED: &str = r"^(filter|merge|hook|lfs)\.";
 /// The commands of a filter.
 const FILTER: &[&str] = &["clean", "smudge", PROCESS];
 const PROCESS: &str = "process";
 const REQUIRED: &str = "required";
+/// What stands before a filter's command: git would run it where the files are, which a model has written.
+const AWAY: &[u8] = b"cd /; ";
+/// What of a command leads to the worktree, wherever it runs.
+const LEADING: &[&str] = &["--show-toplevel", "--show-cdup", "--show-prefix", "GIT_WORK_TREE", "GIT_PREFIX"];
+/// Of the variables by which git-lfs chooses a program for transfers: the end.
+const AGENT: &str = ".standalonetransferagent";
 /// Of how many filters it is asked which files have them.
 const MOST_ASKED: usize = 20;
 /// What git does with texts that no driver is configured for; what is no text is in conflict.
@@ -33,9 +42,13 @@ const MERGE: &str = "git merge-file -q --marker-size=%L %A %O %B || exit 1";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Programs {
     pub settings: Vec<(OsString, OsString)>,
-    /// Filters of the user's own.
-    pub own: BTreeSet<Vec<u8>>,
-    /// Filters of the repository alone.
+    /// Filters of the user's own, with their commands.
+    pub own: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
+    /// Filters of the repository alone that the user trusts, by their commands.
+    pub trusted: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
+    /// What only the repository has git-lfs run.
+    pub lfs: BTreeSet<String>,
+    /// Filters of the repository that the user does not trust.
     pub emptied: BTreeSet<Vec<u8>>,
 }
 
@@ -50,8 +63,8 @@ struct Entry<'a> {
 }
 
 impl Programs {
-    /// Reads what `git config -z --show-scope` lists.
-    pub(super) fn of(listing: &[u8]) -> Programs {
+    /// Reads what `git config -z --show-scope` lists. `trusted` are commands of the repository's, as [`item`] has them.
+    pub(super) fn of(listing: &[u8], trusted: &BTreeSet<String>) -> Programs {
         let mut programs = Programs::default();
         let mut own: BTreeMap<&[u8], BTreeMap<&[u8], &[u8]>> = BTreeMap::new();
         let entries: Vec<Entry<'_>> = entries(listing).collect();
@@ -67,9 +80,14 @@ impl Programs {
             if !variables.contains_key(PROCESS.as_bytes()) && say(name, PROCESS) {
                 continue;
             }
+            let mut commands = Vec::new();
             for variable in FILTER {
                 match variables.get(variable.as_bytes()) {
-                    Some(value) => programs.set(b"filter", name, variable, value),
+                    Some([]) => programs.set(b"filter", name, variable, b""),
+                    Some(value) => {
+                        programs.set(b"filter", name, variable, &[AWAY, value].concat());
+                        commands.push((*variable, String::from_utf8_lossy(value).into_owned()));
+                    }
                     None if say(name, variable) => programs.set(b"filter", name, variable, b""),
                     None => {}
                 }
@@ -77,14 +95,30 @@ impl Programs {
             if let Some(required) = variables.get(REQUIRED.as_bytes()) {
                 programs.set(b"filter", name, REQUIRED, required);
             }
-            programs.own.insert(name.to_vec());
+            programs.own.insert(name.to_vec(), commands);
+        }
+        for key in keys_of_lfs(listing) {
+            let value = if key.to_lowercase().ends_with(AGENT) { "" } else { "false" };
+            programs.settings.push((key.clone().into(), value.into()));
+            programs.lfs.insert(key);
         }
         // A name without a driver of its own may be that of one of git's.
         let theirs = theirs().filter(|entry| entry.section != b"merge" || entry.variable == b"driver");
         let theirs: BTreeSet<(&[u8], &[u8])> = theirs.map(|entry| (entry.section, entry.name)).collect();
         for (section, name) in theirs {
             match section {
-                b"filter" if !programs.own.contains(name) => {
+                b"filter" if !programs.own.contains_key(name) => {
+                    let commands = commands_of(&entries, name);
+                    let fine = |(variable, command): &(&'static str, String)| {
+                        item(name, variable, command).is_some_and(|item| trusted.contains(&item))
+                    };
+                    if !commands.is_empty() && commands.iter().all(fine) {
+                        for (variable, command) in &commands {
+                            programs.set(section, name, variable, &[AWAY, command.as_bytes()].concat());
+                        }
+                        programs.trusted.insert(name.to_vec(), commands);
+                        continue;
+                    }
                     for variable in FILTER {
                         programs.set(section, name, variable, b"");
                     }
@@ -110,10 +144,42 @@ impl Programs {
     }
 }
 
+/// Returns the commands of a filter that only the repository has. One that is no text is as good as any other that nobody
+/// trusts.
+fn commands_of(entries: &[Entry<'_>], name: &[u8]) -> Vec<(&'static str, String)> {
+    let last = |variable: &&'static str| {
+        let mut all = entries.iter().filter(|entry| entry.section == b"filter" && entry.name == name);
+        let found = all.rfind(|entry| entry.variable == variable.as_bytes())?.value.unwrap_or_default();
+        (!found.is_empty()).then(|| (*variable, String::from_utf8_lossy(found).into_owned()))
+    };
+    FILTER.iter().filter_map(last).collect()
+}
+
+/// Returns how the user trusts a command of the repository's: `filter=NAME.clean=COMMAND`. A name that could be taken for
+/// another cannot be trusted.
+fn item(name: &[u8], variable: &str, command: &str) -> Option<String> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let name = std::str::from_utf8(name).ok().filter(|name| name.as_bytes().iter().all(plain))?;
+    let clear = !command.contains([char::REPLACEMENT_CHARACTER, '\n']);
+    clear.then(|| format!("filter={name}.{variable}={command}"))
+}
+
 impl Repository {
-    /// Tells the user which filters files have: those that run, outside of any sandbox, and those that do not. `call` is
-    /// one for a checkout.
-    pub(super) fn tell_filters(&self, git_dir: &Path, call: impl Fn() -> Result<Call>) -> Result<()> {
+    /// Returns the commands of filters that the repository's own configuration names, as the user can trust them.
+    pub fn filters(&self) -> Result<BTreeSet<String>> {
+        let own = self.found()?.own.clone();
+        let listed = self.listed(&own)?;
+        let entries: Vec<Entry<'_>> = entries(&listed).collect();
+        let programs = Programs::of(&listed, &BTreeSet::new());
+        let items = programs.emptied.iter().flat_map(|name| {
+            commands_of(&entries, name).into_iter().filter_map(|(variable, command)| item(name, variable, &command))
+        });
+        Ok(items.collect())
+    }
+
+    /// Tells the user which filters files of a folder have: those that run, outside of any sandbox, and those that do not.
+    /// Refuses those of the user's own whose command is a file of the folder. `call` is one for a checkout.
+    pub(super) fn tell_filters(&self, git_dir: &Path, folder: &Path, call: impl Fn() -> Result<Call>) -> Result<()> {
         let programs = self.programs_at(git_dir)?;
         let used = |name: &[u8]| -> Result<bool> {
             let name = String::from_utf8_lossy(name);
@@ -122,10 +188,17 @@ impl Repository {
             // A name that git cannot be asked for this way may be used.
             Ok(!files.status.success() || !files.stdout.is_empty())
         };
-        for name in programs.own.iter().take(MOST_ASKED) {
+        let own = programs.own.iter().map(|filter| (filter, "your own configuration"));
+        let trusted = programs.trusted.iter().map(|filter| (filter, "the repository's configuration, which you trust"));
+        for ((name, commands), whose) in own.take(MOST_ASKED).chain(trusted.take(MOST_ASKED)) {
             if used(name)? {
                 let name = shown(name);
-                self.remark(format!("git runs the filter `{name}` of your own configuration, outside of the sandbox"));
+                for (variable, command) in commands {
+                    if let Some(word) = word_within(command, folder) {
+                        return Err(refused(&format!("filter.{name}.{variable}"), command, word));
+                    }
+                }
+                self.remark(format!("git runs the filter `{name}` of {whose}, outside of the sandbox"));
             }
         }
         for name in programs.emptied.iter().take(MOST_ASKED) {
@@ -135,6 +208,10 @@ impl Repository {
                 self.remark(format!("{what} is not run: files stay as they are; {how}"));
             }
         }
+        if !programs.lfs.is_empty() && !programs.own.is_empty() {
+            let named = named(programs.lfs.iter().map(|key| format!("`{}`", excerpt(key))));
+            self.remark(format!("what the repository's configuration has git-lfs run is not run: {named}"));
+        }
         if programs.emptied.len() > MOST_ASKED {
             let count = programs.emptied.len();
             self.remark(format!("none of the {count} filters of the repository's configuration is run"));
@@ -143,12 +220,56 @@ impl Repository {
     }
 }
 
+/// Returns the word of a command that means a file of the folder, if there is one.
+fn word_within<'c>(command: &'c str, folder: &Path) -> Option<&'c str> {
+    let ends =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '=');
+    let mut words = command.split(ends).filter(|word| !word.is_empty());
+    let first = words.clone().next();
+    words.find(|word| {
+        let plain = !word.starts_with(['/', '~', '$', '%', '-']);
+        let there = || std::fs::symlink_metadata(folder.join(word)).is_ok();
+        // A name without a folder is a word like any other, but for one that is written as files are.
+        let named = word.contains('/') && (Some(*word) == first || word.starts_with('.') || there());
+        LEADING.iter().any(|leading| word.contains(leading)) || plain && (named || word.contains('.') && there())
+    })
+}
+
+fn refused(entry: &str, command: &str, word: &str) -> Failure {
+    let (command, word) = (excerpt(command), excerpt(word));
+    let message =
+        format!("`{entry}` of git's configuration is `{command}`, and `{word}` is a file that a model may write");
+    Failure::new(Code::PermissionRefused, message).hint(format!(
+        "put the program outside of the repository, and name it by its whole path: git config --global '{entry}' …"
+    ))
+}
+
+/// Returns the variables by which a repository has git-lfs run programs.
+fn keys_of_lfs(listing: &[u8]) -> Vec<String> {
+    let mut parts = listing.split(|byte| *byte == 0);
+    let pairs = std::iter::from_fn(|| Some((parts.next()?, parts.next()?)));
+    let keys = pairs.filter(|(scope, _)| !matches!(*scope, b"system" | b"global")).map(|(_, entry)| {
+        let end = memchr::memchr(b'\n', entry).unwrap_or(entry.len());
+        String::from_utf8_lossy(&entry[..end]).into_owned()
+    });
+    let runs = |key: &String| {
+        let key = key.to_lowercase();
+        let ends = |start: &str, ends: &[&str]| key.starts_with(start) && ends.iter().any(|end| key.ends_with(end));
+        ends("lfs.extension.", &[".clean", ".smudge"])
+            || ends("lfs.customtransfer.", &[".path"])
+            || ends("lfs.", &[AGENT])
+    };
+    keys.filter(runs).collect()
+}
+
 fn shown(name: &[u8]) -> String {
     excerpt(&String::from_utf8_lossy(name))
 }
 
 fn to_allow(name: &str) -> String {
-    format!("if you trust it, put it into your own: git config --global 'filter.{name}.clean' …")
+    format!(
+        "if you trust its command: nietz trust add ., or put it into your own: git config --global 'filter.{name}.clean' …"
+    )
 }
 
 /// Returns the entries of a listing: a scope, NUL, a name, a line end and the value if there is one, NUL.
@@ -172,7 +293,7 @@ mod tests {
     use super::*;
 
     fn told(listing: &str) -> (Vec<String>, usize, usize) {
-        let programs = Programs::of(listing.replace('|', "\0").as_bytes());
+        let programs = Programs::of(listing.replace('|', "\0").as_bytes(), &BTreeSet::new());
         let settings = programs.settings.iter();
         let settings = settings.map(|(key, value)| format!("{}={}", key.display(), value.display())).collect();
         (settings, programs.own.len(), programs.emptied.len())
@@ -192,11 +313,11 @@ mod tests {
         assert_eq!(
             settings,
             [
-                "filter.lfs.clean=git-lfs clean -- %f",
+                "filter.lfs.clean=cd /; git-lfs clean -- %f",
                 "filter.lfs.smudge=",
                 "filter.lfs.required=true",
                 "filter.own.clean=",
-                "filter.own.process=own",
+                "filter.own.process=cd /; own",
                 "filter.a.b=c.clean=",
                 "filter.a.b=c.smudge=",
                 "filter.a.b=c.process=",
@@ -209,5 +330,32 @@ mod tests {
         );
         assert_eq!((own, emptied), (2, 2));
         assert_eq!(told(""), (Vec::new(), 0, 0));
+    }
+
+    #[test]
+    fn a_command_that_means_a_file_of_the_worktree_is_found() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        for file in ["clean", "strip.sh", "tools/strip.py"] {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
+            std::fs::write(path, "").expect("a file can be written");
+        }
+        for (command, word) in [
+            ("git-lfs clean -- %f", None),
+            ("\"git-crypt\" smudge", None),
+            ("/opt/x/strip.sh %f", None),
+            ("sed -e 's/a/b/'", None),
+            ("~/bin/x; $HOME/y.sh", None),
+            ("indent -kr other.sh", None),
+            ("./x", Some("./x")),
+            ("not/there %f", Some("not/there")),
+            ("sh strip.sh", Some("strip.sh")),
+            ("python3 'tools/strip.py' %f", Some("tools/strip.py")),
+            ("sh -c \"cat | ../x\"", Some("../x")),
+            ("$(git rev-parse --show-toplevel)/x", Some("--show-toplevel")),
+            ("\"$GIT_WORK_TREE\"/x", Some("$GIT_WORK_TREE")),
+        ] {
+            assert_eq!(word_within(command, folder.path()), word, "{command}");
+        }
     }
 }

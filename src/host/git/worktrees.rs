@@ -21,6 +21,8 @@ use crate::model::text::excerpt;
 
 /// What is missing now was missing at the start: a partial clone has not all objects.
 const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
+/// Where git-crypt keeps the keys of a repository, in its git folder.
+const KEYS: &str = "git-crypt";
 /// Sparse patterns that leave nothing out.
 const EVERYTHING: &str = "/*\n";
 
@@ -51,10 +53,24 @@ impl Repository {
         let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
         add.holding(&alone)?.bytes()?;
         sweep::make_private(&folder)?;
+        self.lend_keys(&git_dir)?;
         let tree = self.tree(name)?;
         tree.fill(&alone)?;
-        self.tell_filters(&git_dir, || tree.call())?;
+        if let Err(refused) = self.tell_filters(&git_dir, &folder, || tree.call()) {
+            clear(&folder)?;
+            clear(&git_dir)?;
+            return Err(refused);
+        }
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
+    }
+
+    /// Has git-crypt find its keys: it looks for them in the git folder of the worktree alone.
+    fn lend_keys(&self, git_dir: &Path) -> Result<()> {
+        let (keys, here) = (self.found()?.common.join(KEYS), git_dir.join(KEYS));
+        match keys.is_dir() {
+            true => std::os::unix::fs::symlink(keys, &here).map_err(|error| Failure::io(&here, "create", &error)),
+            false => Ok(()),
+        }
     }
 
     /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
@@ -69,7 +85,7 @@ impl Repository {
         let own = self.found()?.own.clone();
         let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
         call()?.args(["read-tree", head]).bytes()?;
-        self.tell_filters(&own, call)?;
+        self.tell_filters(&own, &self.workspace, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
         // What runs have left is no part of what the next one works on.
         let changed = files(&list).filter(|path| !is_of_runs(&path.to_string_lossy())).map(OsStr::to_owned).collect();
@@ -151,7 +167,7 @@ impl Tree<'_> {
 
     /// One that reads objects, references and names alone.
     pub(super) fn reading(&self) -> Call {
-        Call::new(&self.repository.path).repository(&self.git_dir).work_tree(&self.folder)
+        self.repository.git().repository(&self.git_dir).work_tree(&self.folder)
     }
 
     fn head(&self) -> Result<String> {

@@ -78,7 +78,8 @@ impl KeySource {
     }
 }
 
-/// Runs a key command, without a shell, and returns what it printed.
+/// Runs a key command, without a shell, and returns what it printed. It runs in the home: what it names by no whole path is
+/// the user's there, and not what lies in the folder that `nietz` was started in.
 pub(super) async fn run_command(
     provider: &str,
     command: &[String],
@@ -95,6 +96,7 @@ pub(super) async fn run_command(
         .args(arguments)
         .env_clear()
         .envs(environment)
+        .current_dir(environment.get("HOME").map_or("/", String::as_str))
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)

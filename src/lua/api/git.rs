@@ -33,6 +33,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("snapshot", snapshot)?
         .effect("diff", diff)?
         .effect("changed", changed)?
+        .effect("brings", brings)?
         .effect("files", files)?
         .effect("merge", merge)?
         .effect("worktree", worktree)?
@@ -82,6 +83,11 @@ fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {
 fn changed(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.changed", values);
     Ok(git(Git::Changed { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+}
+
+fn brings(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.brings", values);
+    Ok(git(Git::Brings { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
 }
 
 fn files(lua: &Lua, values: MultiValue) -> Result<Request> {

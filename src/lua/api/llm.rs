@@ -196,6 +196,8 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Chat { request, conversation, show }), convert::to_lua))
 }
 
+/// The longest reply that is parsed to a value, in bytes: its values take many times as much.
+const LONGEST_VALUE: usize = 1 << 20;
 /// The fields of `llm.chat`'s options.
 const FIELDS: &[&str] = &[
     "model",
@@ -237,12 +239,33 @@ fn unknown(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let text = Args::new(lua, "llm.chat", values).text(0)?;
     let table = lua.create_table().map_err(vm_error)?;
-    match source::parse(&text, Format::Json, "reply") {
+    match value_of(&text) {
         Ok(value) => table.raw_set("value", convert::to_lua(lua, &value).map_err(vm_error)?),
-        Err(failure) => table.raw_set("problem", format!("it is not JSON: {}", failure.message)),
+        Err(Unusable { problem, large }) => {
+            table.raw_set("problem", problem).and_then(|()| table.raw_set("large", large))
+        }
     }
     .map_err(vm_error)?;
     Ok(LuaValue::Table(table))
+}
+
+/// Parses a reply, or says what is wrong with it, in words for the model. Most of a long one would be its own repetition, and
+/// what a flow could not check is no better than what is wrong.
+fn value_of(text: &str) -> std::result::Result<Value, Unusable> {
+    let unusable = |problem: String, large| Unusable { problem, large };
+    if text.len() > LONGEST_VALUE {
+        return Err(unusable(format!("it is longer than {LONGEST_VALUE} bytes"), true));
+    }
+    let value = source::parse(text, Format::Json, "reply")
+        .map_err(|failure| unusable(format!("it is not JSON: {}", failure.message), false))?;
+    if convert::fits(&value) { Ok(value) } else { Err(unusable("it has too many parts".to_owned(), true)) }
+}
+
+/// Why a reply has no value that a flow can use.
+struct Unusable {
+    problem: String,
+    /// It is so large that it is not sent back to be mended.
+    large: bool,
 }
 
 fn model(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

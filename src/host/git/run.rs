@@ -1,0 +1,274 @@
+//! Running git within limits: for so long, and reading so much of what it writes. What goes over a limit is ended, and
+//! told by its name.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::call::failure;
+use crate::error::{Code, Failure, Result};
+use crate::model::git::Limits;
+
+/// How much of what git says of a failure is kept.
+const MOST_SAID: u64 = 64 << 10;
+/// How long what git has started may hold the end of that open after git is over.
+const SAYING: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What one call is bounded by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub time: Duration,
+    /// Bytes of its output.
+    pub output: usize,
+    /// Whether the rest of a longer output is not wanted.
+    pub cut: bool,
+    /// Whether the user can give it more.
+    pub settable: bool,
+}
+
+impl Bounds {
+    pub(super) fn of(limits: Limits) -> Bounds {
+        let output = usize::try_from(limits.megabytes.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
+        Bounds { time: Duration::from_secs(limits.seconds), output, cut: false, settable: true }
+    }
+
+    fn over(&self, what: &str, message: &str, more: &str) -> Failure {
+        let failure = Failure::new(Code::GitFailed, format!("git {what} {message}, and was ended"));
+        match self.settable {
+            true => {
+                failure.hint(format!("run `git {what}` there yourself to see why; {more} in config.yaml allows more"))
+            }
+            false => failure,
+        }
+    }
+
+    fn too_long(&self, what: &str) -> Failure {
+        self.over(what, &format!("took longer than {} s", self.time.as_secs_f64()), "`git.seconds`")
+    }
+
+    fn too_much(&self, what: &str) -> Failure {
+        self.over(what, &format!("wrote more than {} MB", self.output >> 20), "`git.megabytes`")
+    }
+}
+
+/// What to run, and what it is called where it fails.
+pub(super) struct Started<'a> {
+    pub what: &'a str,
+    pub command: &'a mut Command,
+    /// Whether it is the first of a group of processes, which ends as one.
+    pub group: bool,
+    pub bounds: Bounds,
+}
+
+/// Returns how it ended, well or not, and what it wrote.
+pub(super) fn whole(started: Started<'_>, input: Option<Vec<u8>>) -> Result<Output> {
+    let Started { what, command, group, bounds } = started;
+    let broken = |error: std::io::Error| Failure::new(Code::GitFailed, format!("git {what}: {error}"));
+    let until = Instant::now() + bounds.time;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut git = Ending::of(spawn(command)?, group);
+    if let (Some(mut pipe), Some(input)) = (git.child.stdin.take(), input) {
+        // One that does not read it all says why itself.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
+    let most = u64::try_from(bounds.output).unwrap_or(u64::MAX).saturating_add(1);
+    let written = read(git.child.stdout.take().map(|pipe| pipe.take(most)), false);
+    let said = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_SAID)), true);
+    let mut stdout = match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        Ok(read) => read.map_err(broken)?,
+        Err(_) => return Err(bounds.too_long(what)),
+    };
+    if stdout.len() > bounds.output {
+        if !bounds.cut {
+            return Err(bounds.too_much(what));
+        }
+        stdout.truncate(bounds.output);
+        return Ok(Output { status: ExitStatus::default(), stdout, stderr: Vec::new() });
+    }
+    let status = loop {
+        match git.over().map_err(broken)? {
+            Some(status) => break status,
+            None if Instant::now() >= until => return Err(bounds.too_long(what)),
+            None => std::thread::sleep(PAUSE),
+        }
+    };
+    let stderr = said.recv_timeout(SAYING).ok().and_then(std::result::Result::ok).unwrap_or_default();
+    Ok(Output { status, stdout, stderr })
+}
+
+/// Reads a pipe up to what is wanted of it; what is `drained` is read further, for nobody.
+fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) -> Receiver<std::io::Result<Vec<u8>>> {
+    let (tell, told) = mpsc::channel();
+    if let Some(mut pipe) = pipe {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.read_to_end(&mut bytes).map(|_| bytes);
+            if drained {
+                let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
+            }
+            tell.send(read)
+        });
+    }
+    told
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    command.spawn().map_err(|error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::NotFound => Code::GitMissing,
+            _ => Code::GitFailed,
+        };
+        Failure::new(code, format!("git cannot be started: {error}"))
+    })
+}
+
+/// A git that is ended when nobody wants it any more, with what it has started.
+struct Ending {
+    child: Child,
+    group: bool,
+    status: Option<ExitStatus>,
+}
+
+impl Ending {
+    fn of(child: Child, group: bool) -> Ending {
+        Ending { child, group, status: None }
+    }
+
+    fn over(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        self.status = self.child.try_wait()?;
+        Ok(self.status)
+    }
+
+    fn end(&mut self) {
+        // The number may be another's once it was waited for.
+        if self.status.is_some() {
+            return;
+        }
+        if let (true, Some(id)) = (self.group, i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)) {
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.end();
+        let _ = self.child.wait();
+    }
+}
+
+/// A git that is read while it runs. It is ended when its time is over, and when nobody wants to know any more.
+pub(super) struct Running {
+    git: Arc<Mutex<Ending>>,
+    what: String,
+    bounds: Bounds,
+    late: Arc<AtomicBool>,
+    /// Dropped, it calls the watch off.
+    _over: Sender<()>,
+}
+
+impl Running {
+    pub(super) fn start(started: Started<'_>) -> Result<Running> {
+        let Started { what, command, group, bounds } = started;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let git = Arc::new(Mutex::new(Ending::of(spawn(command)?, group)));
+        let late = Arc::new(AtomicBool::new(false));
+        let (over, called_off) = mpsc::channel::<()>();
+        let (watched, told) = (Arc::clone(&git), Arc::clone(&late));
+        std::thread::spawn(move || {
+            if called_off.recv_timeout(bounds.time) == Err(RecvTimeoutError::Timeout) {
+                told.store(true, Ordering::SeqCst);
+                watched.lock().unwrap_or_else(PoisonError::into_inner).end();
+            }
+        });
+        Ok(Running { git, what: what.to_owned(), bounds, late, _over: over })
+    }
+
+    fn git(&self) -> MutexGuard<'_, Ending> {
+        self.git.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn output(&self) -> ChildStdout {
+        self.git().child.stdout.take().expect("its output is a pipe, and taken once")
+    }
+
+    pub(super) fn input(&self) -> ChildStdin {
+        self.git().child.stdin.take().expect("its input is a pipe, and taken once")
+    }
+
+    /// Returns what a failure to read or write means.
+    pub(super) fn broken(&self, error: &dyn std::fmt::Display) -> Failure {
+        match self.late.load(Ordering::SeqCst) {
+            true => self.bounds.too_long(&self.what),
+            false => Failure::new(Code::GitFailed, format!("git {}: {error}", self.what)),
+        }
+    }
+
+    /// Waits for its end, which has to be a good one.
+    pub(super) fn ended(&self) -> Result<()> {
+        let mut said = Vec::new();
+        let stderr = self.git().child.stderr.take();
+        if let Some(stderr) = stderr {
+            let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+        }
+        // The watch needs the child as well: it is not held while it is waited for.
+        let status = loop {
+            let status = self.git().over();
+            match status.map_err(|error| self.broken(&error))? {
+                Some(status) => break status,
+                None => std::thread::sleep(PAUSE),
+            }
+        };
+        match status.success() {
+            true => Ok(()),
+            false if self.late.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
+            false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: said })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str, bounds: Bounds) -> Result<Output> {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
+        whole(Started { what: "test", command: &mut command, group: true, bounds }, None)
+    }
+
+    fn bounds(time: Duration) -> Bounds {
+        Bounds { time, output: 1 << 20, cut: false, settable: true }
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_takes_too_long_is_ended_with_what_it_started() {
+        for line in ["sleep 600", "sleep 600 & wait", "exec >&-; sleep 600", "sleep 600 & exit 0"] {
+            let failure = run(line, bounds(Duration::from_millis(100))).expect_err(line);
+            assert_eq!(failure.message, "git test took longer than 0.1 s, and was ended");
+            assert!(failure.hint.is_some_and(|hint| hint.contains("git.seconds")), "{line}");
+        }
+        assert!(run("true", bounds(LONG)).expect("it is over").status.success());
+    }
+
+    #[test]
+    fn what_writes_too_much_is_ended_or_cut() {
+        let failure = run("yes", bounds(LONG)).expect_err("it does not end by itself");
+        assert_eq!(failure.message, "git test wrote more than 1 MB, and was ended");
+        let cut = run("yes", Bounds { cut: true, ..bounds(LONG) }).expect("its beginning is wanted");
+        assert_eq!(cut.stdout.len(), 1 << 20);
+        // What it says is cut as well, and does not stop it.
+        let said = run("yes | head -c 4000000 >&2; echo done", bounds(LONG)).expect("it ends");
+        assert_eq!((said.stdout, said.stderr.len()), (b"done\n".to_vec(), 64 << 10));
+    }
+}

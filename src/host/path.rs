@@ -1,0 +1,45 @@
+//! In which folders programs are looked for: whole paths alone. One that is not is a folder of whoever wrote the files in
+//! the current folder: a stranger's checkout, or a worktree of a model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where programs are looked for without a `PATH`.
+const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Returns the folders in which programs are looked for.
+pub fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    std::env::split_paths(&of(environment)).collect()
+}
+
+/// Returns the same as the value of `PATH`.
+pub fn of(environment: &BTreeMap<String, String>) -> String {
+    whole(environment.get("PATH").map_or("", String::as_str))
+}
+
+/// Returns the folders of a `PATH` that are whole paths. An empty entry is the current folder; where nothing is left, it is
+/// the usual folders.
+pub fn whole(path: &str) -> String {
+    let folders: Vec<&str> = path.split(':').filter(|folder| Path::new(folder).is_absolute()).collect();
+    if folders.is_empty() { USUAL.to_owned() } else { folders.join(":") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_program_is_looked_for_where_one_happens_to_be() {
+        for (path, left) in [
+            ("/a:.:b::/c:", "/a:/c"),
+            (":/a", "/a"),
+            ("./x:../y:~/z", USUAL),
+            ("", USUAL),
+            (".", USUAL),
+            ("/a/../b", "/a/../b"),
+        ] {
+            assert_eq!(whole(path), left, "{path}");
+        }
+        assert_eq!(folders(&BTreeMap::new()), ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
+    }
+}

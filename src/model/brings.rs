@@ -1,0 +1,374 @@
+//! What of a change is started or obeyed by something else than the person who merges it: told before the merge. Here are
+//! the lists, and what they say of a path and its mode; what stands in the files is looked at where files can be read.
+//!
+//! In the lists: what git runs as a hook, what a server runs when it is pushed, and what starts by itself when a folder is
+//! opened, entered, installed or built. Not in them: sources, tests and `Makefile`s, which do what the person starts. Git
+//! keeps no set-uid modes, so that none can be merged.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::model::text::line;
+
+/// What a path of a change brings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Brought {
+    pub path: String,
+    pub kind: Kind,
+    /// Of a link: where it leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Hook,
+    /// It has git or its helpers run a program, or go elsewhere.
+    Git,
+    Submodule,
+    /// A link that leads out of the repository, or into what is git's own.
+    Link,
+    Ci,
+    /// It is run or obeyed by what opens, enters, installs or builds the folder.
+    Starts,
+    /// It can be run, and could not before.
+    Executable,
+}
+
+impl Kind {
+    /// Returns what a person reads.
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::Executable => "can be run",
+            Kind::Link => "is a link that leads elsewhere",
+            Kind::Submodule => "is a submodule",
+            Kind::Hook => "is run by git as a hook",
+            Kind::Ci => "is run by a server that builds",
+            Kind::Git => "tells git what to run or where to go",
+            Kind::Starts => "is run or obeyed by what opens, installs or builds the folder",
+        }
+    }
+}
+
+impl Brought {
+    /// Returns one line of it, which no name of a file can make look like another.
+    pub fn line(&self) -> String {
+        let to = self.to.as_ref().map(|to| format!(": `{}`", quoted(to))).unwrap_or_default();
+        format!("`{}` {}{to}", quoted(&self.path), self.kind.words())
+    }
+}
+
+/// The longest name that is shown whole, in characters.
+const SHOWN: usize = 200;
+
+/// Returns a name that ends where its quotation marks do; of a long one, the end.
+fn quoted(name: &str) -> String {
+    let name = line(name).replace('`', "\u{2b9}");
+    let more = name.chars().count().saturating_sub(SHOWN);
+    if more == 0 {
+        name
+    } else {
+        name.chars().skip(more).fold("…".to_owned(), |text, c| text + c.encode_utf8(&mut [0; 4]))
+    }
+}
+
+/// Modes of git's trees.
+pub const LINK: &str = "120000";
+pub const SUBMODULE: &str = "160000";
+pub const EXECUTABLE: &str = "100755";
+
+/// Paths by their parts, in any folder and in any case: `a/` is all in a folder, `*` at the end of a part is any rest, at its
+/// beginning any start.
+const PATHS: &[(Kind, &[&str])] = &[
+    (
+        Kind::Hook,
+        &[
+            ".githooks/",
+            ".git-hooks/",
+            "githooks/",
+            ".husky/",
+            ".huskyrc*",
+            "lefthook.*",
+            ".lefthook.*",
+            ".lefthook/",
+            ".overcommit.yml",
+            ".pre-commit-config.yaml",
+            ".pre-commit-hooks.yaml",
+            ".simple-git-hooks.*",
+            "simple-git-hooks.*",
+            ".lintstagedrc*",
+        ],
+    ),
+    (
+        Kind::Ci,
+        &[
+            ".github/workflows/",
+            ".github/actions/",
+            ".gitea/workflows/",
+            ".forgejo/workflows/",
+            ".gitlab-ci.*",
+            ".gitlab/ci/",
+            ".circleci/",
+            ".travis.yml",
+            "jenkinsfile*",
+            "azure-pipelines*",
+            ".azure-pipelines/",
+            ".azuredevops/",
+            ".buildkite/",
+            ".drone.*",
+            ".woodpecker*",
+            ".woodpecker/",
+            "bitbucket-pipelines.yml",
+            "appveyor.yml",
+            ".appveyor.yml",
+            ".cirrus.*",
+            ".teamcity/",
+            "cloudbuild.*",
+            "buildspec*",
+            ".semaphore/",
+            ".builds/",
+            ".build.yml",
+            "wercker.yml",
+            ".tekton/",
+            "codemagic.yaml",
+            "bitrise.yml",
+            ".readthedocs.*",
+            "netlify.toml",
+            "vercel.json",
+            "render.yaml",
+        ],
+    ),
+    (Kind::Git, &[".gitmodules", ".lfsconfig", ".gitconfig"]),
+    (
+        Kind::Starts,
+        &[
+            // Shells that enter the folder.
+            ".envrc",
+            ".autoenv*",
+            ".mise.toml",
+            "mise.toml",
+            ".mise/",
+            ".tool-versions",
+            // Editors, and tools of models.
+            ".vscode/",
+            ".devcontainer/",
+            ".devcontainer.json",
+            ".idea/",
+            ".fleet/",
+            ".zed/",
+            ".exrc",
+            ".vimrc",
+            ".nvimrc",
+            ".nvim.lua",
+            ".lvimrc",
+            ".dir-locals.el",
+            ".gdbinit",
+            ".lldbinit",
+            ".mcp.json",
+            ".claude/",
+            ".cursor/",
+            ".codex/",
+            ".gemini/",
+            // What installs and builds.
+            "build.rs",
+            ".cargo/config",
+            ".cargo/config.toml",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+            ".npmrc",
+            ".yarnrc*",
+            ".yarn/releases/",
+            ".yarn/plugins/",
+            ".pnp.*",
+            ".pnpmfile.*",
+            "bunfig.toml",
+            "setup.py",
+            "conftest.py",
+            "sitecustomize.py",
+            "usercustomize.py",
+            "*.pth",
+            "pip.conf",
+            "extconf.rb",
+            "binding.gyp",
+            ".bundle/",
+            ".mvn/",
+            "mvnw*",
+            "gradlew*",
+            "gradle/wrapper/",
+            "init.gradle*",
+            ".bazelrc",
+        ],
+    ),
+];
+
+/// Files of which it decides what stands in them, and the words of the lines that matter. Names in TOML can be written with
+/// escapes.
+const TEXTS: &[(&str, Kind, &[&str])] = &[
+    (".gitattributes", Kind::Git, &["filter=", "diff=", "merge="]),
+    ("cargo.toml", Kind::Starts, &["build", "proc-macro", "proc_macro", "\\u"]),
+    ("pyproject.toml", Kind::Starts, &["backend", "\\u"]),
+];
+
+/// The same of JSON: names at its top, and of scripts that run when a package is installed.
+const PACKAGES: &[&str] = &["package.json", "composer.json"];
+const HOOKS: &[&str] = &["simple-git-hooks", "husky", "gitHooks", "pre-commit", "pre-push"];
+const INSTALLS: &[&str] = &["install", "prepare", "publish", "dependencies", "update", "autoload", "package", "pack"];
+
+/// Returns what a path is by its name.
+pub fn by_name(path: &str) -> Option<Kind> {
+    let path = path.to_lowercase();
+    let parts: Vec<&str> = path.split('/').collect();
+    PATHS.iter().find_map(|(kind, patterns)| patterns.iter().any(|pattern| fits(&parts, pattern)).then_some(*kind))
+}
+
+/// Tells whether what stands in a file decides what it brings.
+pub fn depends_on_text(path: &str) -> bool {
+    let name = file_name(path);
+    PACKAGES.contains(&name.as_str()) || TEXTS.iter().any(|(file, ..)| *file == name)
+}
+
+/// Returns what a file brings by what stands in it now and did not before.
+pub fn by_text(path: &str, before: &str, now: &str) -> Option<Kind> {
+    let name = file_name(path);
+    if PACKAGES.contains(&name.as_str()) {
+        // What cannot be read may be read by others.
+        let now = started(now);
+        return (now.is_none() || now != started(before).or_else(|| started("{}"))).then_some(Kind::Starts);
+    }
+    let (_, kind, words) = TEXTS.iter().find(|(file, ..)| *file == name)?;
+    let lines = |text: &str| -> BTreeSet<String> {
+        let lines = text.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    (!lines(now).is_subset(&lines(before))).then_some(*kind)
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_lowercase()
+}
+
+/// Returns what of a package is run without being named.
+fn started(text: &str) -> Option<Vec<(String, Value)>> {
+    let package: Value = serde_json::from_str(text).ok()?;
+    let top = package.as_object()?;
+    let hooks = top.iter().filter(|(name, _)| HOOKS.contains(&name.as_str()));
+    let scripts = top.get("scripts").and_then(Value::as_object).into_iter().flatten();
+    let scripts = scripts.filter(|(name, _)| INSTALLS.iter().any(|part| name.contains(part)));
+    Some(hooks.chain(scripts).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// Tells whether a link at a path leads out of the repository, or into what is git's own.
+pub fn leads_elsewhere(path: &str, to: &str) -> bool {
+    let mut folder: Vec<&str> = path.split('/').collect();
+    folder.pop();
+    if to.starts_with('/') {
+        return true;
+    }
+    for part in to.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if folder.pop().is_none() => return true,
+            ".." => {}
+            part if part.eq_ignore_ascii_case(".git") => return true,
+            part => folder.push(part),
+        }
+    }
+    false
+}
+
+fn fits(parts: &[&str], pattern: &str) -> bool {
+    let (wanted, folder) = match pattern.strip_suffix('/') {
+        Some(folder) => (folder, true),
+        None => (pattern, false),
+    };
+    let wanted: Vec<&str> = wanted.split('/').collect();
+    (0..parts.len()).any(|at| {
+        let rest = &parts[at..];
+        let ends = if folder { rest.len() > wanted.len() } else { rest.len() == wanted.len() };
+        ends && wanted.iter().zip(rest).all(|(wanted, part)| part_fits(part, wanted))
+    })
+}
+
+fn part_fits(part: &str, wanted: &str) -> bool {
+    match (wanted.strip_prefix('*'), wanted.strip_suffix('*')) {
+        (Some(end), _) => part.ends_with(end),
+        (_, Some(start)) => part.starts_with(start),
+        (None, None) => part == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_what_starts_by_itself() {
+        for (path, kind) in [
+            (".github/workflows/ci.yml", Some(Kind::Ci)),
+            ("sub/.GitHub/Workflows/x", Some(Kind::Ci)),
+            (".github/CODEOWNERS", None),
+            ("Jenkinsfile.prod", Some(Kind::Ci)),
+            (".husky/pre-commit", Some(Kind::Hook)),
+            (".husky", None),
+            ("a/.envrc", Some(Kind::Starts)),
+            ("envrc", None),
+            ("lib/x.pth", Some(Kind::Starts)),
+            (".cargo/config.toml", Some(Kind::Starts)),
+            ("cargo/config.toml", None),
+            (".gitmodules", Some(Kind::Git)),
+            ("src/main.rs", None),
+            ("Makefile", None),
+        ] {
+            assert_eq!(by_name(path), kind, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_text_tells_by_what_is_new_in_it() {
+        let package = |scripts: &str| format!("{{\"scripts\": {{{scripts}}}}}");
+        for (path, before, now, kind) in [
+            (".gitattributes", "", "*.x text\n", None),
+            ("a/.gitattributes", "*.y filter=f\n", "*.x text\n*.y filter=f\n", None),
+            (".gitattributes", "*.y filter=f\n", "* filter=f\n", Some(Kind::Git)),
+            ("Cargo.toml", "[package]\n", "[package]\nbuild = \"x.rs\"\n", Some(Kind::Starts)),
+            ("Cargo.toml", "[package]\n", "[package]\n\"b\\u0075ild\" = \"x.rs\"\n", Some(Kind::Starts)),
+            ("Cargo.toml", "[package]\n", "[package]\nedition = \"2024\"\n", None),
+            ("package.json", "", &package("\"test\": \"x\""), None),
+            ("web/package.json", "", &package("\"postinstall\": \"x\""), Some(Kind::Starts)),
+            ("package.json", "", &package("\"\\u0070repare\": \"x\""), Some(Kind::Starts)),
+            ("package.json", &package("\"prepare\": \"x\""), &package("\"prepare\": \"y\""), Some(Kind::Starts)),
+            ("package.json", &package("\"prepare\": \"x\""), &package("\"prepare\": \"x\", \"test\": \"y\""), None),
+            ("package.json", "", "// x\n{}", Some(Kind::Starts)),
+        ] {
+            assert_eq!(by_text(path, before, now), kind, "{path}: {now}");
+        }
+    }
+
+    #[test]
+    fn no_name_looks_like_another_line() {
+        let line = |path: &str| Brought { path: path.to_owned(), kind: Kind::Ci, to: None }.line();
+        assert_eq!(line("a` is fine\n`b"), "`a\u{2b9} is fine\u{240a}\u{2b9}b` is run by a server that builds");
+        let long = line(&("x".repeat(300) + "/.envrc"));
+        assert!(long.starts_with("`…xx") && long.contains("x/.envrc` "), "{long}");
+    }
+
+    #[test]
+    fn a_link_is_told_where_it_leads_out() {
+        for (path, to, out) in [
+            ("a", "b", false),
+            ("a/b", "../c", false),
+            ("a/b", "../../c", true),
+            ("a", "..", true),
+            ("a", "/etc", true),
+            ("a/b", "./../c/../d", false),
+            ("a", "x/../..", true),
+            ("a", ".git/hooks/x", true),
+            ("a/b", "../.GIT/config", true),
+        ] {
+            assert_eq!(leads_elsewhere(path, to), out, "{path} -> {to}");
+        }
+    }
+}

@@ -1,5 +1,10 @@
 //! The promise: a key of the environment stands in no journal, document or output, wherever it came from.
 
+use std::time::Duration;
+
+use nietz::cpu::{CpuLimit, Thread};
+use nietz::model::redact::Redactor;
+
 use crate::support::env::{Env, KEY};
 use crate::support::model_server::{ModelServer, Response};
 
@@ -174,4 +179,28 @@ fn ordinary_sources_hold_no_secret() {
     println!("{} in {} MB: {taken:#?}", taken.len(), bytes / 1_000_000);
     assert!(bytes > 1_000_000, "there is something to look through");
     assert!(taken.len() <= bytes / 10_000_000, "{} in {bytes} bytes: {taken:#?}", taken.len());
+}
+
+/// Time grows with the length of a text, whatever is in it: what follows is searched from its end.
+#[test]
+fn beginnings_without_end_are_looked_through_once() {
+    let redactor = Redactor::default();
+    for piece in [
+        "http://a:b ",
+        "http://a:b",
+        "Bearer ",
+        "basic\t",
+        "://u:p@",
+        "://",
+        "secret_access_key= ",
+        "-----BEGIN ",
+        "PuTTY-User-Key-File-2: ",
+    ] {
+        let text = piece.repeat(4_000_000 / piece.len());
+        // Without a bound it takes hours; with one, a hundredth of this limit.
+        let limit = CpuLimit::new(Thread::current(), Duration::from_secs(20));
+        let settled = redactor.settled(&text);
+        assert!(!limit.is_over(), "{piece}");
+        assert!(settled + 80_000 > text.len(), "{piece}: {settled}");
+    }
 }

@@ -14,7 +14,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::collection::Collection;
 use crate::model::file::FileOp;
 use crate::model::pattern::Pattern;
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, shell};
 
 /// The largest file that a flow can read.
 const LARGEST: u64 = 2 << 20;
@@ -70,7 +70,7 @@ impl Files {
             let message = format!("`{}` is outside of the workspace", excerpt(path));
             let folder = full.parent().unwrap_or(&full).display().to_string();
             return Err(Failure::new(Code::PermissionRefused, message)
-                .hint(format!("to let the flow read it: --allow-read {}", excerpt(&folder))));
+                .hint(format!("to let the flow read it: --allow-read {}", shell(&folder))));
         };
         if !full.exists() {
             return Ok(Value::Null);
@@ -78,7 +78,7 @@ impl Files {
         if !self.may_read(&full) {
             let message = format!("`{}` is of nietz, or made to hold secrets: flows do not read it", excerpt(path));
             return Err(Failure::new(Code::PathRefused, message)
-                .hint(format!("to let this flow read it all the same: --allow-read {}", excerpt(path))));
+                .hint(format!("to let this flow read it all the same: --allow-read {}", shell(path))));
         }
         let beneath = Beneath::open(&folder)?;
         let file = beneath.file(&below, For::Reading).map_err(|failure| match failure.code {

@@ -16,7 +16,7 @@ use std::path::Path;
 use super::Repository;
 use super::call::Call;
 use crate::error::Result;
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, shell};
 
 /// What of a repository's configuration is listed.
 pub(super) const LISTED: &str = r"^(filter|merge|hook)\.";
@@ -148,7 +148,7 @@ fn shown(name: &[u8]) -> String {
 }
 
 fn to_allow(name: &str) -> String {
-    format!("if you trust it, put it into your own: git config --global 'filter.{name}.clean' …")
+    format!("if you trust it, put it into your own: git config --global {} …", shell(&format!("filter.{name}.clean")))
 }
 
 /// Returns the entries of a listing: a scope, NUL, a name, a line end and the value if there is one, NUL.

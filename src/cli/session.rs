@@ -280,7 +280,15 @@ impl Session {
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
         if traced {
-            shown = Rc::new(Traced::open(shown, front.verbose, &open.run, &host.environment)?);
+            // What is said of this process goes to the collector, too.
+            let mut environment = host.environment.clone();
+            let told = ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"];
+            for value in
+                environment.iter_mut().filter(|(name, _)| told.contains(&name.as_str())).map(|(_, value)| value)
+            {
+                *value = host.redactor().text(value).into_owned();
+            }
+            shown = Rc::new(Traced::open(shown, front.verbose, &open.run, &environment)?);
         }
         shown.show(&Event::RunStarted {
             flow: open.flow.clone(),

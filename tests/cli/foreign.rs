@@ -268,7 +268,10 @@ fn a_run_that_came_along_takes_nothing_from_one_of_the_user_s_own() {
     theirs.run(["asks"]).go().exits(7);
     theirs.nietz(["fork", RUN, "--json"]).var("NIETZ_RUN", "f1").go().exits(7);
     let mine = Env::new().flow("asks", ASKS);
-    assert_eq!(mine.nietz(["run", "asks", "--json"]).stdin("{\"id\":\"q\",\"answer\":\"PRIVATE\"}\n").go().result(), "PRIVATE");
+    assert_eq!(
+        mine.nietz(["run", "asks", "--json"]).stdin("{\"id\":\"q\",\"answer\":\"PRIVATE\"}\n").go().result(),
+        "PRIVATE"
+    );
     copy(&theirs.path(".nietz/runs/f1"), &mine.path(".nietz/runs/f1"));
     let waits = mine.nietz(["resume", "f1", "--json", "--", "asks"]).go().exits(7);
     assert!(!waits.stdout.contains("PRIVATE"), "{}", waits.stdout);

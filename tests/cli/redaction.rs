@@ -29,7 +29,9 @@ fn a_planted_key_is_in_nothing_that_is_written_or_shown() {
         let collector = ModelServer::start(|_| Response::plain(200, "{}"));
         let env = env(&server)
             .var("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url().trim_end_matches("/v1"))
-            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+            .var("OTEL_SERVICE_NAME", &format!("a {KEY}"))
+            .var("OTEL_RESOURCE_ATTRIBUTES", &format!("team=b {KEY}"));
         let mut arguments = vec!["run", "--verbose", "--seed", "1", "--model", "openai/test", "secrets", KEY];
         arguments.extend(json.then_some("--json"));
         let answer = format!("my key is {KEY}\n");
@@ -168,7 +170,6 @@ fn what_the_verbs_print_and_fail_with_holds_no_key() {
         .flow("x", "return require('@nietz').flow { name = 'x', summary = 's', run = function() end }")
         .flow("broken", &format!("local = \"{KEY}\"\n"))
         .file("personas/p.md", format!("---\n{KEY}: [\n---\n"))
-        .file("d.yaml", format!("a: [{KEY}\n"))
         .file("nietz.yaml", format!("models: {{aliases: {{'{KEY}': openai/x}}}}\n"));
     let nope = format!("--nope-{KEY}");
     let shown = |env: &Env, arguments: &[&str]| {
@@ -179,7 +180,6 @@ fn what_the_verbs_print_and_fail_with_holds_no_key() {
     for arguments in [
         &["check"][..],
         &["check", "--json"],
-        &["check", "d.yaml"],
         &["models"],
         &["run", "x", &nope],
         &["run", "x", &nope, "--json"],

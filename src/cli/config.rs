@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::disk::{self, Links};
+use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
@@ -15,6 +15,7 @@ use crate::model::collection::Format;
 use crate::model::command::{Ends, Limits};
 use crate::model::git;
 use crate::model::setting::Layer;
+use crate::model::text::excerpt;
 use crate::schema::own::{self, Own};
 use crate::schema::source;
 use crate::schema::spans::{Spans, pointer};
@@ -78,7 +79,9 @@ struct ProjectModels {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config> {
-        let Some((mut config, text)) = read::<Config>(path, Links::All, &own::CONFIG)? else {
+        // It names commands that run and addresses that keys go to; it may be a link to wherever the user keeps such files.
+        let bytes = owner::read(path, disk::SETTINGS)?;
+        let Some((mut config, text)) = parse::<Config>(path, bytes, &own::CONFIG)? else {
             return Ok(Config::default());
         };
         let flows = std::mem::take(&mut config.flows);
@@ -88,9 +91,10 @@ impl Config {
 
     /// Adds what the project's file says where the user's own says nothing.
     pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
-        // It comes with a checkout; the user's own may be a link to wherever they keep such files.
+        // It comes with a checkout.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
-        let Some((project, text)) = read::<Project>(path, links, &own::PROJECT)? else { return Ok(()) };
+        let bytes = disk::read(path, links, disk::SETTINGS)?;
+        let Some((project, text)) = parse::<Project>(path, bytes, &own::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
@@ -102,6 +106,10 @@ impl Config {
             self.project_model = project.models.default;
         }
         for (alias, model) in project.models.aliases {
+            // What names a model or a provider for the user means just that, whatever folder they are in.
+            if alias.contains('/') || self.models.is_provider(alias.trim()) {
+                return Err(taken(path, &text, &alias));
+            }
             self.models.aliases.entry(alias).or_insert(model);
         }
         Ok(())
@@ -109,7 +117,9 @@ impl Config {
 
     /// Returns the model that the project chooses where the user's own configuration chooses none.
     pub(super) fn project_model(&self) -> Option<&str> {
-        self.project_model.as_deref()
+        let name = self.project_model.as_deref()?;
+        // What is asked about is the model, and not the name: tomorrow it may stand for another one.
+        Some(self.models.aliases.get(name).map_or(name, String::as_str))
     }
 
     /// Returns what each file sets for a flow, the user's own first.
@@ -118,10 +128,25 @@ impl Config {
     }
 }
 
-/// Reads a file, if there is one and something stands in it: first by its schema, so that every fault is told with its
-/// line and field, then as what it means.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<(T, String)>> {
-    let Some(bytes) = disk::read(path, links, disk::SETTINGS)? else { return Ok(None) };
+/// Returns the failure for a project's alias that would stand in place of a model or a provider.
+fn taken(path: &Path, text: &str, alias: &str) -> Failure {
+    let pointer = pointer(&["models", "aliases", alias]);
+    let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
+    let (file, shown) = (path.display(), excerpt(alias));
+    let what = if alias.contains('/') { "looks like the name of a model" } else { "is the name of a provider" };
+    Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: the alias `{shown}` {what}", at.line, at.column))
+        .because("a project's alias takes the place of nothing that you can name without it")
+        .hint("give it another name, without a slash")
+}
+
+/// Returns what stands in a file, if there is one and something stands in it: first by its schema, so that every fault is
+/// told with its line and field, then as what it means.
+fn parse<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    bytes: Option<Vec<u8>>,
+    own: &Own,
+) -> Result<Option<(T, String)>> {
+    let Some(bytes) = bytes else { return Ok(None) };
     let name = path.display().to_string();
     let wrong =
         |failure: Failure| Failure { code: Code::ConfigInvalid, hint: None, ..failure }.hint("mend it, or take it out");

@@ -1,8 +1,6 @@
 //! `nietz doctor`: what nietz finds on this machine, and what of its guards is in force. A list of checks; each looks at the
 //! thing itself, and none at a version that promises it.
 
-use std::os::unix::fs::MetadataExt;
-
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -10,6 +8,7 @@ use serde_json::json;
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::session::itself;
+use crate::disk::owner;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::{git, path};
@@ -228,10 +227,9 @@ fn trust(host: &Host) -> Result<Vec<Finding>> {
 
 /// Whether others can change what nietz keeps for the user: what they write there, it would believe.
 fn files(host: &Host) -> Result<Vec<Finding>> {
-    let user = rustix::process::geteuid().as_raw();
     let open = |folder: &std::path::PathBuf| {
         let found = std::fs::metadata(folder).ok()?;
-        (found.uid() != user || found.mode() & 0o022 != 0).then(|| folder.display().to_string())
+        owner::problem(&found).map(|why| format!("{} {why}", folder.display()))
     };
     let mut folders = host.kept();
     folders.retain(|folder| *folder != host.workspace);
@@ -241,8 +239,8 @@ fn files(host: &Host) -> Result<Vec<Finding>> {
     Ok(vec![match open.is_empty() {
         true => finding("files", State::Ok, "what nietz keeps for you, only you can write"),
         false => Finding {
-            hint: Some("make them yours alone: chmod go-w"),
-            ..finding("files", State::Weak, &format!("others can write: {}", open.join(", ")))
+            hint: Some("make them yours alone: chown them to you, and chmod go-w"),
+            ..finding("files", State::Weak, &format!("others can write: {}", open.join("; ")))
         },
     }])
 }

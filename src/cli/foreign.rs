@@ -9,7 +9,7 @@ use crate::engine::own::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::Open;
 use crate::model::command::Grants;
-use crate::model::text::{clean, excerpt};
+use crate::model::text::{clean, excerpt, shell};
 
 /// How much of what a journal says of itself is shown.
 const SHOWN: usize = 400;
@@ -56,7 +56,7 @@ fn given(host: &Host, verb: &str, (id, open): (&str, &Open), words: Vec<String>)
     }
     let Some((session, line)) = run::asked(host, words)? else {
         return Err(usage("which flow does it go on with?".to_owned())
-            .hint(format!("nietz {verb} {} -- FLOW [ARGS]", excerpt(id))));
+            .hint(format!("nietz {verb} {} -- FLOW [ARGS]", shell(id))));
     };
     let Line::Run(mut begin, front) = line else {
         return Err(usage("behind `--` stands what the run goes on with: no --help and no --plan".to_owned()));
@@ -75,14 +75,16 @@ fn given(host: &Host, verb: &str, (id, open): (&str, &Open), words: Vec<String>)
 }
 
 fn refused(verb: &str, id: &str, open: &Open, why: &str) -> Failure {
-    let id = excerpt(id);
+    let (id, typed) = (excerpt(id), shell(id));
     let message =
         format!("run {id} was not begun by you in this folder: nothing that its journal grants or names holds");
     let cut: String = said(open).chars().take(SHOWN).collect();
     Failure::new(Code::RunForeign, message)
         .because(clean(why))
         .because(format!("its journal says: {}", clean(&cut)))
-        .hint(format!("look at it: nietz log {id}; go on with it by what you give: nietz {verb} {id} -- FLOW [ARGS]"))
+        .hint(format!(
+            "look at it: nietz log {typed}; go on with it by what you give: nietz {verb} {typed} -- FLOW [ARGS]"
+        ))
 }
 
 /// Says what a journal asks for, so that the user can decide what of it to give.

@@ -25,14 +25,16 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(workspace: Option<PathBuf>, mut environment: BTreeMap<String, String>) -> Result<Host> {
+    pub(super) fn new(
+        workspace: Option<PathBuf>,
+        mut environment: BTreeMap<String, String>,
+        redactor: Redactor,
+    ) -> Result<Host> {
         let folders = Folders::of(&mut environment)?;
         let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
-        let secrets = environment.iter().filter(|(_, value)| !names_a_file(value));
-        let redactor = Redactor::new(secrets.map(|(name, value)| (name.clone(), value.clone())));
         let mut host = Host { workspace, environment, config: Config::default(), folders, redactor };
         host.config = Config::read(&host.config_path())?;
         host.config.take_project(&host.workspace.join("nietz.yaml"))?;
@@ -194,11 +196,6 @@ impl Host {
     pub(super) fn version() -> String {
         format!("nietz {}", env!("CARGO_PKG_VERSION"))
     }
-}
-
-/// Tells whether a value is the path of something that is there, and so no secret itself.
-fn names_a_file(value: &str) -> bool {
-    value.starts_with('/') && std::path::Path::new(value).exists()
 }
 
 /// Returns a time in milliseconds as ISO 8601; nothing for one that no calendar has.

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cli::host::Host;
 use crate::cli::output;
 use crate::error::{Exit, Result};
+use crate::model::text::shell;
 use crate::pack::persona::Persona;
 use crate::pack::quote;
 
@@ -57,7 +58,7 @@ pub(super) fn personas(host: &Host, args: &PersonasArgs) -> Result<Exit> {
             let persona = tree.text(&path).and_then(|text| Persona::parse(slug, &text.unwrap_or_default(), &source));
             let wrong = persona.as_ref().err().map(|failure| failure.message.clone());
             let (summary, tags) = persona.map_or_else(
-                |_| (format!("(invalid: nietz check {source})"), Vec::new()),
+                |_| (format!("(invalid: nietz check {})", shell(&source)), Vec::new()),
                 |persona| (persona.summary, persona.tags),
             );
             if args.tag.as_ref().is_some_and(|tag| !tags.contains(tag)) {
@@ -97,7 +98,7 @@ pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
                 }))?;
             } else {
                 let about = match wrong {
-                    Some(_) => format!("(invalid: nietz check {source})"),
+                    Some(_) => format!("(invalid: nietz check {})", shell(&source)),
                     None => format!("{}: {}", all.len(), contexts.join(", ")),
                 };
                 rows.push(vec![name.to_owned(), about, told(&origin, hidden)]);

@@ -37,7 +37,6 @@ mod variables;
 mod verify;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,7 +45,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
-use crate::model::text;
 
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
@@ -96,10 +94,13 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
         Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
         _ => {}
     }
+    let environment = variables::texts(environment);
+    let redactor = environment.as_ref().map(variables::redactor).unwrap_or_default();
+    output::redact(redactor.clone());
     let mut cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            refuse(&error);
+            output::arguments(&error);
             return code(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
     };
@@ -111,7 +112,7 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
     signals::outlive_file_limits();
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
-    let host = variables::texts(environment).and_then(|environment| Host::new(behind.or(cli.workspace), environment));
+    let host = environment.and_then(|environment| Host::new(behind.or(cli.workspace), environment, redactor));
     let host = match host {
         Ok(host) => host,
         Err(failure) => return failed(&failure),
@@ -143,25 +144,12 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
     };
     match result {
         Ok(exit) => code(exit),
-        Err(failure) => failed(&host.redactor().failure(failure)),
+        Err(failure) => failed(&failure),
     }
 }
 
-/// Tells what is wrong with the arguments, or the help that they ask for. What stands in arguments is not always
-/// typed: a shell puts names of files there.
-fn refuse(error: &clap::Error) {
-    let text = error.render().to_string();
-    // Whoever closed the output does not want to read it; the exit status says the rest.
-    let _ = match text::clean(&text) == text {
-        true => error.print(),
-        false => std::io::stderr().write_all(text::clean(&text).as_bytes()),
-    };
-}
-
 fn failed(failure: &Failure) -> ExitCode {
-    let text = crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain);
-    // Whoever closed standard error does not want to read it; the exit status says the rest.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    output::failure(failure);
     code(failure.code.exit())
 }
 

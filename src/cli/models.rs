@@ -133,7 +133,6 @@ mod local {
             }
             Progress::Bytes { .. } | Progress::Ready => return,
         };
-        // A closed standard error is no reason to stop a fetch.
-        let _ = writeln!(err, "{}{text}", if moving { "\n" } else { "" });
+        output::told(&format!("{}{text}\n", if moving { "\n" } else { "" }));
     }
 }

@@ -1,12 +1,26 @@
-//! Printing to standard output for verbs that list things: a closed pipe ends the program quietly.
+//! What the verbs print, and how they fail: the one way to the terminal beside the front ends of a run. Whatever passes here
+//! holds no secret that is known.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::Write;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::error::{Code, Exit, Failure, Result};
+use crate::host::ui::ending;
+use crate::model::redact::Redactor;
 use crate::model::text;
+
+/// What knows the secrets of this process. Set once, before anything is printed.
+static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Says what knows the secrets: a copy of it, which learns what the others do.
+pub(super) fn redact(redactor: Redactor) {
+    // Whoever came first set the one of this process.
+    let _ = REDACTOR.set(redactor);
+}
 
 /// Prints one line. Whatever names, paths and texts of others are in it, it stays one line and obeys nobody.
 pub(super) fn line(text: impl Display) -> Result<()> {
@@ -20,6 +34,10 @@ pub(super) fn block(text: impl Display) -> Result<()> {
 
 /// Prints a value as one line of JSON.
 pub(super) fn json(value: &Value) -> Result<()> {
+    let mut value = value.clone();
+    if let Some(redactor) = REDACTOR.get() {
+        redactor.value(&mut value);
+    }
     print(&text::json(&value.to_string()))
 }
 
@@ -31,8 +49,34 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
     }
 }
 
+/// Tells how the program fails, on standard error.
+pub(super) fn failure(failure: &Failure) {
+    told(&ending::failure(failure, &ending::plain));
+}
+
+/// Tells what is wrong with the arguments, or the help that they ask for. What stands in arguments is not always
+/// typed: a shell puts names of files there, and values of variables.
+pub(super) fn arguments(error: &clap::Error) {
+    let text = error.render().to_string();
+    match text::clean(&without_secrets(&text)) == text {
+        // With its colours.
+        true => drop(error.print()),
+        false => told(&text),
+    }
+}
+
+/// Tells how far something is, or that it is waited for, on standard error.
+pub(super) fn told(text: &str) {
+    // Whoever closed it does not want to read it; the exit status says the rest.
+    let _ = std::io::stderr().write_all(text::clean(&without_secrets(text)).as_bytes());
+}
+
+fn without_secrets(text: &str) -> Cow<'_, str> {
+    REDACTOR.get().map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+}
+
 fn print(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout(), "{text}") {
+    match writeln!(std::io::stdout(), "{}", without_secrets(text)) {
         Ok(()) => Ok(()),
         // `nietz runs | head` is no failure.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(Exit::Done as i32),
@@ -40,11 +84,14 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// A cell is one line, whatever stands in it.
+/// A cell is one line, whatever stands in it, and as wide as what is shown of it.
+fn shown(cell: &str) -> String {
+    text::line(&without_secrets(cell)).into_owned()
+}
+
 fn columns(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| text::line(cell).into_owned()).collect()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| shown(cell)).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);

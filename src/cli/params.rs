@@ -1,13 +1,13 @@
 //! From a flow's manifest to a command line, and from a command line to params.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::param::{Param, ParamKind};
-use crate::model::text::clean;
+use crate::model::text::line;
 
 /// The heading of a flow's own options in its help.
 const OWN: &str = "Options of this flow";
@@ -16,7 +16,7 @@ const OWN: &str = "Options of this flow";
 pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
     command = add_params(command, &manifest.main)?;
     for (name, own) in &manifest.commands {
-        let sub = Command::new(name.clone()).about(clean(&own.summary));
+        let sub = Command::new(name.clone()).about(told(&own.summary));
         command = command.subcommand(add_params(sub, own)?);
     }
     Ok(command)
@@ -61,13 +61,13 @@ const RESERVED: &[&str] = &[
 ];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
-    let mut help = clean(&param.help);
+    let mut help = told(&param.help);
     let default = param.default.as_ref().filter(|default| !default.is_null() && **default != Value::Bool(false));
     if let Some(default) = default
         && param.kind != ParamKind::Boolean
     {
         let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
-        help = format!("{help} [default: {}]", clean(&shown)).trim().to_owned();
+        help = format!("{help} [default: {}]", told(&shown)).trim().to_owned();
     }
     let mut arg = Arg::new(name.to_owned()).help(help);
     if param.kind == ParamKind::Boolean {
@@ -83,7 +83,7 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let check = param.clone();
     arg = match param.choices.is_empty() {
         true => arg.value_parser(move |text: &str| check.parse(text).map(|_| text.to_owned())),
-        false => arg.value_parser(PossibleValuesParser::new(param.choices.clone())),
+        false => arg.value_parser(PossibleValuesParser::new(param.choices.iter().map(|text| choice(text)))),
     };
     if param.positional {
         arg = arg.value_name(name.to_uppercase()).required(param.required);
@@ -98,6 +98,16 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
         arg = arg.short(short);
     }
     if param.many { arg.action(ArgAction::Append) } else { arg }
+}
+
+/// Returns what a flow says of itself, in the help of nietz: one text, which begins no line of its own there.
+pub(super) fn told(text: &str) -> String {
+    line(&text.replace(['\n', '\t'], " ")).into_owned()
+}
+
+/// One that cannot be shown as it is can be given all the same, and is in no list.
+fn choice(text: &str) -> PossibleValue {
+    PossibleValue::new(text.to_owned()).hide(line(text) != text)
 }
 
 /// Returns the params that a command line gives, with defaults for the others.

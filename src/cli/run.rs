@@ -11,13 +11,14 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs};
 use crate::cli::host::Host;
 use crate::cli::session::{Begin, FrontArgs, Session};
-use crate::cli::{params, plan};
+use crate::cli::{output, params, plan};
+use crate::engine::own::Origin;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
 use crate::model::command::Grants;
 use crate::model::event::EndStatus;
 use crate::model::param::ParamKind;
-use crate::model::text::clean;
+use crate::model::text::{clean, shell};
 use crate::pack::resolve;
 
 /// Run a flow, given by its path or its name
@@ -98,7 +99,7 @@ pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
     let Some((session, line)) = asked(host, rest)? else {
         let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
-            crate::cli::output::block(help.render_help())?;
+            output::block(help.render_help())?;
             return Ok(Exit::Done);
         }
         let names = resolve::names(&host.workspace, &host.packs())?.join(", ");
@@ -132,16 +133,16 @@ pub(super) enum Line {
 /// Reads the arguments of a flow.
 pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<String>) -> Result<Line> {
     let manifest = &session.flow.manifest;
-    let command = command(&format!("nietz run {wanted}"), "");
+    let command = command(&format!("nietz run {}", shell(wanted)), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
     let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
     let reads_files = manifest.permissions.files;
     let command = if reads_files { ReadArgs::augment_args(command) } else { command };
-    let command = params::add(command.about(clean(&manifest.summary)), manifest)?;
+    let command = params::add(command.about(params::told(&manifest.summary)), manifest)?;
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
         Err(error) => {
-            let _ = error.print();
+            output::arguments(&error);
             return Ok(Line::Over(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
         }
     };
@@ -169,7 +170,9 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
             let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
             if let Some(param) = manifest.main.params.keys().find(given) {
                 let message = format!("`{}` takes no param `{}`", clean(name), clean(param));
-                return Err(Failure::new(Code::Usage, message).hint(format!("nietz run {wanted} {name} --help")));
+                return Err(
+                    Failure::new(Code::Usage, message).hint(format!("nietz run {} {name} --help", shell(wanted)))
+                );
             }
             (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own)?)
         }
@@ -206,6 +209,14 @@ fn take_runs(host: &Host, flow: &str, own: &manifest::Command, params: &mut serd
         let summary = runs.summary(&id);
         if let Some(failure) = summary.failure {
             return Err(failure);
+        }
+        if let Origin::Foreign(_) = summary.origin {
+            // One that came with the folder may be called nearly as one's own.
+            if id != wanted {
+                return Err(Failure::new(Code::RunForeign, format!("{id} was not begun by you in this folder"))
+                    .hint("look at it: nietz log; to take its result all the same, give its whole name"));
+            }
+            output::told(&format!("{id} was not begun by you in this folder: its result is what its journal says\n"));
         }
         let of = summary.open.map(|open| open.flow).unwrap_or_default();
         if of != flow {

@@ -1,6 +1,7 @@
 //! A run from its beginning to its end, for `run` and `resume`.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -15,6 +16,7 @@ use crate::cli::trust::{self, Called};
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
+use crate::engine::own::Origin;
 use crate::engine::past::Past;
 use crate::engine::run::{Locked, check_name};
 use crate::engine::world::World;
@@ -165,7 +167,7 @@ impl Session {
 
     /// Returns what a run begins with, and pins its models.
     fn opened(&self, host: &Host, client: &Client, runtime: &tokio::runtime::Runtime, begin: Begin) -> Result<Open> {
-        let settings = self.settings(host)?;
+        let mut settings = self.settings(host)?;
         let clock = host.clock()?;
         let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         let default =
@@ -174,9 +176,16 @@ impl Session {
             return Err(failure.clone());
         }
         let model = default.as_ref().and_then(|model| model.as_ref().ok().cloned());
-        *self.pinned.borrow_mut() = Pinned { default, aliases: client.aliases().clone() };
+        let redactor = host.redactor();
+        redactor.refuse("the model's name", model.as_deref())?;
+        redactor.refuse("the run's name (NIETZ_RUN)", begin.id.as_deref())?;
+        let text = |text: String| redactor.text(&text).into_owned();
+        let aliases = client.aliases().clone().into_iter().map(|(alias, model)| (text(alias), text(model)));
+        let aliases: BTreeMap<String, String> = aliases.collect();
+        *self.pinned.borrow_mut() = Pinned { default, aliases: aliases.clone() };
         let mut params = begin.params;
-        host.redactor().value(&mut params);
+        redactor.value(&mut params);
+        settings.values_mut().for_each(|value| redactor.value(value));
         Ok(Open {
             run: begin.id.unwrap_or_else(|| new_id(clock())),
             flow: self.flow.manifest.name.clone(),
@@ -185,8 +194,8 @@ impl Session {
             params,
             model,
             only_model: begin.only_model,
-            aliases: client.aliases().clone(),
-            lang: begin.lang.unwrap_or_else(|| host.lang()),
+            aliases,
+            lang: text(begin.lang.unwrap_or_else(|| host.lang())),
             seed,
             grants: begin.grants,
             budget: self.budget(host, begin.budget),
@@ -194,7 +203,7 @@ impl Session {
             files: self.flow.sources(),
             host: Host::version(),
             at: iso(clock()),
-            workspace: Some(begin.workspace.unwrap_or_else(|| host.workspace_name())),
+            workspace: Some(text(begin.workspace.unwrap_or_else(|| host.workspace_name()))),
             fork: begin.fork,
             more: serde_json::Map::new(),
         })
@@ -226,13 +235,23 @@ impl Session {
                     Some(model) => Some(Ok(model)),
                     None => self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(None))),
                 };
+                let named = default.as_ref().and_then(|model| model.as_deref().ok());
+                host.redactor().refuse("the model's name", named)?;
                 *self.pinned.borrow_mut() = Pinned { default, aliases: first.aliases.clone() };
                 Open { grants, budget: first.budget.replaced(budget), ..first }
             }
             With::Given(mut begin) => {
                 told.extend(begin.hold_to_model(host, &self.flow, front)?);
                 first.fork.iter().try_for_each(|fork| check_name(&fork.run))?;
-                let begin = Begin { id: Some(first.run), fork: first.fork, ..*begin };
+                // What a stranger's journal names gets nothing out of what the user said in a run of their own.
+                let (own, fork) = match first.fork {
+                    Some(fork) if host.runs().summary(&fork.run).origin == Origin::Own => (Some(fork.run), None),
+                    fork => (None, fork),
+                };
+                told.extend(
+                    own.map(|run| format!("its journal says that it takes from {run}, which is yours: it does not")),
+                );
+                let begin = Begin { id: Some(first.run), fork, ..*begin };
                 Open { files: first.files, ..self.opened(host, &client, &runtime, begin)? }
             }
         };
@@ -261,7 +280,15 @@ impl Session {
         let (mut shown, answers) = open_front(host, front, &open.run)?;
         let traced = telemetry::wanted(&host.environment);
         if traced {
-            shown = Rc::new(Traced::open(shown, front.verbose, &open.run, &host.environment)?);
+            // What is said of this process goes to the collector, too.
+            let mut environment = host.environment.clone();
+            let told = ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"];
+            for value in
+                environment.iter_mut().filter(|(name, _)| told.contains(&name.as_str())).map(|(_, value)| value)
+            {
+                *value = host.redactor().text(value).into_owned();
+            }
+            shown = Rc::new(Traced::open(shown, front.verbose, &open.run, &environment)?);
         }
         shown.show(&Event::RunStarted {
             flow: open.flow.clone(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::error::{Code, Failure, Result};
+use crate::model::redact::Redactor;
 use crate::model::text::line;
 
 /// Returns the variables that are text. One that is not, and that says where something of the user's or of nietz's is,
@@ -23,6 +24,17 @@ pub(super) fn texts(all: impl IntoIterator<Item = (OsString, OsString)>) -> Resu
         }
     }
     Ok(texts)
+}
+
+/// Returns what knows the secrets among the variables.
+pub(super) fn redactor(variables: &BTreeMap<String, String>) -> Redactor {
+    let secrets = variables.iter().filter(|(_, value)| !names_a_file(value));
+    Redactor::new(secrets.map(|(name, value)| (name.clone(), value.clone())))
+}
+
+/// Tells whether a value is the path of something that is there, and so no secret itself.
+fn names_a_file(value: &str) -> bool {
+    value.starts_with('/') && std::path::Path::new(value).exists()
 }
 
 fn is_gone_by(name: &str) -> bool {

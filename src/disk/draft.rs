@@ -22,8 +22,14 @@ pub struct Draft(tempfile::NamedTempFile);
 impl Draft {
     /// Writes the bytes beside a path; the disk begins with them while the caller does something else.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<Draft> {
+        // The mode that any new file gets.
+        Draft::with_mode(path, bytes, 0o666)
+    }
+
+    /// The same, with the mode that it has where there is no old file, as far as the user's `umask` lets it.
+    pub fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<Draft> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
-        let mut file = new(folder(path)).map_err(failed)?;
+        let mut file = new(folder(path), mode).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         // Linux begins to write at this advice. Where it does not, the sync does all of the work.
         #[cfg(target_os = "linux")]
@@ -53,11 +59,10 @@ fn mode(file: &Metadata) -> u32 {
 }
 
 /// Makes a draft and locks it.
-fn new(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+fn new(folder: &Path, mode: u32) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
-    // A temporary file is private by default; this one gets the mode that any new file gets.
-    builder.permissions(PermissionsExt::from_mode(0o666));
+    builder.permissions(PermissionsExt::from_mode(mode));
     for _ in 0..TRIES {
         let file = builder.tempfile_in(folder)?;
         match file.as_file().try_lock() {

@@ -3,9 +3,11 @@
 //! What stands at their paths came with a checkout, an archive or another process, and may be anything: a link to
 //! somebody's home, a pipe that nobody writes to, a device without an end. [`read`] opens them all in one way: no link
 //! leads out of the folder that the caller names, nothing waits, and no more is read than the caller allows. [`draft`]
-//! writes them in one way: beside the old file, which is there until the new one is whole.
+//! writes them in one way: beside the old file, which is there until the new one is whole. [`owner`] says whether a file can
+//! be taken for the user's word.
 
 pub mod draft;
+pub mod owner;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -36,14 +38,18 @@ pub enum Links<'a> {
 /// Fails with `path-refused` for what is no plain file, and for a link that must not be followed; with
 /// `document-unreadable` for one of more than `most` bytes.
 pub fn read(path: &Path, links: Links<'_>, most: u64) -> Result<Option<Vec<u8>>> {
-    let Some(file) = open(path, links)? else { return Ok(None) };
+    open(path, links)?.map(|file| read_open(file, path, most)).transpose()
+}
+
+/// Returns the bytes of an open file, if they are no more than allowed.
+fn read_open(file: File, path: &Path, most: u64) -> Result<Vec<u8>> {
     let length = file.metadata().map_or(0, |found| found.len().min(most));
     // Room for one more byte, so that the read which finds the end needs no more.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     // One byte more than allowed tells too large from just large enough, even while the file grows.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Failure::io(path, "read", &error))?;
     match u64::try_from(bytes.len()) {
-        Ok(length) if length <= most => Ok(Some(bytes)),
+        Ok(length) if length <= most => Ok(bytes),
         _ => Err(Failure::new(
             Code::DocumentUnreadable,
             format!("{} is larger than {} and is not read", path.display(), size(most)),

@@ -34,6 +34,8 @@ const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 /// How often a journal is looked for that moves away while it is locked.
 const TRIES: usize = 100;
+/// How many runs are named where many could be meant.
+const NAMED: usize = 5;
 /// The longest name of a run.
 const LONGEST_NAME: usize = 100;
 
@@ -149,11 +151,12 @@ impl Runs {
         let ids = self.ids();
         let Some(wanted) = wanted else { return self.latest(&ids) };
         if ids.iter().any(|id| id == wanted) {
-            return Ok(wanted.to_owned());
+            return check_name(wanted).map(|()| wanted.to_owned());
         }
         let fits: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && id.contains(wanted)).collect();
         match fits.as_slice() {
-            [one] => Ok((*one).clone()),
+            // A folder can have any name; one that is typed in a command line, or is told for that, is a name of a run.
+            [one] => check_name(one).map(|()| (*one).clone()),
             [] => {
                 let failure = Failure::new(Code::RunNotFound, format!("there is no run `{}` here", excerpt(wanted)));
                 Err(match nearest(wanted, ids.iter().map(String::as_str)) {
@@ -162,8 +165,11 @@ impl Runs {
                 })
             }
             several => {
-                let names: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
-                Err(Failure::new(Code::RunNotFound, format!("`{wanted}` could be {}", names.join(", "))))
+                let mut names: Vec<String> = several.iter().take(NAMED).map(|id| excerpt(id)).collect();
+                if several.len() > NAMED {
+                    names.push(format!("and {} more", several.len() - NAMED));
+                }
+                Err(Failure::new(Code::RunNotFound, format!("`{}` could be {}", excerpt(wanted), names.join(", "))))
             }
         }
     }
@@ -190,7 +196,10 @@ impl Runs {
         if foreign.is_empty() {
             return Err(failure.hint("`nietz runs` lists all; name one to replay it"));
         }
-        let failure = failure.because(format!("not begun by you in this folder: {}", foreign.join(", ")));
+        let more = foreign.len().saturating_sub(NAMED);
+        foreign.truncate(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let failure = failure.because(format!("not begun by you in this folder: {}{more}", foreign.join(", ")));
         Err(failure.hint("nothing that a foreign run grants or names holds: `nietz explain run-foreign`"))
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::collection::Collection;
 use crate::model::file::FileOp;
 use crate::model::pattern::Pattern;
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, shell};
 
 /// The largest file that a flow can read.
 const LARGEST: u64 = 2 << 20;
@@ -88,7 +88,7 @@ impl Files {
             let message = format!("`{}` is outside of the workspace", excerpt(path));
             let folder = full.parent().unwrap_or(&full).display().to_string();
             return Err(Failure::new(Code::PermissionRefused, message)
-                .hint(format!("to let the flow read it: --allow-read {}", excerpt(&folder))));
+                .hint(format!("to let the flow read it: --allow-read {}", shell(&folder))));
         };
         if !full.exists() {
             return Ok(Value::Null);
@@ -197,7 +197,7 @@ fn held_back(path: &str, how: &str, real: &str) -> Failure {
     let message =
         format!("`{}` {how} of git or of nietz, or made to hold secrets: flows do not read it", excerpt(path));
     Failure::new(Code::PathRefused, message)
-        .hint(format!("to let this flow read it all the same: --allow-read {}", excerpt(real)))
+        .hint(format!("to let this flow read it all the same: --allow-read {}", shell(real)))
 }
 
 /// Tells whether files of this name, in lower case, are made to hold secrets.

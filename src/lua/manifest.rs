@@ -17,6 +17,8 @@ use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
 
+/// The most characters of a command that may be run: whoever is asked about it reads it.
+const COMMAND: usize = 200;
 /// The most commands that a flow may ask for: they are read by a person.
 const MOST_COMMANDS: usize = 100;
 
@@ -142,6 +144,15 @@ impl Manifest {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
                 let what = format!("command `{name}`");
+                if name.is_empty()
+                    || name.starts_with('-')
+                    || name.contains(' ')
+                    || crate::model::text::line(&name) != name
+                {
+                    let shown = crate::model::text::excerpt(&name);
+                    return Err(invalid(format!("nietz.flow: `{shown}` is no name of a command"))
+                        .hint("it is one word, which is typed behind the flow's name"));
+                }
                 only(&table, &what, &["summary", "params", "run"])?;
                 commands.insert(name, read_command(parts, &table, &what)?);
                 few(commands.len(), "nietz.flow", "commands")?;
@@ -166,6 +177,12 @@ fn check_grant(grant: &str, main: &Command) -> Result<()> {
     let Some(name) = crate::model::command::hole(grant) else {
         return match grant.trim() {
             "" => Err(invalid("nietz.flow: permissions.exec has an empty command".to_owned())),
+            trimmed if trimmed != grant || hides(grant) => {
+                let shown = crate::model::text::excerpt(grant);
+                let why =
+                    format!("nietz.flow: permissions.exec has a command that cannot be read at a glance: `{shown}`");
+                Err(invalid(why).hint(format!("a command has at most {COMMAND} characters, and single blanks in it")))
+            }
             _ => Ok(()),
         };
     };
@@ -180,6 +197,12 @@ fn check_grant(grant: &str, main: &Command) -> Result<()> {
         Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
         None => failure.hint("declare it: params = { NAME = { type = \"string\", many = true } }"),
     })
+}
+
+/// Tells whether a part of a command may be overlooked by who is asked about it.
+fn hides(grant: &str) -> bool {
+    let blanks = |two: (char, char)| two.0.is_whitespace() && two.1.is_whitespace();
+    grant.chars().count() > COMMAND || grant.chars().zip(grant.chars().skip(1)).any(blanks)
 }
 
 fn read_command(parts: &Parts<'_>, table: &Table, what: &str) -> Result<Command> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde_json::Value;
 
-use crate::error::Failure;
+use crate::error::{Code, Failure, Result};
 
 mod names;
 mod shapes;
@@ -100,6 +100,19 @@ impl Redactor {
         match shapes::taken_out(&out) {
             Some(without) => Cow::Owned(without),
             None => out,
+        }
+    }
+
+    /// Refuses a name with a secret in it. It is sent, becomes a folder, or is looked for again: it cannot do with a part of
+    /// it taken out.
+    pub fn refuse(&self, what: &str, name: Option<&str>) -> Result<()> {
+        match name.is_some_and(|name| matches!(self.text(name), Cow::Owned(_))) {
+            true => Err(Failure::new(
+                Code::Usage,
+                format!("{what} has a key or a password in it, which would be written down"),
+            )
+            .hint("give it another name; keys stand in variables, or in what a command prints")),
+            false => Ok(()),
         }
     }
 

@@ -17,6 +17,26 @@ pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t') || is_unsafe(c) || is_unseen(c))
 }
 
+/// Returns a word as it may stand in a command line that somebody is told to type: one argument in any shell, whatever is in
+/// it. It is one line, so that one with signs that are not seen names nothing that is there.
+pub fn shell(word: &str) -> String {
+    let word = line(word);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+,-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    // A backslash stands outside of the quotes, too: between them, some shells take it for one that escapes.
+    let mut quoted = String::from("'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => quoted.extend(['\'', '\\', c, '\'']),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}
+
 /// Returns a piece of a wrong value that fits into an error message: one line, at most 60 characters.
 pub fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
@@ -106,6 +126,23 @@ mod tests {
         }
         assert_eq!(clean("\u{1f468}\u{200d}\u{1f469} \u{2764}\u{fe0f}"), "\u{1f468}\u{200d}\u{1f469} \u{2764}\u{fe0f}");
         assert_eq!(clean("gi\u{200b}t \u{e0041}"), "gi�t �");
+    }
+
+    #[test]
+    fn a_word_of_a_command_line_is_one_argument() {
+        for plain in ["/tmp/a.b-c_d", "20261123-003852-b1b0", "flows/x.lua", "git@h:x"] {
+            assert_eq!(shell(plain), plain);
+        }
+        for (word, quoted) in [
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("a';touch X;'", r"'a'\'';touch X;'\'''"),
+            (r"a\';touch X;\'", r"'a'\\''\'';touch X;'\\''\'''"),
+            ("$(x)`y`!~", "'$(x)`y`!~'"),
+            ("a\nb\u{202e}", "'a␊b�'"),
+        ] {
+            assert_eq!(shell(word), quoted, "{word}");
+        }
     }
 
     #[test]

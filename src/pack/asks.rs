@@ -51,7 +51,7 @@ fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
 
 /// Says what a thing that is asked for means.
 pub fn words(item: &str) -> String {
-    let item = crate::model::text::line(item);
+    let item = shown(item);
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::hole(command) {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
@@ -74,8 +74,18 @@ pub fn words(item: &str) -> String {
             "chooses models in its personas, where you named one with --model".to_owned()
         }
         None if item == "*" => "does whatever it asks for, now and later".to_owned(),
-        _ => Permission::parse(&item).map_or_else(|| item.to_string(), |permission| permission.asked().to_owned()),
+        _ => Permission::parse(&item).map_or_else(|| item.clone(), |permission| permission.asked().to_owned()),
     }
+}
+
+/// Returns a thing as it is shown where it is asked for: one line, in which blanks push nothing out of sight.
+pub fn shown(item: &str) -> String {
+    let mut before = false;
+    let seen = |c: char| match std::mem::replace(&mut before, c.is_whitespace()) && c.is_whitespace() {
+        true => '␠',
+        false => c,
+    };
+    crate::model::text::line(item).chars().map(seen).collect()
 }
 
 /// Tells whether `--allow` can name this: a thing for all flows, or `FLOW:` and a thing for one.

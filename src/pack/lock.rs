@@ -58,7 +58,7 @@ impl Lock {
     }
 
     pub fn write(&self, workspace: &Path) -> Result<()> {
-        write(&Lock::path(workspace), HEAD, self)
+        write(&Lock::path(workspace), HEAD, self, 0o666)
     }
 
     /// Returns a pack of the project.
@@ -86,14 +86,18 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
 }
 
 /// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
-pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
-    let Some(bytes) = disk::read(path, links, disk::SETTINGS)? else { return Ok(None) };
+fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
+    disk::read(path, links, disk::SETTINGS)?.map_or(Ok(None), |bytes| parse(path, &bytes, own))
+}
+
+/// Returns what stands in a file by its schema, if anything does.
+pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8], own: &Own) -> Result<Option<T>> {
     let name = path.display().to_string();
     let wrong = |failure: Failure| {
         Failure { code: Code::ConfigInvalid, hint: None, ..failure }
             .hint("take it from version control, or remove it; `nietz check` shows each place")
     };
-    let text = source::decode(&bytes, &name).map_err(wrong)?;
+    let text = source::decode(bytes, &name).map_err(wrong)?;
     let (value, located) = own::check(own, text, &name)?;
     known_version(&value, &name)?;
     if !located.is_empty() {
@@ -107,12 +111,12 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>
         .map_err(|error| wrong(Failure::new(Code::ConfigInvalid, format!("{name}: {error}"))))
 }
 
-/// Writes a file so that there is always a whole one: the old or the new.
-pub(super) fn write(path: &Path, head: &str, value: &impl Serialize) -> Result<()> {
+/// Writes a file so that there is always a whole one: the old or the new. The mode is that of a new one.
+pub(super) fn write(path: &Path, head: &str, value: &impl Serialize, mode: u32) -> Result<()> {
     let value = serde_json::to_value(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     let text = format!("{head}{}", text::to_text(&value, Format::Yaml));
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
     draft::clear(folder);
-    Draft::write(path, text.as_bytes())?.publish(path)
+    Draft::with_mode(path, text.as_bytes(), mode)?.publish(path)
 }

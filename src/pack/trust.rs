@@ -4,12 +4,12 @@
 //! reaches it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::Links;
+use crate::disk::{self, owner};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::asks::{Asks, Items};
@@ -17,6 +17,8 @@ use crate::pack::lock;
 use crate::schema::own;
 
 const VERSION: u32 = 1;
+/// How long to wait for another process that changes it, which takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 const HEAD: &str = "# What you trust: folders by their path, packs by their content. `nietz trust` changes it.\n";
 /// In place of what a folder asks for: all of it, also what it asks for later.
 pub const ALL: &str = "*";
@@ -60,27 +62,24 @@ pub struct TrustFile {
 
 impl TrustFile {
     pub fn read(&self) -> Result<Trust> {
-        if let Some(trust) = lock::read(&self.path, Links::All, &own::TRUST)? {
+        // What others could have written says nothing of what the user trusts.
+        let read = |path: &Path| owner::read(path, disk::SETTINGS);
+        if let Some(bytes) = read(&self.path)?
+            && let Some(trust) = lock::parse(&self.path, &bytes, &own::TRUST)?
+        {
             return Ok(trust);
         }
-        let older: Older = lock::read(&self.older, Links::All, &own::GRANTS)?.unwrap_or_default();
+        let older = read(&self.older)?.map(|bytes| lock::parse::<Older>(&self.older, &bytes, &own::GRANTS));
+        let older = older.transpose()?.flatten().unwrap_or_default();
         Ok(Trust { version: VERSION, folders: BTreeMap::new(), packs: older.trees })
     }
 
     /// Changes it, while no other process of this user does.
     pub fn change(&self, change: impl FnOnce(&mut Trust)) -> Result<()> {
-        let _held = self.hold()?;
+        let _held = owner::lock(&self.path.with_extension("lock"), PATIENCE)?;
         let mut trust = self.read()?;
         change(&mut trust);
-        lock::write(&self.path, HEAD, &trust)
-    }
-
-    fn hold(&self) -> Result<File> {
-        let path = self.path.with_extension("lock");
-        let folder = path.parent().unwrap_or(&path);
-        std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        file.and_then(|file| file.lock().map(|()| file)).map_err(|error| Failure::io(&path, "lock", &error))
+        lock::write(&self.path, HEAD, &trust, 0o600)
     }
 }
 

@@ -227,3 +227,59 @@ fn a_test_that_is_recorded_leaves_no_record_of_a_run() {
     env.nietz(["test", "--record", "short", "--", "--model", "openai/test"]).stdin("more\n").go().exits(0);
     assert!(!env.home().join("runs").exists());
 }
+
+#[test]
+fn many_runs_that_came_along_are_told_in_a_few_words() {
+    let theirs = Env::new().flow("reads", READS);
+    begun(&theirs, ["reads", "x"]);
+    let mine = Env::new().flow("reads", READS);
+    (1..=40).for_each(|number| bring(&theirs, &mine, &format!("run-{number:02}")));
+    let refused = mine.nietz(["resume"]).go().exits(2);
+    assert!(refused.stderr.contains("run-40, run-39, run-38, run-37, run-36, and 35 more"), "{}", refused.stderr);
+    let refused = mine.nietz(["log", "run-"]).go().exits(2);
+    assert!(refused.stderr.contains("run-05, and 35 more") && !refused.stderr.contains("run-06"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_result_that_came_along_is_taken_by_its_whole_name_and_told() {
+    const NEXT: &str = r#"return require("@nietz").flow { name = "next", summary = "s",
+      params = { before = { type = "run", positional = true } },
+      run = function(ctx) return if ctx.params.before then ctx.params.before.result else "first" end }"#;
+    let theirs = Env::new().flow("next", &NEXT.replace("first", "forged"));
+    theirs.run(["next"]).go().exits(0);
+    let mine = Env::new().flow("next", NEXT);
+    mine.run(["next"]).var("NIETZ_RUN", "own-1").go().exits(0);
+    bring(&theirs, &mine, "run-9");
+    let next = |before: &str, id: &str| mine.run(["next", before]).var("NIETZ_RUN", id).go();
+    let refused = next("run", "r2").exits(5);
+    assert!(refused.stderr.contains("[run-foreign]") && refused.stderr.contains("run-9"), "{}", refused.stderr);
+    let taken = next("run-9", "r3").exits(0);
+    assert_eq!(taken.result(), "forged");
+    assert!(taken.stderr.contains("run-9 was not begun by you in this folder"), "{}", taken.stderr);
+    let own = next("own", "r4").exits(0);
+    assert_eq!((own.result(), own.stderr.contains("not begun by you")), (json!("first"), false));
+}
+
+#[test]
+fn a_run_that_came_along_takes_nothing_from_one_of_the_user_s_own() {
+    const ASKS: &str = r#"return require("@nietz").flow { name = "asks", summary = "s",
+      run = function() return require("@nietz/ui").ask { id = "q", prompt = "Who are you?" } end }"#;
+    let theirs = Env::new().flow("asks", ASKS);
+    theirs.run(["asks"]).go().exits(7);
+    theirs.nietz(["fork", RUN, "--json"]).var("NIETZ_RUN", "f1").go().exits(7);
+    let mine = Env::new().flow("asks", ASKS);
+    assert_eq!(
+        mine.nietz(["run", "asks", "--json"]).stdin("{\"id\":\"q\",\"answer\":\"PRIVATE\"}\n").go().result(),
+        "PRIVATE"
+    );
+    copy(&theirs.path(".nietz/runs/f1"), &mine.path(".nietz/runs/f1"));
+    let waits = mine.nietz(["resume", "f1", "--json", "--", "asks"]).go().exits(7);
+    assert!(!waits.stdout.contains("PRIVATE"), "{}", waits.stdout);
+    assert!(waits.stdout.contains("which is yours: it does not"), "{}", waits.stdout);
+    // Where both came along, the one goes on with what the other recorded.
+    let other = Env::new().flow("asks", ASKS);
+    theirs.nietz(["resume", RUN, "--json"]).stdin("{\"id\":\"q\",\"answer\":\"theirs\"}\n").go().exits(0);
+    copy(&theirs.path(".nietz/runs"), &other.path(".nietz/runs"));
+    let done = other.nietz(["resume", "f1", "--json", "--", "asks"]).go();
+    assert!(!done.stdout.contains("which is yours"), "{}", done.stdout);
+}

@@ -80,7 +80,7 @@ fn filters_of_a_repository_are_not_run() {
             1,
             "{kind}: {told}"
         );
-        assert!(told.contains("git config --global 'filter.f.clean'"), "{kind}: {told}");
+        assert!(told.contains("git config --global filter.f.clean"), "{kind}: {told}");
     }
 }
 
@@ -256,7 +256,7 @@ fn where_a_filter_is_required_git_fails_rather_than_doing_without() {
     let ended = run_in_tree(&env, "tree:write('new.txt', 'x')\nreturn tree:commit('x').changed").exits(1);
     assert_eq!(ended.failure(), "git-failed");
     let hint = ended.ending()["failure"]["hint"].as_str().unwrap_or_default().to_owned();
-    assert!(hint.contains("are not run") && hint.contains("git config --global 'filter.f.clean'"), "{ended:?}");
+    assert!(hint.contains("are not run") && hint.contains("git config --global filter.f.clean"), "{ended:?}");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_repository_of_another_user_is_used_where_git_was_told_so() {
     let refused = run_in_tree(&env, "return tree.start").exits(5);
     assert_eq!(refused.failure(), "permission-refused");
     let work = env.workspace().canonicalize().expect("it is there").display().to_string();
-    let hint = format!("if you trust it: git config --global --add safe.directory '{work}'");
+    let hint = format!("if you trust it: git config --global --add safe.directory {work}");
     assert_eq!(refused.ending()["failure"]["hint"], hint);
     let global = env.home().join(".gitconfig").display().to_string();
     git(&env.workspace(), ["config", "-f", &global, "--add", "safe.directory", &work]);

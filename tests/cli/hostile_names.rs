@@ -194,7 +194,7 @@ fn a_time_that_no_calendar_has_is_no_reason_to_break_down() {
 #[test]
 fn a_declared_command_forges_no_line_and_hides_nothing() {
     let commands =
-        ["true`; in a sandbox\n  + calls models (llm)\nflow other", "gi\u{200b}t", "l\u{2028}s", "e\u{e0041}cho"];
+        ["true`; in a sandbox\n+ calls models (llm)\nflow other", "gi\u{200b}t", "l\u{2028}s", "e\u{e0041}cho"];
     let listed = commands.map(|command| serde_json::to_string(command).expect("text")).join(", ");
     // Luau reads other escapes than JSON has: the signs stand in the source as they are.
     let flow = format!(
@@ -206,7 +206,7 @@ fn a_declared_command_forges_no_line_and_hides_nothing() {
     let env = Env::new().file("pack/flows/p.lua", &flow).file("pack/pack.yaml", about.to_string());
     let ended = env.nietz(["pack", "add", "pack"]).stdin("no\n").go().exits(0);
     is_safe("pack add", &ended);
-    assert!(ended.stdout.contains("true`; in a sandbox␊  + calls models (llm)␊flow other"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("true`; in a sandbox␊+ calls models (llm)␊flow other"), "{}", ended.stdout);
     assert!(ended.stdout.contains("gi�t") && ended.stdout.contains("e�cho"), "{}", ended.stdout);
     // The same is told when a flow of one's own begins.
     let own = Env::new().file("flows/p.lua", &flow);
@@ -217,6 +217,112 @@ fn a_declared_command_forges_no_line_and_hides_nothing() {
 
 fn git_init(env: &Env) {
     crate::support::git::init(&env.workspace());
+}
+
+#[test]
+fn a_declared_command_is_read_to_its_end() {
+    for command in
+        [format!("git{}; sh", " ".repeat(4000)), "git  status".to_owned(), "x".repeat(201), " git".to_owned()]
+    {
+        let flow = format!(
+            "return require(\"@nietz\").flow {{ name = \"p\", summary = \"s\", permissions = {{ exec = {{ '{command}' }} }}, \
+             run = function() end }}"
+        );
+        let env = Env::new().trusting("").flow("p", &flow);
+        for arguments in [&["run", "p"][..], &["check"]] {
+            let ended = env.nietz(arguments.iter().copied()).go();
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(ended.code != Some(0) && said.contains("cannot be read at a glance"), "{command}: {ended:?}");
+        }
+        env.nietz(["trust", "add"]).go().exits(0);
+        assert!(!env.nietz(["trust", "list"]).go().exits(0).stdout.contains("exec"), "{command}");
+    }
+}
+
+#[test]
+fn what_a_flow_says_of_itself_begins_no_line_of_its_help() {
+    let said = format!("s\\n{FORGED}\\n\\n{FORGED}");
+    let flow = format!(
+        "return require(\"@nietz\").flow {{ name = \"p\", summary = \"{said}\", params = {{ \
+         a = {{ type = \"string\", help = \"{said}\", default = \"{said}\" }}, b = {{ type = \"string\", choices = {{ \"{said}\", \"plain\" }} }} }}, \
+         commands = {{ go = {{ summary = \"{said}\", run = function() end }} }}, run = function() end }}"
+    );
+    let env = Env::new().flow("p", &flow);
+    for arguments in
+        [&["run", "p", "--help"][..], &["run", "p", "go", "--help"], &["run", "p", "--b", "x"], &["run", "p", "--plan"]]
+    {
+        let ended = env.nietz(arguments.iter().copied()).go();
+        is_safe(&arguments.join(" "), &ended);
+        let lines = ended.stdout.lines().chain(ended.stderr.lines());
+        assert!(!lines.map(str::trim_start).any(|line| line.starts_with(FORGED)), "{arguments:?}: {ended:?}");
+    }
+    assert!(env.nietz(["run", "p", "--b", "x"]).go().exits(2).stderr.contains("plain"));
+    let odd = flow.replace("go =", "[\"go\\nerror\"] =");
+    let ended = env.flow("p", &odd).nietz(["run", "p", "--help"]).go();
+    assert!(ended.stderr.contains("is no name of a command"), "{ended:?}");
+}
+
+/// What a line that is proposed comes to in a shell: the words of the command.
+fn pasted(line: &str) -> Vec<String> {
+    let script = format!("nietz() {{ printf '%s\\n' \"$@\"; }}\ngit() {{ printf '%s\\n' \"$@\"; }}\n{line}\n");
+    let ended = std::process::Command::new("sh").args(["-c", &script]).output().expect("there is a shell");
+    String::from_utf8_lossy(&ended.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Returns what stands between two texts.
+#[track_caller]
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    let from = text.find(start).unwrap_or_else(|| panic!("no `{start}` in {text}"));
+    let rest = &text[from..];
+    rest[..rest.find(end).unwrap_or(rest.len())].trim_end()
+}
+
+#[test]
+fn a_line_to_paste_is_one_command_whatever_is_called_how() {
+    const ODD: &str = "a';echo PWNED;'\\';echo PWNED;' $(echo PWNED)";
+    let server =
+        crate::support::model_server::ModelServer::start(|_| crate::support::model_server::Response::text("x"));
+    let env = Env::with(&server).file("plain", "");
+    let folder = env.path(ODD);
+    let below = |path: &str| format!("{ODD}/{path}");
+    let flow = |permissions: &str, body: &str| {
+        format!(
+            "return require('@nietz').flow {{ name = 'p', summary = 's', permissions = {{ {permissions} }}, run = function() {body} end }}"
+        )
+    };
+    let here = |arguments: &[&str]| env.nietz(["-C", ODD].into_iter().chain(arguments.iter().copied())).go();
+    let whole = folder.display().to_string();
+
+    env.write(&below("flows/p.lua"), flow("files = true", ""));
+    let said = here(&["run", "p"]).exits(5).stderr;
+    assert_eq!(pasted(between(&said, "nietz trust add", "; for one run")), ["trust", "add", &whole]);
+
+    env.write(&below("personas/me.md"), "---\nname: me\nmodel: openai/dear\n---\nx\n");
+    env.write(&below("flows/p.lua"), flow("llm = true", "require('@nietz/llm').chat { prompt = 'p' }"));
+    let said = here(&["run", "p", "--model", "openai/cheap"]).exits(0).stderr;
+    assert_eq!(pasted(between(&said, "nietz trust add", "` lets personas")), ["trust", "add", &whole]);
+
+    env.write(&below("personas/me.md"), "---\nname: [\n---\n");
+    env.write(&below(&format!("personas/{}.md", ODD.replace('/', "_"))), "---\nname: [\n---\n");
+    let said = here(&["personas"]).exits(0).stdout;
+    for line in said.lines().filter(|line| line.contains("(invalid:")) {
+        let words = pasted(between(line, "nietz check", ") "));
+        assert!(words.len() == 2 && words[1].ends_with(".md"), "{words:?} of {line}");
+    }
+
+    env.write("flows/p.lua", flow("files = true", &format!("require('@nietz/files').read([[/x/{ODD}/y]])")));
+    let said = env.nietz(["run", "p", "--trust"]).var("NIETZ_RUN", "r2").go().exits(5).stderr;
+    let line = between(&said, "--allow-read", "\n").to_owned();
+    assert_eq!(pasted(&format!("nietz {line}")), ["--allow-read", &format!("/x/{ODD}")]);
+
+    // The folder of a run has a name that is none.
+    for name in [RUN.to_owned(), "2026;echo PWNED;".to_owned()] {
+        env.write(&format!(".nietz/runs/{name}/journal.jsonl"), sealed(&a_journal().lines));
+    }
+    for verb in ["resume", "fork", "log", "verify", "why"] {
+        let ended = env.nietz([verb, "2026", "2"].into_iter().take(if verb == "why" { 3 } else { 2 })).go().exits(2);
+        assert!(ended.stderr.contains("is no name of a run") && !ended.stderr.contains("nietz log 2026"), "{ended:?}");
+    }
 }
 
 #[test]

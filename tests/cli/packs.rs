@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 
-use crate::support::env::{Env, RUN};
+use crate::support::env::{Env, KEY, RUN};
 use crate::support::git::{git, init};
 use crate::support::model_server::{ModelServer, Response};
 use crate::support::process::Ended;
@@ -327,6 +327,11 @@ fn what_cannot_be_a_source_is_said_to_be_so() {
         (format!("file://{path}#v9"), 2, "is there such a tag"),
         (format!("file://{path}#-x"), 2, "no name of a tag"),
         ("https://me:secret@example.org/x.git#v1".to_owned(), 2, "a password"),
+        // A token stands where a name would, and anything else that is known to be one anywhere.
+        ("http://ghp_0123456789012345678901234567890123456@127.0.0.1:1/x.git#v1".to_owned(), 2, "a token in it"),
+        ("http://abcdef0123@127.0.0.1:1/x.git#v1".to_owned(), 2, "a token in it"),
+        ("HTTP://abcdef0123@127.0.0.1:1/x.git#v1".to_owned(), 2, "a token in it"),
+        (format!("http://127.0.0.1:1/x.git?token={KEY}#v1"), 2, "a token in it"),
         ("--upload-pack=touch#v1".to_owned(), 2, ""),
         ("ext::touch#v1".to_owned(), 2, "ext"),
         ("nowhere".to_owned(), 2, "no such folder"),
@@ -335,6 +340,9 @@ fn what_cannot_be_a_source_is_said_to_be_so() {
         let ended = user.nietz(["pack", "add", "--", &source]).go();
         assert_eq!(ended.code, Some(code), "{source}: {ended:?}");
         assert!(ended.stderr.contains(words), "{source}: {}", ended.stderr);
+        for secret in [KEY, "me:secret", "abcdef0123", "ghp_"] {
+            assert!(!ended.stderr.contains(secret), "{source}: {}", ended.stderr);
+        }
     }
     user.nietz(["pack", "add", &source(&author, "v1.0.0"), "--yes", "--allow", "exec=rm"]).go().exits(2);
     assert!(installed(&user).is_empty() && user.documents().is_empty());

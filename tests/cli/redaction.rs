@@ -34,7 +34,9 @@ fn a_planted_key_is_in_nothing_that_is_written_or_shown() {
         let collector = ModelServer::start(|_| Response::plain(200, "{}"));
         let env = env(&server)
             .var("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url().trim_end_matches("/v1"))
-            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+            .var("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+            .var("OTEL_SERVICE_NAME", &format!("a {KEY}"))
+            .var("OTEL_RESOURCE_ATTRIBUTES", &format!("team=b {KEY}"));
         let mut arguments = vec!["run", "--verbose", "--seed", "1", "--model", "openai/test", "secrets", KEY];
         arguments.extend(json.then_some("--json"));
         let answer = format!("my key is {KEY}\n");
@@ -132,6 +134,80 @@ fn a_key_that_nietz_got_itself_is_in_nothing_either() {
         {
             assert!(!text.contains(key), "{what} holds the key of {provider}: {text}");
         }
+    }
+}
+
+/// What is a name cannot do with a part of it taken out: it is refused. The rest of a run's first line is without it.
+#[test]
+fn a_key_as_a_name_is_in_nothing_either() {
+    let server = ModelServer::start(|_| Response::text("said"));
+    let line = "require('@nietz/ui').say('hi') return require('@nietz/llm').chat({ prompt = 'p' }).text";
+    let flow = format!(
+        "return require('@nietz').flow {{ name = 'x', summary = 's', permissions = {{ llm = true }}, \
+         settings = {{ note = {{ type = 'string', default = '' }} }}, run = function() {line} end }}"
+    );
+    let env = Env::with(&server).flow("x", &flow);
+    for call in [
+        env.nietz(["run", "x", "--model", &format!("openai/{KEY}")]),
+        env.nietz(["run", "x", "--model", "openai/test"]).var("NIETZ_RUN", KEY),
+    ] {
+        let ended = call.go().exits(2);
+        assert!(ended.stderr.contains("has a key or a password in it"), "{ended:?}");
+        holds_no_key("standard error", &ended.stderr);
+    }
+    assert!(!env.path(".nietz").exists() && server.calls() == 0, "nothing has begun");
+    let project = format!(
+        "models: {{aliases: {{'a-{KEY}': openai/test, b: 'openai/{KEY}'}}}}\nflows: {{x: {{note: '{KEY}'}}}}\n"
+    );
+    let env = env.file("nietz.yaml", project);
+    let ended = env.nietz(["run", "x", "--json", "--model", "openai/test", "--lang", KEY]).go().exits(0);
+    holds_no_key("standard output", &ended.stdout);
+    holds_no_key("standard error", &ended.stderr);
+    let journal = std::fs::read_to_string(env.journal_path()).expect("there is a journal");
+    holds_no_key("the journal", &journal);
+    assert!(journal.contains("openai/[redacted:OPENAI_API_KEY]"), "{journal}");
+}
+
+/// Whatever the verbs print or fail with goes one way to the terminal.
+#[test]
+fn what_the_verbs_print_and_fail_with_holds_no_key() {
+    let env = Env::new()
+        .flow("x", "return require('@nietz').flow { name = 'x', summary = 's', run = function() end }")
+        .flow("broken", &format!("local = \"{KEY}\"\n"))
+        .file("personas/p.md", format!("---\n{KEY}: [\n---\n"))
+        .file("nietz.yaml", format!("models: {{aliases: {{'{KEY}': openai/x}}}}\n"));
+    let nope = format!("--nope-{KEY}");
+    let shown = |env: &Env, arguments: &[&str]| {
+        let ended = env.nietz(arguments.iter().copied()).go();
+        holds_no_key(&arguments.join(" "), &format!("{}{}", ended.stdout, ended.stderr));
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    for arguments in [
+        &["check"][..],
+        &["check", "--json"],
+        &["models"],
+        &["run", "x", &nope],
+        &["run", "x", &nope, "--json"],
+        &["runs", &nope],
+        &[&nope],
+        &["log", KEY],
+        &["explain", KEY],
+        &["trust", "add", KEY],
+        &["-C", KEY, "runs"],
+    ] {
+        let text = shown(&env, arguments);
+        assert!(text.contains("[redacted:OPENAI_API_KEY]"), "{arguments:?} shows what it is about: {text}");
+    }
+    // Before anything of the configuration is known.
+    for text in [
+        format!("models: {{providers: {{openai: {{key: {KEY}}}}}}}\n"),
+        format!("models: [{KEY}\n"),
+        format!("{KEY}\n"),
+        format!("{KEY}: 1\n"),
+        format!("models: {{providers: {{openai: {{key_command: '{KEY}'}}}}}}\n"),
+    ] {
+        std::fs::write(env.home().join("config.yaml"), &text).expect("the home can be written");
+        assert!(shown(&env, &["runs"]).contains("config-invalid"), "{text}");
     }
 }
 

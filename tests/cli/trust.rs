@@ -1,6 +1,9 @@
 //! The promise: what comes with a folder can call models, ask and write its documents, and nothing else, until the user
 //! trusts the folder with it: once, by name, and again only for what is new.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -53,7 +56,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
       - it reads any file in your folder, and those elsewhere that you allow (files)
-    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
     ");
     assert!(!env.journal_path().exists(), "nothing has begun");
     // In CI, for one run, and said there.
@@ -71,7 +74,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
       - it runs `sh` with any arguments, in a sandbox (exec=sh)
       - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
-    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
     ");
     // A part of it is not all of it.
     env.nietz(["trust", "add", ".", "--allow", "git"]).go().exits(0);
@@ -132,7 +135,7 @@ fn a_flow_in_place_of_a_bundled_one_is_told_and_asked_for() {
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: brainstorm asks for what you do not trust /tmp/test/work with
       - it is run in place of the bundled flow brainstorm (hides=brainstorm)
-    hint: look at it; if you trust it: nietz trust add '/tmp/test/work'; for one run alone: --trust
+    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
     ");
     // By its path there is no doubt which one is meant.
     assert_eq!(env.run(["flows/brainstorm.lua"]).go().result(), "mine");
@@ -178,6 +181,23 @@ fn personas_quotes_and_the_model_of_a_folder_do_not_change_bundled_flows_unasked
     // A model that the user names is no business of the project's.
     let ended = env.nietz(["run", "council", "x", "--model", "openai/test"]).go().exits(5);
     assert!(!ended.stderr.contains("openai/dear"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_copy_of_a_bundled_flow_brings_no_persona_of_its_own_unasked() {
+    let server = server();
+    let slug =
+        nietz::assets::list("personas")[0].rsplit('/').next().expect("a file").trim_end_matches(".md").to_owned();
+    for folder in ["", "vendor/"] {
+        let env = env(&server).file(&format!("{folder}personas/{slug}.md"), "---\nname: s\n---\nSomething else.\n");
+        for path in nietz::assets::list("flows") {
+            env.write(&format!("{folder}{path}"), nietz::assets::read(&path).expect("it is bundled"));
+        }
+        let path = format!("{folder}flows/council.lua");
+        let ended = env.nietz(["run", &path, "x"]).go().exits(5);
+        assert!(ended.stderr.contains(&format!("(persona={slug})")), "{folder}: {}", ended.stderr);
+        env.nietz(["run", &path, "x", "--plan", "--trust"]).go().exits(0);
+    }
 }
 
 #[test]
@@ -259,6 +279,111 @@ fn files_that_hold_secrets_and_those_of_runs_are_not_read_unless_they_are_named(
     assert!(folder.contains(&".env path-refused".to_owned()), "a folder is no file: {folder:?}");
 }
 
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
+}
+
+fn mode_of(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn what_others_can_write_is_not_the_users_word() {
+    let server = server();
+    let env = Env::with(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
+    for name in ["trust.yaml", "config.yaml"] {
+        let path = env.home().join(name);
+        let before = mode_of(&path);
+        mode(&path, 0o666);
+        let ended = env.nietz(["run", "reads"]).go().exits(1);
+        let said = said(&env, &ended);
+        assert!(
+            said.contains(&format!("error[config-invalid]: /tmp/test/home/{name} can be written by everybody")),
+            "{said}"
+        );
+        assert!(said.contains("chmod go-w") && !env.journal_path().exists(), "{said}");
+        // Nor is anything added to it.
+        env.nietz(["trust", "add"]).go().exits(1);
+        mode(&path, before);
+    }
+    mode(&env.home(), 0o777);
+    let ended = env.nietz(["run", "reads"]).go().exits(1);
+    assert!(said(&env, &ended).contains("/tmp/test/home can be written by everybody"), "{}", ended.stderr);
+    mode(&env.home(), 0o755);
+    assert_eq!(env.run(["reads"]).go().result(), "text");
+}
+
+#[test]
+fn what_the_user_trusts_is_kept_for_them_alone_whatever_their_umask_is() {
+    let env =
+        Env::new().without("NIETZ_HOME").file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
+    env.nietz(["trust", "add"]).by("sh", ["-c", "umask 0; exec \"$0\" \"$@\""]).go().exits(0);
+    let state = env.home().join(".local/state/nietz");
+    assert_eq!((mode_of(&state), mode_of(&state.join("trust.yaml"))), (0o700, 0o600));
+    env.run(["reads"]).go().exits(0);
+}
+
+#[test]
+fn what_the_user_trusts_is_changed_or_the_wait_for_it_ends() {
+    let env = Env::new();
+    let path = env.home().join("trust.lock");
+    let held = std::fs::File::create(&path).expect("the home can be written");
+    held.lock().expect("nobody else has it");
+    let ended = env.nietz(["trust", "revoke", "."]).go();
+    assert!(ended.code != Some(0) && ended.stderr.contains("error[document-busy]"), "{ended:?}");
+    std::fs::remove_file(&path).expect("it is ours");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from(0o600)).expect("a pipe can be made");
+    let ended = env.nietz(["trust", "revoke", "."]).go();
+    assert!(ended.code != Some(0) && ended.stderr.contains("is a pipe"), "{ended:?}");
+}
+
+#[test]
+fn an_alias_of_a_project_takes_the_place_of_no_model_and_of_no_provider() {
+    let asked = |server: &ModelServer| -> Vec<Value> {
+        server.requests().iter().map(|request| request.body["model"].clone()).collect()
+    };
+    let line = "return require('@nietz/llm').chat({ prompt = 'p' }).text";
+    let server = server();
+    let lab = format!("models: {{providers: {{lab: {{base_url: '{}', model: cheap}}}}}}\n", server.url());
+    let env = env(&server).flow("x", &flow("x", "llm = true", line)).config(&lab);
+    for (alias, named) in
+        [("openai/cheap", "openai/cheap"), ("openai", "openai"), ("lab", "lab"), ("local", "lab"), (" lab", "lab")]
+    {
+        env.write("nietz.yaml", format!("models:\n  aliases:\n    '{alias}': openai/dear\n"));
+        let ended = env.nietz(["run", "x", "--model", named]).go().exits(1);
+        let told = format!("/tmp/test/work/nietz.yaml:3:5: the alias `{alias}`");
+        assert!(said(&env, &ended).contains(&told), "{alias}: {}", ended.stderr);
+    }
+    assert_eq!(asked(&server), [json!(null); 0]);
+    // Names of its own it may give.
+    env.write("nietz.yaml", "models: {aliases: {quick: openai/dear}}\n");
+    env.nietz(["run", "x", "--model", "quick"]).var("NIETZ_RUN", "r1").go().exits(0);
+    env.nietz(["run", "x", "--model", "lab"]).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!(asked(&server), [json!("dear"), json!("cheap")]);
+    // The user's own file says whatever it likes.
+    let own = "models: {aliases: {openai/cheap: openai/dear}}\n";
+    env.config(own).nietz(["run", "x", "--model", "openai/cheap"]).var("NIETZ_RUN", "r3").go().exits(0);
+    assert_eq!(asked(&server)[2], json!("dear"));
+}
+
+#[test]
+fn a_model_that_was_agreed_to_is_that_model_and_not_its_name() {
+    let server = server();
+    let named = |model: &str| format!("models: {{default: quick, aliases: {{quick: {model}}}}}\n");
+    let env = env(&server).file("nietz.yaml", named("openai/one"));
+    let ended = env.nietz(["run", "council", "x"]).go().exits(5);
+    assert!(said(&env, &ended).contains("(model=openai/one)"), "{}", ended.stderr);
+    env.nietz(["trust", "add"]).go().exits(0);
+    env.nietz(["run", "council", "x", "--plan"]).go().exits(0);
+    env.write("nietz.yaml", named("openai/most-expensive"));
+    let ended = env.nietz(["run", "council", "x"]).go().exits(5);
+    assert!(said(&env, &ended).contains("(model=openai/most-expensive)"), "{}", ended.stderr);
+    // Blanks push nothing of it out of sight.
+    env.write("nietz.yaml", format!("models: {{default: 'openai/one{}dear'}}\n", " ".repeat(500)));
+    let ended = env.nietz(["run", "council", "x"]).go().exits(5);
+    assert!(!ended.stderr.contains("   ") && ended.stderr.contains("␠␠dear"), "{}", ended.stderr);
+}
+
 #[test]
 fn the_doctor_says_what_a_folder_is_trusted_with_and_who_else_can_change_it() {
     let env = Env::new().trusting("git, exec=cargo");
@@ -269,8 +394,13 @@ fn the_doctor_says_what_a_folder_is_trusted_with_and_who_else_can_change_it() {
     };
     assert_eq!(found("trust")["found"], "this folder: exec=cargo, git; in all 1 folders and 0 packs");
     assert_eq!(found("files")["state"], "ok");
-    std::fs::set_permissions(env.home(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("it is ours");
+    // What grants something is not read there at all: see below.
+    for name in ["config.yaml", "trust.yaml"] {
+        std::fs::remove_file(env.home().join(name)).expect("it is ours");
+    }
+    mode(&env.home(), 0o777);
     assert_eq!(found("files")["state"], "weak");
+    mode(&env.home(), 0o755);
     std::fs::write(env.home().join("trust.yaml"), "folders: 1\n").expect("it can be written");
     assert_eq!(found("trust")["state"], "missing");
 }

@@ -31,7 +31,7 @@ pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
     }
     let source = args.source.as_deref().unwrap_or_default();
     let mut lock = Lock::read(&host.workspace)?;
-    let ready = ready(host, &Source::parse(source, &host.workspace)?)?;
+    let ready = ready(host, &Source::parse(source, host)?)?;
     let name = ready.about.name.clone();
     if let Some(there) = lock.packs.get(&name) {
         let message = format!("this project has the pack {name} already, from {}", there.source);
@@ -77,7 +77,7 @@ fn locked(host: &Host, wanted: Option<&str>) -> Result<Exit> {
         }
         // The commit, and not the tag: a tag can be moved.
         let source = locked.commit.as_ref().map_or_else(|| locked.source.clone(), |commit| at(&locked.source, commit));
-        let ready = ready(host, &Source::parse(&source, &host.workspace)?)?;
+        let ready = ready(host, &Source::parse(&source, host)?)?;
         if ready.sha256 != locked.sha256 || ready.about.name != **name {
             return Err(stale(format!("{} has other content now than nietz.lock names", locked.source))
                 .because(format!("nietz.lock: {}", locked.sha256))

@@ -9,6 +9,7 @@ use crate::cli::pack::source::Source;
 use crate::cli::session::Session;
 use crate::cli::trust::packs as trust;
 use crate::cli::{output, test};
+use crate::disk::owner;
 use crate::error::{Code, Failure, Result};
 use crate::lua::audit;
 use crate::pack::about::About;
@@ -35,7 +36,7 @@ pub(super) struct Ready {
 /// Takes a pack in and looks at all of it.
 pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
     let packs = host.packs();
-    std::fs::create_dir_all(&packs).map_err(|error| Failure::io(&packs, "create", &error))?;
+    owner::make_folder(&packs)?;
     // Beside the others, so that installing it is one renaming.
     let scratch = tempfile::Builder::new()
         .prefix(UNFINISHED)

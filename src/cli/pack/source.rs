@@ -1,5 +1,6 @@
 //! Where a pack comes from: a git repository at a tag or commit, a folder, an archive.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -20,8 +21,13 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace.
-    pub(super) fn parse(text: &str, workspace: &Path) -> Result<Source> {
+    /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace. What it is read from stands in
+    /// `nietz.lock`, which is committed: it holds no secret.
+    pub(super) fn parse(text: &str, host: &Host) -> Result<Source> {
+        let workspace = &host.workspace;
+        if matches!(host.redactor().text(text), Cow::Owned(_)) {
+            return Err(secret());
+        }
         let unknown = |why: &str| {
             Failure::new(Code::PackNotFound, format!("`{}`: {why}", excerpt(text)))
                 .hint("a source is URL#TAG, URL#COMMIT, a folder, or a file NAME.tar.gz")
@@ -31,9 +37,8 @@ impl Source {
             if url.is_empty() || url.starts_with('-') || reference.is_empty() {
                 return Err(unknown("this is no address with a tag or commit"));
             }
-            let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
-            if authority.split_once('@').is_some_and(|(user, _)| user.contains(':')) {
-                return Err(unknown("the address has a password in it, which would stand in nietz.lock"));
+            if names_a_user(url) {
+                return Err(secret());
             }
             let local = workspace.join(url);
             let url = if local.exists() { local.display().to_string() } else { url.to_owned() };
@@ -74,6 +79,21 @@ impl Source {
             }
         }
     }
+}
+
+/// The address itself is not shown.
+fn secret() -> Failure {
+    Failure::new(Code::PackNotFound, "the address has a password or a token in it, which would stand in nietz.lock")
+        .hint("leave it out: git reads it from ~/.netrc; or use an address of ssh")
+}
+
+/// Tells whether an address says who asks. Where that is no password, it is a token as often as a name; ssh has its keys
+/// elsewhere, and its user is one of all.
+fn names_a_user(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '\\']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':') || !scheme.to_ascii_lowercase().contains("ssh"))
 }
 
 /// What a tree in git shows, into a folder.

@@ -36,7 +36,7 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
     let mut lock = Lock::read(&host.workspace)?;
     let before = lock.get(name)?.clone();
     let mut text = before.source.clone();
-    match (Source::parse(&text, &host.workspace)?, &args.to) {
+    match (Source::parse(&text, host)?, &args.to) {
         (Source::Git { .. }, Some(reference)) => text = at(&text, reference),
         (_, Some(_)) => {
             return Err(Failure::new(Code::Usage, format!("{name} comes from {text}, which has no tags and commits")));
@@ -48,7 +48,7 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
         }
         (Source::Folder(_) | Source::Archive(_), None) => {}
     }
-    let ready = ready(host, &Source::parse(&text, &host.workspace)?)?;
+    let ready = ready(host, &Source::parse(&text, host)?)?;
     if ready.about.name != *name {
         let message = format!("{text} is the pack {} now, and not {name}", ready.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));

@@ -18,8 +18,8 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::model::question::{Question, QuestionKind};
-use crate::model::text::{excerpt, line};
-use crate::pack::asks::{Items, allows, words};
+use crate::model::text::{excerpt, line, shell};
+use crate::pack::asks::{Items, allows, shown, words};
 use crate::pack::lock::Lock;
 use crate::pack::trust::{ALL, folder_name};
 
@@ -206,8 +206,8 @@ pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontAr
         }
         let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
-            "look at it; if you trust it: nietz trust add '{}'; for one run alone: --trust",
-            line(&folder)
+            "look at it; if you trust it: nietz trust add {}; for one run alone: --trust",
+            shell(&folder)
         ));
         return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
     }
@@ -226,9 +226,9 @@ pub(super) fn only_model(host: &Host, flow: &Flow, front: &FrontArgs) -> Result<
         return Ok(None);
     }
     let text = format!(
-        "--model holds for all personas, also for {}, which names another: `nietz trust add '{}'` lets personas choose",
+        "--model holds for all personas, also for {}, which names another: `nietz trust add {}` lets personas choose",
         naming.join(", "),
-        name
+        shell(&name)
     );
     Ok(Some(line(&text).into_owned()))
 }
@@ -249,13 +249,13 @@ fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
 }
 
 fn asked_for(item: &str) -> String {
-    format!("it {} ({})", words(item), line(item))
+    format!("it {} ({})", words(item), shown(item))
 }
 
 fn tell(items: &Items, sign: char) -> Result<()> {
-    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), line(item))))
+    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), shown(item))))
 }
 
 fn in_a_row(items: &Items) -> String {
-    line(&items.iter().map(String::as_str).collect::<Vec<_>>().join(", ")).into_owned()
+    items.iter().map(|item| shown(item)).collect::<Vec<_>>().join(", ")
 }

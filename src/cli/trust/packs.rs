@@ -9,8 +9,9 @@ use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::lua::manifest::Manifest;
 use crate::model::question::{Question, QuestionKind};
+use crate::model::text::shell;
 use crate::pack::about::About;
-use crate::pack::asks::{self, Asks, Items, allows, is_known, without, words};
+use crate::pack::asks::{self, Asks, Items, allows, is_known, shown, without, words};
 use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
 use crate::pack::tree::Tree;
@@ -61,8 +62,10 @@ pub(super) fn require(host: &Host, flow: &Flow) -> Result<()> {
         flow.manifest.name, seal.pack, seal.version
     );
     let failure = Failure::new(Code::PackUntrusted, message)
-        .hint(format!("look at it; if you trust it: nietz trust add {}", seal.pack));
-    Err(missing.into_iter().fold(failure, |failure, item| failure.because(format!("it {} ({item})", words(item)))))
+        .hint(format!("look at it; if you trust it: nietz trust add {}", shell(&seal.pack)));
+    Err(missing
+        .into_iter()
+        .fold(failure, |failure, item| failure.because(format!("it {} ({})", words(item), shown(item)))))
 }
 
 /// Tells what each flow asks for, in words.
@@ -70,7 +73,7 @@ pub(in crate::cli) fn tell(asks: &Asks, sign: char) -> Result<()> {
     for (flow, items) in asks {
         output::line(format!("flow {flow}"))?;
         for item in items {
-            output::line(format!("  {sign} {} ({})", words(item), item))?;
+            output::line(format!("  {sign} {} ({})", words(item), shown(item)))?;
         }
     }
     Ok(())
@@ -134,7 +137,7 @@ fn part(wanted: &Asks, allow: &[String]) -> Result<Asks> {
 fn tell_left(pack: &str, wanted: &Asks, named: &Asks) -> Result<usize> {
     let left = without(wanted, named).values().map(Items::len).sum::<usize>();
     if left > 0 {
-        output::line(format!("not granted: {left} of what it asks for; `nietz trust add {pack}` grants it"))?;
+        output::line(format!("not granted: {left} of what it asks for; `nietz trust add {}` grants it", shell(pack)))?;
     }
     Ok(left)
 }

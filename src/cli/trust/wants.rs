@@ -4,6 +4,7 @@
 //! in place of what comes with nietz or with a pack: a flow, a persona, quotes, a setting, a model.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::assets;
 use crate::cli::host::Host;
@@ -40,7 +41,7 @@ impl Called {
 /// Returns what a flow asks for, by folder.
 pub(super) fn of_flow(host: &Host, flow: &Flow, called: &Called) -> Result<BTreeMap<String, Items>> {
     let mut wanted: BTreeMap<String, Items> = BTreeMap::new();
-    let mut add = |folder: &std::path::Path, items: Items| -> Result<()> {
+    let mut add = |folder: &Path, items: Items| -> Result<()> {
         if !items.is_empty() {
             wanted.entry(folder_name(folder)?).or_default().extend(items);
         }
@@ -53,7 +54,12 @@ pub(super) fn of_flow(host: &Host, flow: &Flow, called: &Called) -> Result<BTree
         add(folder, items)?;
     }
     if own.is_none_or(|folder| folder != host.workspace) {
-        add(&host.workspace, overrides(host, flow, called)?)?;
+        add(&host.workspace, overrides(host, flow, &host.workspace, own)?)?;
+        add(&host.workspace, settings(host, flow, called))?;
+    }
+    // A copy of a bundled flow is the bundled one, and what lies beside it is somebody's own.
+    if let Some(folder) = own_place(flow).filter(|folder| own.is_none() && *folder != host.workspace) {
+        add(folder, overrides(host, flow, folder, own)?)?;
     }
     Ok(wanted)
 }
@@ -108,9 +114,14 @@ pub(super) fn not_the_bundled_one(host: &Host, flow: &Flow, called: &Called) -> 
 }
 
 /// Returns the folder that a flow comes from; nothing where it is a pack's, or is the bundled one in each byte.
-fn own_folder(flow: &Flow) -> Option<&std::path::Path> {
+fn own_folder(flow: &Flow) -> Option<&Path> {
+    own_place(flow).filter(|_| !is_bundled(flow))
+}
+
+/// Returns the folder that a flow lies in; nothing where it is a pack's or comes with nietz.
+fn own_place(flow: &Flow) -> Option<&Path> {
     match &flow.located.tree.root {
-        Root::Disk(folder) if flow.located.tree.seal().is_none() && !is_bundled(flow) => Some(folder),
+        Root::Disk(folder) if flow.located.tree.seal().is_none() => Some(folder),
         Root::Disk(_) | Root::Bundled => None,
     }
 }
@@ -146,23 +157,35 @@ fn permissions(flow: &Flow) -> Items {
     items
 }
 
-/// Returns what of the workspace stands in place of what the flow would have without it.
-fn overrides(host: &Host, flow: &Flow, called: &Called) -> Result<Items> {
-    let manifest = &flow.manifest;
+/// Returns which personas and quotes of a folder stand in place of what the flow would have without it: its own, those of
+/// packs, and those that come with nietz. `own` is the folder of a flow that has one.
+fn overrides(host: &Host, flow: &Flow, folder: &Path, own: Option<&Path>) -> Result<Items> {
     let mut items = Items::new();
-    let layers = host.layers(&flow.located.tree)?;
-    let (own, others) = layers.split_first().expect("the workspace is the first");
+    let here = Tree::new(Root::Disk(folder.to_owned()));
+    let mut others = host.layers(&flow.located.tree)?;
+    others.retain(|tree| match &tree.root {
+        Root::Bundled => true,
+        // A stranger's persona is no other one for lying in two of their folders.
+        Root::Disk(at) => tree.seal().is_some() || at != folder && own == Some(at.as_path()),
+    });
     for (top, ending, item) in [("personas", ".md", "persona"), ("quotes", ".yaml", "quotes")] {
         let of_others: Vec<(&Tree, String)> =
             others.iter().flat_map(|tree| tree.list(top, ending).into_iter().map(move |path| (tree, path))).collect();
-        for path in own.list(top, ending) {
+        for path in here.list(top, ending) {
             let name = |path: &str| path.rsplit('/').next().unwrap_or(path).trim_end_matches(ending).to_owned();
             let Some((tree, other)) = of_others.iter().find(|(_, other)| name(other) == name(&path)) else { continue };
-            if own.text(&path)? != tree.text(other)? {
+            if here.text(&path)? != tree.text(other)? {
                 items.insert(format!("{item}={}", name(&path)));
             }
         }
     }
+    Ok(items)
+}
+
+/// Returns what the workspace's file sets for a flow that is not its own.
+fn settings(host: &Host, flow: &Flow, called: &Called) -> Items {
+    let manifest = &flow.manifest;
+    let mut items = Items::new();
     for layer in host.config.settings(&manifest.name).iter().filter(|layer| layer.project) {
         let free = |name: &&String| manifest.settings.get(*name).is_some_and(|setting| !setting.limit);
         items.extend(layer.values.keys().filter(free).map(|name| format!("setting={}.{name}", manifest.name)));
@@ -170,5 +193,5 @@ fn overrides(host: &Host, flow: &Flow, called: &Called) -> Result<Items> {
     if manifest.permissions.llm && !called.with_model {
         items.extend(host.config.project_model().map(|model| format!("model={model}")));
     }
-    Ok(items)
+    items
 }

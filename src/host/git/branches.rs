@@ -9,7 +9,7 @@ use super::call::{Call, failure, names, paths};
 use super::search::{found, globs};
 use crate::error::{Code, Failure, Result};
 use crate::model::git::{Git, PREFIX, is_reserved};
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, shell};
 
 /// The longest patch that a flow gets; the commits hold the whole one.
 const MOST_PATCH: usize = 256 << 10;
@@ -73,9 +73,8 @@ impl Repository {
             let above = &name[..end];
             if self.commit_of(above)?.is_some() {
                 let message = format!("there is a branch `{above}`, and beside it git makes none called `{above}/…`");
-                return Err(
-                    Failure::new(Code::GitFailed, message).hint(format!("rename it: git branch -m {above} ANOTHER"))
-                );
+                return Err(Failure::new(Code::GitFailed, message)
+                    .hint(format!("rename it: git branch -m {} ANOTHER", shell(above))));
             }
         }
         Ok(())

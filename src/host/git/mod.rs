@@ -33,6 +33,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
 use crate::model::git::{Git, Limits, TreeOp};
+use crate::model::text::shell;
 use call::Call;
 use programs::Programs;
 
@@ -270,9 +271,8 @@ impl Repository {
     fn of_another_user(&self) -> Failure {
         let place = self.workspace.display();
         let message = format!("the repository in {place} belongs to another user, who decides what git runs in it");
-        let quoted = place.to_string().replace('\'', r"'\''");
         Failure::new(Code::PermissionRefused, message)
-            .hint(format!("if you trust it: git config --global --add safe.directory '{quoted}'"))
+            .hint(format!("if you trust it: git config --global --add safe.directory {}", shell(&place.to_string())))
     }
 
     fn git(&self) -> Call {

@@ -19,7 +19,7 @@ use super::Repository;
 use super::call::Call;
 use super::stage::named;
 use crate::error::{Code, Failure, Result};
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, shell};
 
 /// What of a repository's configuration is listed.
 pub(super) const LISTED: &str = r"^(filter|merge|hook|lfs)\.";
@@ -268,7 +268,8 @@ fn shown(name: &[u8]) -> String {
 
 fn to_allow(name: &str) -> String {
     format!(
-        "if you trust its command: nietz trust add ., or put it into your own: git config --global 'filter.{name}.clean' …"
+        "if you trust its command: nietz trust add ., or put it into your own: git config --global {} …",
+        shell(&format!("filter.{name}.clean"))
     )
 }
 

@@ -8,6 +8,8 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
+use super::providers;
+use super::settings::LOCAL;
 use crate::model::budget::Price;
 
 /// The `models:` part of the configuration.
@@ -25,6 +27,13 @@ pub struct ModelsConfig {
     pub prices: BTreeMap<String, Price>,
     /// How many tokens models take in one call, by `provider/model`: instead of what nietz knows.
     pub windows: BTreeMap<String, u64>,
+}
+
+impl ModelsConfig {
+    /// Tells whether a name means a provider: one that nietz knows, or one of the user's.
+    pub fn is_provider(&self, name: &str) -> bool {
+        name == LOCAL || providers::ALL.iter().any(|facts| facts.name == name) || self.providers.contains_key(name)
+    }
 }
 
 /// One provider; what is absent is as the provider's facts say.

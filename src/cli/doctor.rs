@@ -5,9 +5,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::cli::access::itself;
 use crate::cli::host::Host;
 use crate::cli::output;
-use crate::cli::session::itself;
 use crate::disk::owner;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::exec::{Commands, Together, with_defaults};

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
+use crate::cli::access::{commands, files};
 use crate::cli::client::Pinned;
 use crate::cli::host::Host;
-use crate::cli::session::{Session, commands, files, runtime, told, total};
+use crate::cli::session::{Session, runtime, told, total};
 use crate::cli::signals::CtrlC;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;

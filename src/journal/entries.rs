@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::Read;
 use crate::journal::reader::{self, Whole};
-use crate::journal::texts::Unfold;
+use crate::journal::unfold::Unfold;
 
 /// Reads a journal and gives each line that says something to `each`. The object has `seq` and `type`: `open`,
 /// `resume`, `intent`, `outcome`, `effect`, `given` or `end`.
@@ -31,7 +31,7 @@ pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<Whole> {
 fn entry(record: Read<'_>, unfold: &mut Unfold) -> Result<Option<Value>, String> {
     let mut value = |raw: &serde_json::value::RawValue| -> Result<Value, String> {
         let value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
-        unfold.value(value).map_err(|id| format!("it refers to {id}, which is not there"))
+        unfold.value(value)
     };
     Ok(Some(match record {
         Read::Text(text) => {

@@ -7,10 +7,11 @@
 
 pub mod draft;
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,6 +20,9 @@ use crate::error::{Code, Failure, Result};
 
 /// The most bytes of a file of settings, of locks and grants: what people and `nietz pack` write by hand or by the line.
 pub const SETTINGS: u64 = 4 << 20;
+
+/// How long to wait between two tries to take a lock.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Which links are followed on the way to a file.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +134,38 @@ pub fn plain(file: &File, path: &Path) -> Result<()> {
     Err(refused(path, what))
 }
 
+/// Waits until no other process holds this lock, which is a file that is there for nothing else. `what` is what it is for.
+///
+/// Whoever can open the file can hold it for good: nobody waits longer than their patience.
+pub fn lock(path: &Path, what: &str, patience: Duration) -> Result<File> {
+    let folder = draft::folder(path);
+    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o600)) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP) => return Err(refused(path, "is a link")),
+        // Of a pipe that nobody reads from, the system says that there is no such device.
+        Err(Errno::NXIO) => return Err(refused(path, "is a pipe, a socket or a device")),
+        Err(error) => return Err(Failure::io(path, "open", &error.into())),
+    };
+    plain(&file, path)?;
+    let until = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("{what} cannot be changed: another process holds {}", path.display());
+                return Err(
+                    Failure::new(Code::DocumentBusy, message).hint("wait for that process or end it, then try again")
+                );
+            }
+            Err(TryLockError::Error(error)) => return Err(Failure::io(path, "lock", &error)),
+        }
+    }
+}
+
 /// Tells whether the path leads to this very file, links at its end not followed.
 pub fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
@@ -186,6 +222,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_or_is_no_file_is_told_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/a.lock");
+        let take = || lock(&path, "what is kept", Duration::ZERO).map_err(|failure| (failure.code, failure.message));
+        let held = take().unwrap();
+        let (code, message) = take().unwrap_err();
+        assert!(code == Code::DocumentBusy && message.starts_with("what is kept cannot be changed"), "{message}");
+        drop(held);
+        drop(take().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mkfifoat(CWD, &path, Mode::from(0o600)).unwrap();
+        assert_eq!(take().unwrap_err().0, Code::PathRefused);
+        std::fs::remove_file(&path).unwrap();
+        symlink("../elsewhere", &path).unwrap();
+        assert_eq!(take().unwrap_err().0, Code::PathRefused);
+        assert!(!folder.path().join("elsewhere").exists());
+    }
 
     #[test]
     fn a_file_is_plain_below_its_limit_and_in_its_folder_or_it_is_not_read() {

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::Links;
+use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::asks::{Asks, Items};
@@ -17,6 +18,8 @@ use crate::pack::lock;
 use crate::schema::own;
 
 const VERSION: u32 = 1;
+/// How long another process may take to change it.
+const PATIENCE: Duration = Duration::from_secs(5);
 const HEAD: &str = "# What you trust: folders by their path, packs by their content. `nietz trust` changes it.\n";
 /// In place of what a folder asks for: all of it, also what it asks for later.
 pub const ALL: &str = "*";
@@ -76,11 +79,7 @@ impl TrustFile {
     }
 
     fn hold(&self) -> Result<File> {
-        let path = self.path.with_extension("lock");
-        let folder = path.parent().unwrap_or(&path);
-        std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        file.and_then(|file| file.lock().map(|()| file)).map_err(|error| Failure::io(&path, "lock", &error))
+        disk::lock(&self.path.with_extension("lock"), "what you trust", PATIENCE)
     }
 }
 

@@ -11,13 +11,18 @@ mod source;
 mod update;
 
 use std::fs::File;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::host::Host;
 use crate::cli::output;
+use crate::disk;
 use crate::error::{Exit, Failure, Result};
 use crate::pack::lock::Lock;
+
+/// How long another process may take to change packs: they are fetched meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Add, update and remove packs of flows, personas and quotes
 #[derive(Args)]
@@ -66,10 +71,7 @@ pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
 /// Waits until no other process of this user changes packs, and clears up behind one that died.
 fn hold(host: &Host) -> Result<File> {
     let path = host.packs().with_extension("lock");
-    let folder = path.parent().unwrap_or(&path);
-    std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.and_then(|file| file.lock().map(|()| file)).map_err(|error| Failure::io(&path, "lock", &error))?;
+    let file = disk::lock(&path, "your packs", PATIENCE)?;
     for entry in std::fs::read_dir(host.packs()).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(ready::UNFINISHED.as_bytes()) {
             std::fs::remove_dir_all(entry.path()).map_err(|error| Failure::io(&entry.path(), "remove", &error))?;

@@ -3,6 +3,7 @@
 mod answers;
 mod authoring;
 mod bounds;
+mod brought_journals;
 mod budget;
 mod cassettes;
 mod confined;

@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
 use crate::cli::client::{Listener, Pinned, listening_client};
+use crate::cli::foreign;
 use crate::cli::host::{Host, iso};
 use crate::cli::signals::CtrlC;
 use crate::cli::trust::{self, Called};
@@ -17,9 +18,8 @@ use crate::cpu::Thread;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
-use crate::engine::own::Origin;
 use crate::engine::past::Past;
-use crate::engine::run::{Locked, check_name};
+use crate::engine::run::Locked;
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
@@ -41,9 +41,7 @@ use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
-use crate::model::param::ParamKind;
 use crate::model::setting;
-use crate::model::text::excerpt;
 use crate::pack::persona::Personas;
 use crate::pack::resolve::Located;
 use crate::pack::tree::Tree;
@@ -163,7 +161,7 @@ impl Session {
     pub(super) fn begin(self, host: &Host, mut begin: Begin, front: &FrontArgs) -> Result<Exit> {
         let mut told = trust::require(host, &self.flow, &Called::of(&begin, begin.by_name), front)?;
         told.extend(begin.hold_to_model(host, &self.flow, front)?);
-        told.extend(foreign_results(host, &self.flow, &begin)?);
+        told.extend(foreign::results(host, &self.flow, &begin)?);
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
@@ -252,9 +250,9 @@ impl Session {
             }
             With::Given(mut begin) => {
                 told.extend(begin.hold_to_model(host, &self.flow, front)?);
-                let (fork, not_taken) = foreign_fork(host, first.fork)?;
+                let (fork, not_taken) = foreign::fork(host, first.fork)?;
                 told.extend(not_taken);
-                told.extend(foreign_results(host, &self.flow, &begin)?);
+                told.extend(foreign::results(host, &self.flow, &begin)?);
                 let begin = Begin { id: Some(first.run), fork, ..*begin };
                 Open { files: first.files, ..self.opened(host, &client, &runtime, begin)? }
             }
@@ -595,35 +593,6 @@ fn note_resume(shown: &dyn FrontEnd, resume: &Resume) {
 }
 
 /// Returns the id of a new run: its start, and something that tells two of one second apart.
-/// Returns the run that a foreign one was forked from, where that is foreign, too, or else what the user is told. What they
-/// said in a run of their own is not for whoever names it in a journal.
-fn foreign_fork(host: &Host, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
-    let Some(fork) = fork else { return Ok((None, None)) };
-    check_name(&fork.run)?;
-    if host.runs().summary(&fork.run).origin != Origin::Own {
-        return Ok((Some(fork), None));
-    }
-    let told = format!(
-        "the journal says that this run was forked from {}, which is your own: nothing is taken from it",
-        fork.run
-    );
-    Ok((None, Some(told)))
-}
-
-/// Returns what is told of results that the user takes from runs which they did not begin.
-fn foreign_results(host: &Host, flow: &Flow, begin: &Begin) -> Result<Vec<String>> {
-    let runs = host.runs();
-    let params =
-        flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
-    let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
-    let foreign = names.filter(|(_, run)| runs.summary(run).origin != Origin::Own);
-    let told = |(name, run)| {
-        let run = excerpt(run);
-        format!("--{name}: the run {run} was not begun by you in this folder: whoever brought it wrote its result")
-    };
-    Ok(foreign.map(told).collect())
-}
-
 fn new_id(now: u64) -> String {
     let time = iso(now).replace([':', '-'], "").replace('T', "-").replace('Z', "");
     let unique = uuid::Uuid::new_v4().simple().to_string();

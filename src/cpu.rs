@@ -82,7 +82,7 @@ impl Thread {
 
     /// Returns how long the thread has computed, with what its helpers did, from whichever thread asks. `None` where
     /// nobody knows.
-    fn spent(self) -> Option<Duration> {
+    pub fn spent(self) -> Option<Duration> {
         #[cfg(target_os = "linux")]
         {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

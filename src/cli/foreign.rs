@@ -6,9 +6,12 @@ use crate::cli::host::Host;
 use crate::cli::run::{self, Line};
 use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::engine::own::Origin;
+use crate::engine::run::check_name;
 use crate::error::{Code, Failure, Result};
-use crate::journal::lines::Open;
+use crate::journal::lines::{Fork, Open};
+use crate::lua::flow::Flow;
 use crate::model::command::Grants;
+use crate::model::param::ParamKind;
 use crate::model::text::{clean, excerpt, shell};
 
 /// How much of what a journal says of itself is shown.
@@ -45,6 +48,35 @@ pub(super) fn terms(
         Origin::Foreign(why) if words.is_empty() => Err(refused(verb, id, open, &why)),
         Origin::Foreign(_) => given(host, verb, (id, open), words).map(|given| Terms::Given(Box::new(given))),
     }
+}
+
+/// Returns the run that a foreign one was forked from, where that is foreign, too, or else what the user is told. What they
+/// said in a run of their own is not for whoever names it in a journal.
+pub(super) fn fork(host: &Host, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
+    let Some(fork) = fork else { return Ok((None, None)) };
+    check_name(&fork.run)?;
+    if host.runs().summary(&fork.run).origin != Origin::Own {
+        return Ok((Some(fork), None));
+    }
+    let told = format!(
+        "the journal says that this run was forked from {}, which is your own: nothing is taken from it",
+        fork.run
+    );
+    Ok((None, Some(told)))
+}
+
+/// Returns what is told of results that the user takes from runs which they did not begin.
+pub(super) fn results(host: &Host, flow: &Flow, begin: &Begin) -> Result<Vec<String>> {
+    let runs = host.runs();
+    let params =
+        flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
+    let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
+    let foreign = names.filter(|(_, run)| runs.summary(run).origin != Origin::Own);
+    let told = |(name, run)| {
+        let run = excerpt(run);
+        format!("--{name}: the run {run} was not begun by you in this folder: whoever brought it wrote its result")
+    };
+    Ok(foreign.map(told).collect())
 }
 
 fn given(host: &Host, verb: &str, (id, open): (&str, &Open), words: Vec<String>) -> Result<Given> {

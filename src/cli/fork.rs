@@ -156,32 +156,45 @@ struct Found {
 impl Found {
     /// Finds an effect by the line of its intent or outcome, or by the beginning of its key.
     fn find(journal: &Path, wanted: &str) -> Result<Found> {
-        let mut all = Vec::new();
-        entries::read(journal, |entry| all.push(entry))?;
-        let is_it = |entry: &&Value| {
-            let key = entry["key"].as_str().unwrap_or_default();
-            !key.is_empty()
-                && (entry["seq"].as_u64() == wanted.parse().ok() || wanted.len() >= 6 && key.starts_with(wanted))
-        };
         let unknown = || {
             Failure::new(Code::Usage, format!("the run has no effect `{}`", excerpt(wanted)))
                 .hint("`nietz log RUN` shows the lines and keys of all")
         };
-        let text = all.iter().find(is_it).and_then(|entry| entry["key"].as_str()).ok_or_else(unknown)?.to_owned();
+        let mut text = None;
+        entries::read(journal, |entry| {
+            let key = entry["key"].as_str().unwrap_or_default();
+            let is_line = entry["seq"].as_u64() == wanted.parse().ok();
+            if text.is_none() && !key.is_empty() && (is_line || wanted.len() >= 6 && key.starts_with(wanted)) {
+                text = Some(key.to_owned());
+            }
+        })?;
+        let text = text.ok_or_else(unknown)?;
         let key = Key::parse(&text).ok_or_else(unknown)?;
-        let of = |entry: &&Value| entry["key"] == text.as_str();
-        let begins = |entry: &&Value| of(entry) && matches!(entry["type"].as_str(), Some("intent" | "effect"));
-        let first = all.iter().find(begins).ok_or_else(unknown)?;
-        let ends = |entry: &&Value| of(entry) && matches!(entry["type"].as_str(), Some("outcome" | "effect"));
+        let (mut first, mut begun, mut outcome, mut resumed) = (None, 0, None, false);
+        entries::read(journal, |entry| {
+            let is = entry["type"].as_str().unwrap_or_default();
+            resumed |= is == "resume";
+            if entry["key"] != text.as_str() {
+                return;
+            }
+            if matches!(is, "intent" | "effect") {
+                begun += 1;
+                first.get_or_insert_with(|| entry.clone());
+            }
+            if matches!(is, "outcome" | "effect") {
+                outcome = Some(entry);
+            }
+        })?;
+        let first = first.ok_or_else(unknown)?;
         Ok(Found {
             seq: first["seq"].as_u64().unwrap_or_default(),
             key,
             kind: first["kind"].as_str().unwrap_or_default().to_owned(),
             scope: first["scope"].as_str().unwrap_or_default().to_owned(),
             request: first["request"].clone(),
-            begun: all.iter().filter(begins).count(),
-            outcome: all.iter().rev().find(ends).cloned(),
-            resumed: all.iter().any(|entry| entry["type"] == "resume"),
+            begun,
+            outcome,
+            resumed,
         })
     }
 }

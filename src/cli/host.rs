@@ -1,8 +1,9 @@
 //! What every verb starts from: the workspace, the user's folders, the configuration.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cli::config::Config;
 use crate::cli::folders::Folders;
@@ -20,6 +21,8 @@ pub(super) struct Host {
     pub workspace: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
+    /// How long flows were loaded that nobody runs.
+    pub looked: Cell<Duration>,
     folders: Folders,
     redactor: Redactor,
 }
@@ -35,7 +38,8 @@ impl Host {
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
-        let mut host = Host { workspace, environment, config: Config::default(), folders, redactor };
+        let config = Config::default();
+        let mut host = Host { workspace, environment, config, looked: Cell::default(), folders, redactor };
         host.config = Config::read(&host.config_path())?;
         host.config.take_project(&host.workspace.join("nietz.yaml"))?;
         host.learn_configured();
@@ -48,6 +52,7 @@ impl Host {
             workspace,
             environment: self.environment.clone(),
             config: self.config.clone(),
+            looked: self.looked.clone(),
             folders: self.folders.clone(),
             redactor: self.redactor.clone(),
         }

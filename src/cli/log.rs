@@ -23,17 +23,20 @@ pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
     let runs = host.runs();
     let id = match &args.run {
         Some(wanted) => runs.find(Some(wanted))?,
-        None => runs
-            .find(None)
-            .or_else(|_| runs.ids().pop().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here")))?,
+        None => {
+            let newest = || runs.newest().ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here"));
+            runs.find(None).or_else(|_| newest())?
+        }
     };
     let path = runs.journal(&id);
-    let mut lines = Vec::new();
-    let read = entries::read(&path, |entry| lines.push(if args.json { entry.to_string() } else { readable(&entry) }));
-    // What is whole is shown before it is said that the rest is not.
-    for line in lines {
-        output::line(line)?;
-    }
+    // Each line is shown when it is read: what is whole, before it is said that the rest is not.
+    let mut shown = Ok(());
+    let read = entries::read(&path, |entry| {
+        if shown.is_ok() {
+            shown = output::line(if args.json { entry.to_string() } else { readable(&entry) });
+        }
+    });
+    shown?;
     let whole = read?;
     if whole.torn > 0 && !args.json {
         output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", whole.torn))?;

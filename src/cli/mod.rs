@@ -47,6 +47,9 @@ use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
 
+/// The stack that all work is done on, whatever the user's limit (`ulimit -s`) gives the first thread.
+const STACK: usize = 8 << 20;
+
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
 #[command(name = "nietz", version, max_term_width = 100)]
@@ -95,6 +98,20 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
         Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
         _ => {}
     }
+    let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
+    let kept = (arguments.clone(), environment.clone());
+    match std::thread::Builder::new()
+        .name("work".to_owned())
+        .stack_size(STACK)
+        .spawn(move || work(arguments, environment))
+    {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        // There may be no more processes, or no room for its stack.
+        Err(_) => work(kept.0, kept.1),
+    }
+}
+
+fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> ExitCode {
     let environment = variables::texts(environment);
     let redactor = environment.as_ref().map(variables::redactor).unwrap_or_default();
     output::redact(redactor.clone());

@@ -205,7 +205,7 @@ fn take_runs(host: &Host, flow: &str, own: &manifest::Command, params: &mut serd
     let runs = host.runs();
     for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
         let Some(wanted) = params[name].as_str() else { continue };
-        let id = runs.find(Some(wanted))?;
+        let id = runs.find_own(wanted)?;
         let summary = runs.summary(&id);
         if let Some(failure) = summary.failure {
             return Err(failure);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use futures_util::future::LocalBoxFuture;
@@ -11,15 +12,16 @@ use serde_json::Value;
 
 use crate::cli::access::{commands, files};
 use crate::cli::client::{Listener, Pinned, listening_client};
+use crate::cli::foreign;
 use crate::cli::host::{Host, iso};
 use crate::cli::signals::CtrlC;
 use crate::cli::trust::{self, Called};
+use crate::cpu::Thread;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
 use crate::engine::gate::Gate;
-use crate::engine::own::Origin;
 use crate::engine::past::Past;
-use crate::engine::run::{Locked, check_name};
+use crate::engine::run::Locked;
 use crate::engine::world::World;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::documents::Store;
@@ -43,6 +45,9 @@ use crate::model::setting;
 use crate::pack::persona::Personas;
 use crate::pack::resolve::Located;
 use crate::pack::tree::Tree;
+
+/// How long flows may be loaded that nobody runs, all together.
+const LOOKING: Duration = Duration::from_secs(10);
 
 /// How a run is shown and answered.
 #[derive(Args, Clone, Debug, Default)]
@@ -79,9 +84,21 @@ pub(super) struct Session {
     pub pinned: Rc<RefCell<Pinned>>,
 }
 
-/// Loads a flow, for whatever wants to look at it.
+/// Loads a flow, for whatever wants to look at it. All that one command looks at have one limit together: a folder may
+/// hold any number of flows that never come to their end.
 pub(super) fn load(host: &Host, located: Located) -> Result<Flow> {
-    Session::load(host, located).map(|session| session.flow)
+    let so_far = host.looked.get();
+    if so_far >= LOOKING {
+        let seconds = LOOKING.as_secs();
+        let message = format!("{} was not looked at: loading the flows before it took {seconds} s", located.source());
+        return Err(Failure::new(Code::FlowLimit, message).hint("remove or correct those that take long to load"));
+    }
+    let (thread, wall) = (Thread::current(), Instant::now());
+    let before = thread.spent();
+    let loaded = Session::load(host, located).map(|session| session.flow);
+    let computed = thread.spent().zip(before).map(|(now, before)| now.saturating_sub(before));
+    host.looked.set(so_far + computed.unwrap_or_else(|| wall.elapsed()));
+    loaded
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -144,6 +161,7 @@ impl Session {
     pub(super) fn begin(self, host: &Host, mut begin: Begin, front: &FrontArgs) -> Result<Exit> {
         let mut told = trust::require(host, &self.flow, &Called::of(&begin, begin.by_name), front)?;
         told.extend(begin.hold_to_model(host, &self.flow, front)?);
+        told.extend(foreign::results(host, &self.flow, &begin)?);
         let listener = Listener::default();
         let client = listening_client(host, &listener)?;
         let runtime = runtime()?;
@@ -241,15 +259,9 @@ impl Session {
             }
             With::Given(mut begin) => {
                 told.extend(begin.hold_to_model(host, &self.flow, front)?);
-                first.fork.iter().try_for_each(|fork| check_name(&fork.run))?;
-                // What a stranger's journal names gets nothing out of what the user said in a run of their own.
-                let (own, fork) = match first.fork {
-                    Some(fork) if host.runs().summary(&fork.run).origin == Origin::Own => (Some(fork.run), None),
-                    fork => (None, fork),
-                };
-                told.extend(
-                    own.map(|run| format!("its journal says that it takes from {run}, which is yours: it does not")),
-                );
+                let (fork, not_taken) = foreign::fork(host, first.fork)?;
+                told.extend(not_taken);
+                told.extend(foreign::results(host, &self.flow, &begin)?);
                 let begin = Begin { id: Some(first.run), fork, ..*begin };
                 Open { files: first.files, ..self.opened(host, &client, &runtime, begin)? }
             }

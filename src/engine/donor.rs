@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::engine::past::{Before, Past, Turn};
 use crate::error::{Code, Failure, Result};
 use crate::journal::entries;
 use crate::journal::key::{Key, Keys};
-use crate::model::difference::{differences, likeness};
+use crate::model::difference::{PATIENCE, differences, likeness};
 use crate::model::effect::Effect;
 
 /// How many lines that nobody asked for are named.
@@ -170,13 +171,14 @@ impl Donor {
                 _ => format!("line {} has the same request, made when other things had been changed before", twin.seq),
             }));
         }
+        let until = Instant::now() + PATIENCE;
         let nearest = same
             .into_iter()
             .map(|entry| {
                 // One that nobody asked for yet, at the same place, is most likely what this one was.
                 let unused = if self.used.contains(&entry.key) { 0.0 } else { 1.0 };
                 let place = if entry.scope == scope { 0.25 } else { 0.0 };
-                (likeness(&entry.request, request) + unused + place, entry)
+                (likeness(&entry.request, request, until) + unused + place, entry)
             })
             .max_by(|(one, _), (other, _)| one.total_cmp(other));
         let Some((_, nearest)) = nearest else {

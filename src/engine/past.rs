@@ -12,8 +12,10 @@ use crate::engine::process::{Process, Times};
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::{Key, Keys};
 use crate::journal::lines::{End, Open, Read};
+use crate::journal::parts;
 use crate::journal::reader::{self, Whole};
-use crate::journal::texts::{Texts, Unfold};
+use crate::journal::texts::Texts;
+use crate::journal::unfold::Unfold;
 use crate::journal::writer::Tail;
 use crate::model::event::EndStatus;
 
@@ -140,7 +142,7 @@ impl Past {
                     process.note_activity(&intent.scope, seq);
                     if line.v == 1 {
                         process.first_format = true;
-                        past.unordered |= process.is_beside_another(&intent.scope);
+                        past.unordered = past.unordered || process.is_beside_another(&intent.scope);
                     }
                     process.begin(key, intent.kind, intent.scope.into_owned(), intent.at);
                 }
@@ -184,7 +186,9 @@ impl Past {
         })?;
         past.over(process, as_it_was);
         for (id, name) in last_texts {
-            past.unfold.text(name).iter().for_each(|text| texts.keep(id, text));
+            if past.unfold.length(name).is_some_and(|length| length <= parts::LONGEST) {
+                past.unfold.text(name).iter().for_each(|text| texts.keep(id, text));
+            }
         }
         past.effects = past.outcomes.len();
         past.whole = whole.clone();

@@ -14,6 +14,7 @@ const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list",
 pub(super) struct Process {
     /// The line of the last activity in each scope.
     active: HashMap<String, u64>,
+    last_active: u64,
     pub(super) scopes: HashMap<Key, String>,
     /// With the lines of their outcomes.
     pub(super) failures: Vec<(Key, u64)>,
@@ -52,6 +53,7 @@ pub(super) struct Times(Vec<Span>);
 
 impl Process {
     pub(super) fn note_activity(&mut self, scope: &str, seq: u64) {
+        self.last_active = seq;
         match self.active.get_mut(scope) {
             Some(last) => *last = seq,
             None => {
@@ -96,6 +98,10 @@ impl Process {
 
     /// Tells whether the flow went on after this line: in the scope, around it, or inside of it.
     pub(super) fn went_on(&self, scope: &str, seq: u64) -> bool {
+        // All scopes are inside of the outermost.
+        if scope == "/" || self.last_active <= seq {
+            return self.last_active > seq;
+        }
         self.active.iter().any(|(other, last)| *last > seq && (is_inside(other, scope) || is_inside(scope, other)))
     }
 }

@@ -3,6 +3,7 @@
 //! Whatever lies in a workspace may have come with it: no part of the way from it to a journal may be a link.
 
 use std::fs::{File, TryLockError};
+use std::io::{BufRead as _, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::disk::{self, is_at};
+use crate::disk::{self, Links, is_at};
 use crate::engine::own::{Origin, OwnRuns, Place};
 use crate::engine::past::Past;
 use crate::error::{Code, Failure, Result, nearest};
@@ -34,8 +35,10 @@ const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 /// How often a journal is looked for that moves away while it is locked.
 const TRIES: usize = 100;
-/// How many runs are named where many could be meant.
+/// How many runs a message names.
 const NAMED: usize = 5;
+/// How much of a journal is read for its first line, in bytes.
+const LONGEST_FIRST_LINE: u64 = 1 << 20;
 /// The longest name of a run.
 const LONGEST_NAME: usize = 100;
 
@@ -149,7 +152,26 @@ impl Runs {
     /// user's own that can go on.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         let ids = self.ids();
-        let Some(wanted) = wanted else { return self.latest(&ids) };
+        match wanted {
+            Some(wanted) => Runs::named(&ids, wanted),
+            None => self.latest(&ids),
+        }
+    }
+
+    /// Returns the id of the run that `wanted` names: any by its whole name, and the user's own by a part as well.
+    pub fn find_own(&self, wanted: &str) -> Result<String> {
+        let ids = self.ids();
+        let is_own = |id: &&String| *id == wanted || id.contains(wanted) && self.summary(id).origin == Origin::Own;
+        let own: Vec<String> = ids.iter().filter(is_own).cloned().collect();
+        Runs::named(&own, wanted).map_err(|failure| match ids.iter().any(|id| id.contains(wanted)) {
+            true if own.is_empty() => {
+                failure.hint("a run that was not begun by you in this folder is given by its whole name")
+            }
+            _ => failure,
+        })
+    }
+
+    fn named(ids: &[String], wanted: &str) -> Result<String> {
         if ids.iter().any(|id| id == wanted) {
             return check_name(wanted).map(|()| wanted.to_owned());
         }
@@ -178,7 +200,7 @@ impl Runs {
     /// is at. Whatever else a checkout brings is only named.
     fn latest(&self, ids: &[String]) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
-        for id in ids.iter().rev() {
+        for id in self.by_age(ids).into_iter().rev() {
             let summary = self.summary(id);
             if summary.end.as_deref().is_some_and(is_over) {
                 continue;
@@ -215,6 +237,31 @@ impl Runs {
             .unwrap_or_default();
         ids.sort();
         ids
+    }
+
+    /// Returns the id of the run that was begun last.
+    pub fn newest(&self) -> Option<String> {
+        self.by_age(&self.ids()).last().map(|id| (*id).clone())
+    }
+
+    /// Returns ids in the order in which the runs were begun, oldest first: by what their first lines say, and within a
+    /// second by when their folders were made. Names need not begin with a time.
+    fn by_age<'a>(&self, ids: &'a [String]) -> Vec<&'a String> {
+        let begun = |id: &String| {
+            let file = disk::open(&self.journal(id), Links::NotLast).ok().flatten();
+            let mut line = Vec::new();
+            file.and_then(|file| {
+                std::io::BufReader::new(file.take(LONGEST_FIRST_LINE)).read_until(b'\n', &mut line).ok()
+            });
+            let said = serde_json::from_slice::<serde_json::Value>(&line).unwrap_or_default();
+            let second = said["is"]["open"]["at"].as_str().unwrap_or_default().to_owned();
+            let journal = || self.journal(id).symlink_metadata().and_then(|found| found.modified());
+            let folder = self.folder.join(id).symlink_metadata().and_then(|found| found.created());
+            (second, folder.or_else(|_| journal()).ok(), id.clone())
+        };
+        let mut sorted: Vec<&String> = ids.iter().collect();
+        sorted.sort_by_cached_key(|id| begun(id));
+        sorted
     }
 
     /// Tells whether a folder with a journal has this name, and neither is a link.
@@ -295,21 +342,12 @@ impl Locked {
 
     fn keep_whole_part(&self) -> Result<()> {
         let bytes = reader::text(&self.journal)?;
-        let mut length = 0;
-        let mut from = 0;
-        // The longest beginning of whole lines that reads well.
-        while let Some(end) = memchr::memchr(b'\n', &bytes[from..]) {
-            from += end + 1;
-            if reader::read(&self.journal, &bytes[..from], |_, _| Ok(())).is_err() {
-                break;
-            }
-            length = from;
-        }
+        let length = reader::whole_part(&self.journal, &bytes).length;
         // The file that is locked keeps its place: a copy of it is made, and then it is cut.
         let (mut kept, path) = self.beside()?;
         let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
         std::io::Write::write_all(&mut kept, &bytes).and_then(|()| kept.sync_all()).map_err(failed)?;
-        let cut = self.file.set_len(length as u64).and_then(|()| self.file.sync_all());
+        let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
         cut.map_err(|error| Failure::io(&self.journal, "cut", &error))
     }
 

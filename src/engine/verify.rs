@@ -1,6 +1,6 @@
 //! What a journal says was written, held against what is there: documents by their digests, rows by their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::journal::entries;
 use crate::journal::reader::Whole;
+use crate::model::digest::Digest;
 
 /// How many rows of one file are named that are not where they were.
 const NAMED: usize = 10;
@@ -20,7 +21,9 @@ pub struct Written {
     /// By path, in the order in which they were appended.
     rows: BTreeMap<String, Vec<Row>>,
     /// Effects by key: what was asked for.
-    asked: BTreeMap<String, (String, Value)>,
+    asked: HashMap<String, (String, Value)>,
+    /// By collection and key: the path of a document that was saved.
+    paths: HashMap<Digest, String>,
     pub whole: Whole,
 }
 
@@ -30,7 +33,7 @@ struct Row {
     line: u64,
     /// The offset in its file, in bytes.
     at: u64,
-    row: Value,
+    row: Digest,
 }
 
 /// How many documents and rows were looked at, and what does not agree.
@@ -59,30 +62,21 @@ impl Written {
         let (Some((kind, request)), Some(ok)) = (self.asked.get(&key), entry.get("ok")) else { return };
         let path = text(&ok["path"]);
         match kind.as_str() {
-            "save" => _ = self.documents.insert(path, (line, ok["digest"].as_str().map(str::to_owned))),
+            "save" => {
+                self.paths.insert(name(request), path.clone());
+                self.documents.insert(path, (line, ok["digest"].as_str().map(str::to_owned)));
+            }
             "append" => {
-                let row = Row { line, at: ok["at"].as_u64().unwrap_or_default(), row: request["row"].clone() };
+                let row = Row { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
                 self.rows.entry(path).or_default().push(row);
             }
             // The outcome does not say the path: it is that of the document with the same name.
             _ => {
-                let same = |(kind, saved): &&(String, Value)| {
-                    kind == "save" && saved["collection"] == request["collection"] && saved["key"] == request["key"]
-                };
-                if self.asked.values().any(|asked| same(&asked)) {
-                    let gone = self.named(request);
-                    gone.into_iter().for_each(|path| _ = self.documents.insert(path, (line, None)));
+                if let Some(path) = self.paths.get(&name(request)) {
+                    self.documents.insert(path.clone(), (line, None));
                 }
             }
         }
-    }
-
-    /// Returns the path of the document that a request names, if this run saved it.
-    fn named(&self, request: &Value) -> Option<String> {
-        let holes = request["key"].as_object()?;
-        let has = |path: &String| holes.values().filter_map(Value::as_str).all(|hole| path.contains(hole));
-        let mut found = self.documents.keys().filter(|path| has(path));
-        found.next().filter(|_| found.next().is_none()).cloned()
     }
 
     /// Compares with what is there; `read` returns the bytes of a file, or nothing where there is none.
@@ -117,22 +111,30 @@ impl Verdict {
     /// Holds the rows of a file against those that were appended to it. Others may have written between them.
     fn hold(&mut self, path: &str, rows: &[Row], bytes: &[u8]) {
         let mut there: Vec<Found> = Vec::new();
+        // Where a line is, by its place and by what it says: each is looked for once for each row.
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut says: HashMap<Digest, VecDeque<usize>> = HashMap::new();
         let mut at = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            there.push(Found { at, row: serde_json::from_slice(line).unwrap_or_default(), used: false });
+            let row = form(&serde_json::from_slice(line).unwrap_or_default());
+            places.insert(at, there.len());
+            says.entry(row).or_default().push_back(there.len());
+            there.push(Found { row, used: false });
             at += line.len() as u64;
         }
         let mut told = Vec::new();
         let mut displaced = Vec::new();
         for row in rows {
-            match there.iter_mut().find(|found| found.at == row.at && !found.used && same(&found.row, &row.row)) {
-                Some(found) => found.used = true,
-                None => displaced.push(row),
+            match places.get(&row.at).map(|index| &mut there[*index]) {
+                Some(found) if !found.used && found.row == row.row => found.used = true,
+                _ => displaced.push(row),
             }
         }
         // Those that stand elsewhere first: what is left in a row's place then is that row, changed.
         displaced.retain(|row| {
-            let elsewhere = there.iter().position(|found| !found.used && same(&found.row, &row.row));
+            let same = says.get_mut(&row.row);
+            let elsewhere =
+                same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !there[*index].used));
             if let Some(index) = elsewhere {
                 there[index].used = true;
                 told.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
@@ -140,7 +142,7 @@ impl Verdict {
             elsewhere.is_none()
         });
         for row in displaced {
-            let place = there.iter().position(|found| found.at == row.at && !found.used);
+            let place = places.get(&row.at).copied().filter(|index| !there[*index].used);
             told.push(match place {
                 Some(index) => {
                     there[index].used = true;
@@ -149,10 +151,9 @@ impl Verdict {
                 None => format!("a row is missing (line {} of the journal)", row.line),
             });
         }
-        for (index, found) in there.iter().enumerate().filter(|(_, found)| !found.used) {
-            if rows.iter().any(|row| same(&found.row, &row.row)) {
-                told.push(format!("line {} stands there twice", index + 1));
-            }
+        let asked: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
+        for (index, _) in there.iter().enumerate().filter(|(_, found)| !found.used && asked.contains(&found.row)) {
+            told.push(format!("line {} stands there twice", index + 1));
         }
         let more = told.len().saturating_sub(NAMED);
         told.truncate(NAMED);
@@ -165,25 +166,55 @@ impl Verdict {
 
 /// A row that is there.
 struct Found {
-    at: u64,
-    row: Value,
+    row: Digest,
     used: bool,
 }
 
-/// Tells whether a row is the one that was asked for: it was brought into the form of its schema before it was written.
-fn same(there: &Value, asked: &Value) -> bool {
-    match (there, asked) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+/// Returns the name of the document that a request is about: its collection and its key.
+fn name(request: &Value) -> Digest {
+    form(&Value::Array(vec![request["collection"].clone(), request["key"].clone()]))
+}
+
+/// Returns what a row says, in whatever form: what was asked for was brought into the form of its schema before it was
+/// written. Numbers are one number however they are written, members have no order, and Lua's empty table is a list and a
+/// map.
+fn form(value: &Value) -> Digest {
+    let mut bytes = Vec::new();
+    write_form(value, &mut bytes);
+    Digest::of(&bytes)
+}
+
+fn write_form(value: &Value, into: &mut Vec<u8>) {
+    match value {
+        Value::Number(number) => {
+            // Zero and minus zero are one.
+            let number = number.as_f64().unwrap_or_default() + 0.0;
+            into.push(b'n');
+            into.extend_from_slice(&number.to_bits().to_le_bytes());
         }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
+        Value::Array(items) if items.is_empty() => into.push(b'e'),
+        Value::Object(members) if members.is_empty() => into.push(b'e'),
+        Value::Array(items) => {
+            into.push(b'a');
+            into.extend_from_slice(&items.len().to_le_bytes());
+            items.iter().for_each(|item| write_form(item, into));
         }
-        (Value::Array(empty), Value::Object(members)) | (Value::Object(members), Value::Array(empty)) => {
-            empty.is_empty() && members.is_empty()
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
+            into.push(b'o');
+            into.extend_from_slice(&sorted.len().to_le_bytes());
+            for (name, member) in sorted {
+                write_form(&Value::String(name.clone()), into);
+                write_form(member, into);
+            }
         }
-        (one, other) => one == other,
+        Value::String(text) => {
+            into.push(b's');
+            into.extend_from_slice(&text.len().to_le_bytes());
+            into.extend_from_slice(text.as_bytes());
+        }
+        Value::Null => into.push(b'0'),
+        Value::Bool(value) => into.push(if *value { b't' } else { b'f' }),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::Read;
 use crate::journal::reader::{self, Whole};
-use crate::journal::texts::Unfold;
+use crate::journal::unfold::Unfold;
 
 /// Reads a journal and gives each line that says something to `each`. The object has `seq` and `type`: `open`,
 /// `resume`, `intent`, `outcome`, `effect`, `given` or `end`.

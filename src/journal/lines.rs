@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::error::Failure;
 use crate::journal::parts;
 use crate::journal::persisted::{self, put, put_all, put_some, take, take_all, take_some};
-use crate::journal::texts::{Piece, Unfold};
+use crate::journal::unfold::{Piece, Unfold};
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;

@@ -16,4 +16,5 @@ pub mod parts;
 mod persisted;
 pub mod reader;
 pub mod texts;
+pub mod unfold;
 pub mod writer;

@@ -16,6 +16,8 @@ const LINE: usize = 24;
 /// How many of the last texts are looked at, and how long they may be together, in bytes.
 const KEPT: usize = 16;
 const ROOM: usize = 4 << 20;
+/// The longest text that is kept.
+pub const LONGEST: usize = ROOM / 2;
 /// How many bytes are compared at once.
 const BLOCK: usize = 256;
 
@@ -46,7 +48,7 @@ pub struct Earlier {
 impl Earlier {
     /// Remembers a text, in place of the oldest.
     pub fn keep(&mut self, id: Digest, text: &str) {
-        if text.len() < SHORTEST || text.len() > ROOM / 2 {
+        if text.len() < SHORTEST || text.len() > LONGEST {
             return;
         }
         let number = self.first + self.texts.len();

@@ -67,8 +67,25 @@ pub struct Line {
 ///
 /// A last line without its line end is torn: it was being written when the process died, so nobody has seen
 /// what it says. Any other line that is not as it was written is an error that names it.
-pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(Line, Read<'a>) -> Result<()>) -> Result<Whole> {
+pub fn read<'a>(path: &Path, bytes: &'a [u8], each: impl FnMut(Line, Read<'a>) -> Result<()>) -> Result<Whole> {
     let mut whole = Whole::default();
+    read_on(path, bytes, &mut whole, each).map(|()| whole)
+}
+
+/// Returns where the part ends that comes before the first line which is not as it was written.
+pub fn whole_part(path: &Path, bytes: &[u8]) -> Whole {
+    let mut whole = Whole::default();
+    // What is wrong behind it was said before.
+    let _ = read_on(path, bytes, &mut whole, |_, _| Ok(()));
+    whole
+}
+
+fn read_on<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+    whole: &mut Whole,
+    mut each: impl FnMut(Line, Read<'a>) -> Result<()>,
+) -> Result<()> {
     let mut rest = bytes;
     while let Some(end) = memchr::memchr(b'\n', rest) {
         let line = &rest[..end];
@@ -81,7 +98,7 @@ pub fn read<'a>(path: &Path, bytes: &'a [u8], mut each: impl FnMut(Line, Read<'a
         parsed.sum.clone_into(&mut whole.sum);
     }
     whole.torn = rest.len() as u64;
-    Ok(whole)
+    Ok(())
 }
 
 /// Why a line cannot be read.

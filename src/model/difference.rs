@@ -1,5 +1,7 @@
 //! What differs between two values, for people: by JSON pointer, and long texts line by line.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
@@ -9,13 +11,16 @@ use crate::model::text::clean;
 const MOST: usize = 60;
 /// Texts longer than this are compared line by line.
 const SHORT: usize = 60;
+/// How long lines are looked for that both have. Texts that have none take the square of their lines; after that, what is
+/// told is right, and longer than it has to be.
+pub const PATIENCE: Duration = Duration::from_secs(3);
 /// Lines around a changed one.
 const AROUND: usize = 1;
 
 /// Returns a line for each thing that differs: `-` is what was, `+` is what is.
 pub fn differences(was: &Value, is: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    walk("", was, is, &mut out);
+    walk("", was, is, (Instant::now() + PATIENCE, &mut out));
     if out.len() > MOST {
         let more = out.len() - MOST;
         out.truncate(MOST);
@@ -24,22 +29,23 @@ pub fn differences(was: &Value, is: &Value) -> Vec<String> {
     out
 }
 
-/// Returns how alike two values are: 1 for the same, 0 where no line is shared.
-pub fn likeness(one: &Value, other: &Value) -> f32 {
+/// Returns how alike two values are: 1 for the same, 0 where no line is shared. It is a guess where it is not known by
+/// `until`.
+pub fn likeness(one: &Value, other: &Value, until: Instant) -> f32 {
     let (mut a, mut b) = (String::new(), String::new());
     flatten("", one, &mut a);
     flatten("", other, &mut b);
-    TextDiff::from_lines(&a, &b).ratio()
+    TextDiff::configure().deadline(until).diff_lines(&a, &b).ratio()
 }
 
-fn walk(pointer: &str, was: &Value, is: &Value, out: &mut Vec<String>) {
+fn walk(pointer: &str, was: &Value, is: &Value, (until, out): (Instant, &mut Vec<String>)) {
     match (was, is) {
         _ if was == is => {}
         (Value::Object(was), Value::Object(is)) => {
             for (name, before) in was {
                 let place = below(pointer, name);
                 match is.get(name) {
-                    Some(after) => walk(&place, before, after, out),
+                    Some(after) => walk(&place, before, after, (until, &mut *out)),
                     None => out.push(format!("- {place}: {}", shown(before))),
                 }
             }
@@ -49,7 +55,7 @@ fn walk(pointer: &str, was: &Value, is: &Value, out: &mut Vec<String>) {
         }
         (Value::Array(was), Value::Array(is)) => {
             for (index, (before, after)) in was.iter().zip(is).enumerate() {
-                walk(&format!("{pointer}/{index}"), before, after, out);
+                walk(&format!("{pointer}/{index}"), before, after, (until, &mut *out));
             }
             for (index, before) in was.iter().enumerate().skip(is.len()) {
                 out.push(format!("- {pointer}/{index}: {}", shown(before)));
@@ -60,7 +66,7 @@ fn walk(pointer: &str, was: &Value, is: &Value, out: &mut Vec<String>) {
         }
         (Value::String(was), Value::String(is)) if was.len().max(is.len()) > SHORT || was.contains('\n') => {
             out.push(format!("  {}:", place(pointer)));
-            lines(was, is, out);
+            lines(was, is, until, out);
         }
         _ => {
             out.push(format!("- {}: {}", place(pointer), shown(was)));
@@ -70,8 +76,8 @@ fn walk(pointer: &str, was: &Value, is: &Value, out: &mut Vec<String>) {
 }
 
 /// Tells the changed lines of a text, with a few around them.
-fn lines(was: &str, is: &str, out: &mut Vec<String>) {
-    let diff = TextDiff::from_lines(was, is);
+fn lines(was: &str, is: &str, until: Instant, out: &mut Vec<String>) {
+    let diff = TextDiff::configure().deadline(until).diff_lines(was, is);
     for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if index > 0 {
             out.push("      …".to_owned());
@@ -155,6 +161,15 @@ mod tests {
         let recorded = json!({"system": "You build.", "prompt": "Postgres\nor SQLite?\nSay it."});
         let edited = json!({"system": "You build.", "prompt": "Postgres\nor SQLite?\nSay it well."});
         let other = json!({"system": "You doubt.", "prompt": "Name\nthree risks."});
-        assert!(likeness(&recorded, &edited) > likeness(&other, &edited));
+        let until = Instant::now() + PATIENCE;
+        assert!(likeness(&recorded, &edited, until) > likeness(&other, &edited, until));
+    }
+
+    #[test]
+    fn long_texts_that_have_no_line_in_common_are_told_in_time() {
+        let text = |word: &str| (0..60_000).map(|line| format!("{word} {line}\n")).collect::<String>();
+        let (was, is) = (json!(text("was")), json!(text("is")));
+        assert_eq!(differences(&was, &is).len(), MOST + 1);
+        assert!(likeness(&was, &is, Instant::now()) < 0.1);
     }
 }

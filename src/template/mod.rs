@@ -2,7 +2,8 @@
 //!
 //! A template inserts, chooses and repeats; it does not compute. Loops and recursion are stopped by fuel. A text
 //! that could double in each step needs an operator that makes texts or a tag that captures them, and `syntax`
-//! refuses those. The filters are a chosen few, and those that make texts share one budget.
+//! refuses those, as it refuses what is too deep for the stack. The filters are a chosen few, and those that make texts
+//! share one budget.
 
 mod filters;
 mod syntax;
@@ -165,5 +166,94 @@ fn invalid(path: &str, error: &Error) -> Failure {
         ErrorKind::OutOfFuel => failure.hint("the template loops too long"),
         ErrorKind::TemplateNotFound => failure.hint("includes are relative to the file: `./part.md`"),
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::render;
+
+    /// Renders where the stack is as small as that of any thread: a template that recurses ends the process.
+    fn rendered(source: &str) -> Result<String, String> {
+        render(None, "t", source, &json!({ "a": { "b": 1 }, "x": [1] })).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn no_template_is_so_deep_that_going_through_it_or_dropping_it_fills_the_stack() {
+        let many = |before: &str, repeated: &str, behind: &str| {
+            let count = (120_000 - before.len()) / (repeated.len() + behind.len()).max(1);
+            format!("{before}{}{}", repeated.repeat(count), behind.repeat(count))
+        };
+        let in_braces = |repeated: &str| format!("{} }}}}", many("{{ a", repeated, ""));
+        let mut deep: Vec<String> = [
+            ".b",
+            ".0",
+            "[0]",
+            "()",
+            "(1)",
+            "|upper",
+            "|default(1)",
+            " is defined",
+            " is not defined",
+            " is eq 1",
+            " - 1",
+            " / 1",
+            " // 1",
+            " % 1",
+            " and a",
+            " or a",
+            " == 1",
+            " < 1",
+            " in x",
+            " not in x",
+            " if a",
+            " if a else a",
+            "[a.b]",
+            ".b|length",
+            "[0].b()",
+        ]
+        .iter()
+        .map(|repeated| in_braces(repeated))
+        .collect();
+        // What is not closed is a tree until it is refused.
+        deep.extend(
+            ["{{ a", "{% if a", "{% for y in a", "{% set y = a", "{{ f(a", "{{ [a"].map(|at| many(at, ".b", "")),
+        );
+        deep.extend(
+            ["not ", "- ", "-", "1 if 1 else ", "(", "[", "{'a':", "f(", "x|f(", "x["].map(|of| many("{{ ", of, "")),
+        );
+        deep.extend(
+            [("(", ")"), ("[", "]"), ("{1:", "}"), ("x[", "]")]
+                .map(|(open, close)| format!("{{{{ {} }}}}", many("", open, close))),
+        );
+        deep.push(many("{% if 0 %}", "{% elif 0 %}", "") + "{% endif %}");
+        deep.push(many("", "{% if 1 %}", "{% endif %}"));
+        deep.push(many("", "{% for y in x %}", "{% endfor %}"));
+        deep.push(many("", "{% if 1 %}{% else %}", "{% endif %}"));
+        // A tag that only seems to end one.
+        deep.push(many("{% if 0 %}", "{% raw %}{% endif %}{% endraw %}{% elif 0 %}", "") + "{% endif %}");
+        // Values as deep, or as large, as there are steps.
+        let sets = |set: &str| format!("{{% set y = 1 %}}{}{{{{ y }}}}", set.repeat(5000));
+        deep.extend(
+            ["[y]", "{1: y}", "(y, 1)", "y, 1", "1 and [y]", "[y]|list"]
+                .map(|to| sets(&format!("{{% set y = {to} %}}"))),
+        );
+        deep.push(
+            "{% for i in range(9000) %}{% if loop.first %}{% set y = 1 %}{% endif %}{% set y = [y] %}{% endfor %}"
+                .into(),
+        );
+        deep.push("{% for y in [1] recursive %}{{ loop([[y, y]]) }}{% endfor %}".into());
+        for source in deep {
+            assert!(rendered(&source).is_err(), "{}…", &source[..60]);
+        }
+        for source in
+            ["{{ a.b }}", "{{ [a.b, x[0], a['b']]|join(' ') }}", "{% if a.b == 1 and x[0] in [1, a.b] %}1{% endif %}"]
+        {
+            assert!(rendered(source).is_ok_and(|text| text.starts_with('1')), "{source}");
+        }
+        let honest = format!("{{{{ {} }}}}", vec!["a.b"; 90].join(" or "));
+        assert_eq!(rendered(&honest), Ok("1".to_owned()));
     }
 }

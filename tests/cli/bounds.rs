@@ -184,3 +184,24 @@ fn a_reply_with_more_parts_than_a_flow_can_have_is_told_as_that() {
         assert_eq!(server.calls(), 1, "what is too large is not sent back");
     }
 }
+/// Each has its limit of 2 s; a repository can bring any number of them.
+#[test]
+fn many_flows_whose_top_level_computes_for_ever_are_listed_within_one_limit() {
+    let env = (0..12).fold(Env::new(), |env, number| env.flow(&format!("x{number:02}"), "while true do end"));
+    let env = env.flow("z", &flow("", ""));
+    for arguments in [&["flows"][..], &["check"], &["trust", "add", "."]] {
+        // Seconds of computing, which a loaded machine does not make more of; 12 limits are 24 s.
+        let bounded = ["-c", "ulimit -t 20; exec \"$@\"", "sh"];
+        let ended = env.nietz(arguments.iter().copied()).by("sh", bounded).go();
+        assert!(ended.code.is_some(), "{arguments:?}: {ended:?}");
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(told.contains("was not looked at: loading the flows before it took 10 s"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_little_stack_of_the_user_s_is_no_limit_of_the_flow_s() {
+    let env = Env::new().flow("x", &flow("", "return template.text('{{ a }}', { a = 'done' })"));
+    let ended = env.run(["x"]).by("sh", ["-c", "ulimit -s 64; exec \"$@\"", "sh"]).go();
+    assert_eq!(ended.result(), "done", "{ended:?}");
+}

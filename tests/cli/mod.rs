@@ -4,6 +4,7 @@ mod answers;
 mod authoring;
 mod bounds;
 mod brings;
+mod brought_journals;
 mod budget;
 mod cassettes;
 mod confined;

@@ -404,3 +404,19 @@ fn the_doctor_says_what_a_folder_is_trusted_with_and_who_else_can_change_it() {
     std::fs::write(env.home().join("trust.yaml"), "folders: 1\n").expect("it can be written");
     assert_eq!(found("trust")["state"], "missing");
 }
+
+/// Whoever can open the lock can hold it for good, and what stands in its place may be a pipe.
+#[test]
+fn a_lock_that_is_never_given_back_is_told() {
+    let env = Env::new().trusting("").flow("x", &flow("x", "files = true", READ));
+    let lock = env.home().join("trust.lock");
+    let held = std::fs::File::create(&lock).expect("the home can be written");
+    held.lock().expect("it can be locked");
+    let told = env.nietz(["trust", "add", "--all", "."]).go().exits(1);
+    assert!(told.stderr.contains("what you trust cannot be changed: another process holds"), "{told:?}");
+    drop(held);
+    std::fs::remove_file(&lock).expect("it can be removed");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::from(0o600)).expect("a pipe can be made");
+    let told = env.nietz(["trust", "add", "--all", "."]).go().exits(5);
+    assert!(told.stderr.contains("error[path-refused]"), "{told:?}");
+}

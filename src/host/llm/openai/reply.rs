@@ -18,6 +18,9 @@ pub(in crate::host::llm) struct Reply<'a> {
     thought: Thought,
 }
 
+/// The most tool calls of a reply: each piece is looked for among them.
+const MOST_CALLS: usize = 1000;
+
 /// What was thought, and what came sealed with tool calls, by their places.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -121,7 +124,12 @@ impl<'a> Reply<'a> {
             self.draft.add(&delta.content.unwrap_or_default(), on_text);
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
             self.thought.reasoning_content.push_str(&delta.reasoning_content.unwrap_or_default());
-            delta.tool_calls.unwrap_or_default().into_iter().for_each(|piece| self.add_call(piece));
+            for piece in delta.tool_calls.unwrap_or_default() {
+                self.add_call(piece);
+                if self.draft.calls.len() > MOST_CALLS {
+                    return Err(self.draft.subject.broken(&format!("has more than {MOST_CALLS} tool calls")));
+                }
+            }
         }
         match choice.finish_reason.as_deref() {
             None | Some("") => {}

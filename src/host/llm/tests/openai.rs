@@ -102,3 +102,13 @@ fn counts_and_reasons_are_found_where_servers_put_them() {
         assert_eq!(assemble(&[broken]).unwrap_err().failure.code, crate::error::Code::ModelBroken);
     }
 }
+
+/// Each piece is looked for among all calls: a reply of a million of them would be put together for hours.
+#[test]
+fn a_reply_has_a_thousand_tool_calls_and_no_more() {
+    let named =
+        |index: u64| json!({"index": index, "id": format!("c{index}"), "function": {"name": "f", "arguments": "{}"}});
+    let of = |count: u64| assemble(&[delta(json!({"tool_calls": (0..count).map(named).collect::<Vec<_>>()}), None)]);
+    assert_eq!(of(1000).map_err(|_| ()).unwrap().tool_calls.len(), 1000);
+    assert!(of(20_000).is_err());
+}

@@ -1,0 +1,315 @@
+//! Puts back what `texts` took out, and counts what that comes to.
+//!
+//! A journal that came with a checkout says what it likes: a short line may refer to one long text a thousand times, and
+//! a list to itself in another. So what one line and all lines may stand for is bounded by what stands in them.
+
+use std::collections::HashMap;
+use std::mem::size_of;
+
+use serde_json::{Map, Value};
+
+/// What a single text, and what a line, may stand for beyond what was written, in bytes; and that times what was written.
+const ROOM: usize = 64 << 20;
+const TIMES: usize = 4;
+/// The same for all lines: each call of a long debate repeats what was said before it.
+const ROOM_IN_ALL: usize = 4 << 30;
+const TIMES_IN_ALL: usize = 64;
+/// How deep a value may be: as deep as JSON is read.
+const DEEPEST: usize = 128;
+
+/// Puts back what [`Texts`](crate::journal::texts::Texts) took out.
+#[derive(Default)]
+pub struct Unfold {
+    texts: HashMap<String, Text>,
+    lists: HashMap<String, usize>,
+    /// As they were folded, by number: each goes on from one before it.
+    folded: Vec<List>,
+    /// Bytes that were written, and bytes that were put back: of this value, and of all.
+    written: usize,
+    line: usize,
+    all: usize,
+}
+
+/// A text as it was written.
+struct Text {
+    length: usize,
+    /// With where each begins.
+    pieces: Vec<(usize, Piece)>,
+}
+
+/// The items of a list behind those of another.
+struct List {
+    before: Option<usize>,
+    items: Vec<Value>,
+}
+
+/// A piece of a text.
+#[derive(Debug)]
+pub enum Piece {
+    New(String),
+    Of { id: String, from: usize, to: usize },
+}
+
+impl Piece {
+    fn length(&self) -> usize {
+        match self {
+            Piece::New(text) => text.len(),
+            Piece::Of { from, to, .. } => to - from,
+        }
+    }
+}
+
+impl Unfold {
+    /// Remembers a text, or says what is wrong with it.
+    pub fn learn(&mut self, id: &str, pieces: Vec<Piece>) -> Result<(), String> {
+        let mut length: usize = 0;
+        let mut placed = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            match &piece {
+                Piece::New(text) => self.written += text.len(),
+                Piece::Of { id: of, from, to } => {
+                    let known = self.texts.get(of).ok_or_else(|| absent(of))?;
+                    if from > to || *to > known.length {
+                        return Err(format!("it refers to a part of {of} that is not there"));
+                    }
+                }
+            }
+            let begin = length;
+            length = length.saturating_add(piece.length());
+            if length > begin {
+                placed.push((begin, piece));
+            }
+        }
+        if length > self.most() {
+            return Err(format!("it stands for a text of more than {} bytes", self.most()));
+        }
+        self.texts.insert(id.to_owned(), Text { length, pieces: placed });
+        Ok(())
+    }
+
+    /// Returns how long a text is that was learnt.
+    pub fn length(&self, id: &str) -> Option<usize> {
+        self.texts.get(id).map(|text| text.length)
+    }
+
+    /// Returns a text that was learnt, or why there is none.
+    pub fn text(&mut self, id: &str) -> Result<String, String> {
+        self.line = 0;
+        self.put_together(id)
+    }
+
+    fn put_together(&mut self, id: &str) -> Result<String, String> {
+        let length = self.texts.get(id).ok_or_else(|| absent(id))?.length;
+        let mut hops = 0;
+        self.take(length)?;
+        let mut bytes = Vec::with_capacity(length);
+        // What is left to put together, last first: texts refer to others, and those again, without end.
+        let mut left = vec![(id, 0, length)];
+        while let Some((id, from, to)) = left.pop() {
+            let text = self.texts.get(id).ok_or_else(|| absent(id))?;
+            let first = text.pieces.partition_point(|(at, piece)| at + piece.length() <= from);
+            for (at, piece) in &text.pieces[first..] {
+                let (begin, end) = (from.max(*at), to.min(at + piece.length()));
+                if begin >= end {
+                    break;
+                }
+                hops += size_of::<Value>();
+                match piece {
+                    Piece::New(text) => bytes.extend_from_slice(&text.as_bytes()[begin - at..end - at]),
+                    Piece::Of { id: of, from: start, .. } => {
+                        // The rest of this text comes behind what its reference stands for.
+                        if end < to {
+                            left.push((id, end, to));
+                        }
+                        left.push((of, start + begin - at, start + end - at));
+                        break;
+                    }
+                }
+            }
+            if self.all.saturating_add(hops) > self.most_in_all() {
+                break;
+            }
+        }
+        self.take(hops)?;
+        String::from_utf8(bytes).map_err(|_| format!("what {id} stands for is no text"))
+    }
+
+    /// Returns the value with everything put back, or why that cannot be.
+    ///
+    /// Values must come in the order in which they were written, because a list may go on from one before it.
+    pub fn value(&mut self, value: Value) -> Result<Value, String> {
+        self.line = 0;
+        self.inner(value, 0)
+    }
+
+    fn inner(&mut self, value: Value, depth: usize) -> Result<Value, String> {
+        if depth > DEEPEST {
+            return Err(format!("it stands for a value that is more than {DEEPEST} deep"));
+        }
+        Ok(match value {
+            Value::Array(items) => self.items(items, depth)?,
+            Value::Object(mut members) => {
+                if let Some(Value::String(id)) = members.get("$text") {
+                    return self.put_together(id).map(Value::String);
+                }
+                if let Some(Value::String(id)) = members.remove("$list") {
+                    let before = match members.remove("$after") {
+                        Some(Value::String(before)) => Some(*self.lists.get(&before).ok_or_else(|| absent(&before))?),
+                        _ => None,
+                    };
+                    let items = match members.remove("items") {
+                        Some(Value::Array(items)) => items,
+                        _ => Vec::new(),
+                    };
+                    self.written += items.len() * size_of::<Value>();
+                    self.lists.insert(id, self.folded.len());
+                    self.folded.push(List { before, items });
+                    let whole = self.whole_list()?;
+                    return self.items(whole, depth);
+                }
+                let inner = match members.remove("$object") {
+                    Some(Value::Object(inner)) => inner,
+                    _ => members,
+                };
+                let members: Result<Map<String, Value>, String> =
+                    inner.into_iter().map(|(name, member)| Ok((name, self.inner(member, depth + 1)?))).collect();
+                Value::Object(members?)
+            }
+            scalar => scalar,
+        })
+    }
+
+    /// Returns the items of the last list, as they were folded, with those of the lists that it goes on from.
+    fn whole_list(&mut self) -> Result<Vec<Value>, String> {
+        let mut parts = Vec::new();
+        let mut next = self.folded.len().checked_sub(1);
+        // A list of many parts takes as long as one of many items.
+        let mut count: usize = 0;
+        while let Some(number) = next {
+            let list = &self.folded[number];
+            count += 1 + list.items.iter().map(size).sum::<usize>();
+            parts.push(number);
+            next = list.before;
+        }
+        self.take(count.saturating_mul(size_of::<Value>()))?;
+        let items = parts.iter().rev().flat_map(|number| self.folded[*number].items.iter().cloned()).collect();
+        Ok(items)
+    }
+
+    fn items(&mut self, items: Vec<Value>, depth: usize) -> Result<Value, String> {
+        items.into_iter().map(|item| self.inner(item, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
+    }
+
+    /// Counts bytes that are put back.
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.line = self.line.saturating_add(bytes);
+        self.all = self.all.saturating_add(bytes);
+        if self.line > self.most() {
+            return Err(format!("it stands for more than {} MB", self.most() >> 20));
+        }
+        if self.all > self.most_in_all() {
+            return Err(format!("the lines up to here stand for more than {} MB", self.most_in_all() >> 20));
+        }
+        Ok(())
+    }
+
+    fn most(&self) -> usize {
+        ROOM.saturating_add(self.written.saturating_mul(TIMES))
+    }
+
+    fn most_in_all(&self) -> usize {
+        ROOM_IN_ALL.saturating_add(self.written.saturating_mul(TIMES_IN_ALL))
+    }
+}
+
+fn absent(id: &str) -> String {
+    format!("it refers to {id}, which is not there")
+}
+
+/// Counts the values in one.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().fold(1, |sum, item| sum + size(item)),
+        Value::Object(members) => members.iter().fold(1, |sum, (_, member)| sum + 1 + size(member)),
+        Value::String(text) => 1 + text.len() / size_of::<Value>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(id: &str, to: usize) -> Piece {
+        Piece::Of { id: id.to_owned(), from: 0, to }
+    }
+
+    #[test]
+    fn a_text_of_nothing_and_one_that_grows_without_end_are_refused() {
+        let mut unfold = Unfold::default();
+        unfold.learn("a", vec![Piece::New("0123456789".to_owned())]).unwrap();
+        assert!(unfold.learn("b", vec![of("a", 11)]).unwrap_err().contains("part of a"));
+        assert!(unfold.learn("b", vec![of("c", 1)]).unwrap_err().contains("c, which is not there"));
+        let mut last = "a".to_owned();
+        let bomb = (0..60).map(|level| format!("d{level}")).find_map(|id| {
+            let length = unfold.length(&last).unwrap();
+            let pieces = (0..10).map(|_| of(&last, length)).collect();
+            last.clone_from(&id);
+            unfold.learn(&id, pieces).err()
+        });
+        assert!(bomb.is_some_and(|why| why.contains("more than")));
+    }
+
+    #[test]
+    fn what_one_line_stands_for_is_counted_however_it_is_written() {
+        let long = |unfold: &mut Unfold| unfold.learn("long", vec![Piece::New("x".repeat(1 << 20))]).unwrap();
+        let told = |value: Value| {
+            let mut unfold = Unfold::default();
+            long(&mut unfold);
+            unfold.value(value).err().unwrap_or_default()
+        };
+        let text = json!({ "$text": "long" });
+        assert_eq!(told(Value::Array(vec![text.clone(); 60])), "");
+        assert!(told(Value::Array(vec![text.clone(); 3000])).contains("more than 68 MB"));
+        // Lists of lists: each stands for the one before it, twice.
+        let mut unfold = Unfold::default();
+        long(&mut unfold);
+        unfold.value(json!({ "$list": "l0", "items": [text, 1, 2, 3] })).unwrap();
+        let doubled = (1..40).find_map(|level| {
+            let before = json!({ "$list": format!("again{level}"), "$after": format!("l{}", level - 1), "items": [] });
+            unfold.value(json!({ "$list": format!("l{level}"), "items": [before.clone(), before] })).err()
+        });
+        assert!(doubled.is_some_and(|why| why.contains("more than")));
+        // One inside of another, as often as there are lines.
+        let mut unfold = Unfold::default();
+        unfold.value(json!({ "$list": "l0", "items": [1] })).unwrap();
+        let deep = (1..100_000).find_map(|level| {
+            let before = json!({ "$list": "again", "$after": format!("l{}", level - 1), "items": [] });
+            unfold.value(json!({ "$list": format!("l{level}"), "items": [before] })).err()
+        });
+        assert!(deep.is_some_and(|why| why.contains("deep")));
+    }
+
+    #[test]
+    fn what_all_lines_stand_for_is_counted_too() {
+        let mut unfold = Unfold::default();
+        unfold.learn("long", vec![Piece::New("x".repeat(1 << 20))]).unwrap();
+        unfold.all = ROOM_IN_ALL;
+        let told = (0..1000).find_map(|_| unfold.value(json!({ "$text": "long" })).err()).unwrap_or_default();
+        assert!(told.contains("the lines up to here"), "{told}");
+        // A list that grows by one item in each line.
+        let mut unfold = Unfold::default();
+        let told = (1..60_000).find_map(|line| {
+            let list = json!({ "$list": format!("l{line}"), "$after": format!("l{}", line - 1), "items": [1] });
+            let first = json!({ "$list": "l1", "items": [1] });
+            unfold.value(if line == 1 { first } else { list }).err()
+        });
+        assert!(told.is_some_and(|why| why.contains("more than")));
+        // A list that goes on from itself.
+        let mut unfold = Unfold::default();
+        unfold.value(json!({ "$list": "l", "items": [1] })).unwrap();
+        assert_eq!(unfold.value(json!({ "$list": "l", "$after": "l", "items": [2] })), Ok(json!([1, 2])));
+    }
+}

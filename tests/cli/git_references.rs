@@ -151,6 +151,7 @@ fn one_that_lies_elsewhere_and_knows_of_the_workspace_is() {
             git(main, ["worktree", "add", "-q", "-b", "side", &env.workspace().display().to_string()]);
         }),
         ("submodule", &|env, main| {
+            std::fs::create_dir(main.join(".git/modules")).expect("a folder can be made");
             let module = main.join(".git/modules/sub").display().to_string();
             git(&env.workspace(), ["clone", "-q", "--separate-git-dir", &module, &main.display().to_string(), "."]);
             git(&env.workspace(), ["config", "core.worktree", "../../../../../work"]);
@@ -210,4 +211,20 @@ fn a_history_is_the_one_that_commits_name() {
     let merged = merged.as_str().expect("it was merged");
     std::fs::remove_file(env.path(".git/info/grafts")).expect("it is there");
     assert_eq!(git(&work, ["show", &format!("{merged}:b.txt")]), "more");
+}
+
+#[test]
+fn what_git_would_wait_for_is_refused() {
+    for name in ["HEAD", "config", "packed-refs", "info/exclude", "info/sparse-checkout", "objects/info/alternates"] {
+        let env = env();
+        let path = env.path(".git").join(name);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder can be made");
+        let _ = std::fs::remove_file(&path);
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("it can be started");
+        assert!(made.success());
+        let ended = run_in_tree(&env, "return 1").exits(1);
+        assert_eq!(ended.failure(), "git-failed", "{name}");
+        let message = ended.ending()["failure"]["message"].to_string();
+        assert!(message.contains(&format!("{name} is no plain file")), "{message}");
+    }
 }

@@ -24,9 +24,9 @@ fn home(env: &Env, path: &str, text: &str) {
 }
 
 /// Configures something for the user.
-fn global<'a>(env: &Env, arguments: impl IntoIterator<Item = &'a str>) {
+fn global(env: &Env, [name, value]: [&str; 2]) {
     let file = env.home().join(".gitconfig").display().to_string();
-    git(&env.workspace(), ["config", "-f", &file].into_iter().chain(arguments));
+    git(&env.workspace(), ["config", "-f", &file, name, value]);
 }
 
 fn committed(env: &Env, path: &str) -> String {
@@ -128,7 +128,7 @@ fn a_filter_of_the_user_finds_their_home_and_their_configuration() {
     let env = env().file(".gitattributes", "*.txt filter=f\n");
     git(&env.workspace(), ["add", "-A"]);
     git(&env.workspace(), ["commit", "-qm", "attributes"]);
-    home(&env, "bin/strip.sh", "sed \"s/^/$(git config own.sign) $USER $XDG_CONFIG_HOME /\"\n");
+    home(&env, "bin/strip.sh", "sed \"s|^|$(git config own.sign) $USER $XDG_CONFIG_HOME |\"\n");
     global(&env, ["filter.f.clean", "sh ~/bin/strip.sh"]);
     global(&env, ["own.sign", "signed"]);
     let ran = env.home().join("ran");
@@ -169,8 +169,7 @@ fn a_filter_finds_the_keys_that_git_crypt_keeps_in_the_repository() {
     git(&env.workspace(), ["add", "-A"]);
     git(&env.workspace(), ["commit", "-qm", "attributes"]);
     global(&env, ["filter.f.smudge", "cat \"$(git rev-parse --git-dir)\"/git-crypt/keys/default -"]);
-    global(&env, ["filter.f.required", "true"]);
-    let ended = run_in_tree(&env, "local text = tree:read('a.txt')\ntree:remove()\nreturn text");
+    let ended = run_in_tree(&env, "local text = tree:read('a.txt')\ntree:remove { discard = true }\nreturn text");
     assert_eq!(ended.result(), "key\none\n");
     assert_eq!(env.read(".git/git-crypt/keys/default"), "key\n");
 }
@@ -184,20 +183,22 @@ fn filters_that_are_not_run_are_told_as_lines_to_copy() {
         for (name, value) in values {
             git(&env.workspace(), ["config", name, value]);
         }
-        let told = notices(&run_in_tree(&env, "return 1"));
-        told.split_once("put it into your own").map(|(_, how)| how.to_owned()).unwrap_or(told)
+        let ended = run_in_tree(&env, "return 1");
+        let hint = ended.ending()["failure"]["hint"].as_str().unwrap_or_default().to_owned();
+        let told = notices(&ended) + &hint;
+        told.split_once("put it into your own").map(|(_, how)| how.trim_end().to_owned()).unwrap_or(told)
     };
     assert_eq!(
         hint(&[("filter.f.smudge", "it's \"x\" %f"), ("filter.f.clean", "cat"), ("filter.f.required", "true")]),
         ":\ngit config --global 'filter.f.clean' 'cat'\ngit config --global 'filter.f.smudge' 'it'\\''s \"x\" %f'\n\
-         git config --global 'filter.f.required' 'true'\n"
+         git config --global 'filter.f.required' 'true'"
     );
     assert_eq!(
         hint(&[("filter.lfs.clean", "git-lfs clean -- %f"), ("filter.lfs.required", "true")]),
-        ": git lfs install\n"
+        ": git lfs install"
     );
     // What cannot be shown as it is, is not to be copied.
-    assert_eq!(hint(&[("filter.f.clean", "cat\u{1b}[2J")]), ": git config --global 'filter.f.clean' …\n");
+    assert_eq!(hint(&[("filter.f.clean", "cat\u{1b}[2J")]), ": git config --global 'filter.f.clean' …");
 }
 
 #[test]

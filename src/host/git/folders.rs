@@ -13,6 +13,20 @@ const WAYS: &[&str] = &[HEAD, "packed-refs", "refs", BRANCHES, "logs", "logs/HEA
 const HEAD: &str = "HEAD";
 const BRANCHES: &str = "refs/heads";
 const LOGS: &str = "logs/refs/heads";
+/// What git reads whole, and would wait for where it is a pipe.
+const READ: &[&str] = &[
+    HEAD,
+    "config",
+    "config.worktree",
+    "commondir",
+    "packed-refs",
+    "shallow",
+    "index",
+    "info/exclude",
+    "info/attributes",
+    "info/sparse-checkout",
+    "objects/info/alternates",
+];
 /// The longest file that names a folder.
 const LONGEST: u64 = 64 << 10;
 
@@ -26,7 +40,9 @@ impl Repository {
             || self.is_worktree(&own, &common)
             || alone && self.leads_back(&own)?
         {
-            return [&own, &common].into_iter().try_for_each(|folder| check_ways(folder));
+            return [&own, &common]
+                .into_iter()
+                .try_for_each(|folder| check_plain(folder).and_then(|()| check_ways(folder)));
         }
         let (place, shown) = (self.workspace.display(), common.display());
         let message = format!("{place} names {shown} as its repository, which knows nothing of {place}");
@@ -84,6 +100,14 @@ impl Repository {
         Err(Failure::new(Code::PermissionRefused, message)
             .hint(format!("if nobody needs it: git symbolic-ref --delete '{full}'")))
     }
+}
+
+/// Refuses a git folder in which something that git reads is no file.
+pub(super) fn check_plain(folder: &Path) -> Result<()> {
+    let odd = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let Some(path) = READ.iter().map(|name| folder.join(name)).find(odd) else { return Ok(()) };
+    let message = format!("{} is no plain file, and git would wait for it", path.display());
+    Err(Failure::new(Code::GitFailed, message).hint("remove it, or clone the repository anew"))
 }
 
 fn check_ways(folder: &Path) -> Result<()> {

@@ -265,6 +265,7 @@ impl Repository {
             Failure::new(Code::GitMissing, format!("{place} is not the top folder of a git repository"))
                 .hint("name the top folder: nietz -C FOLDER run …")
         };
+        folders::check_plain(&self.workspace.join(".git"))?;
         let asked =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
         let out = self.git().discover(&self.workspace).configured(&self.user).args(asked).output()?;

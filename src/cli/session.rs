@@ -409,7 +409,8 @@ impl Session {
             shown.show(&Event::Notice { text: text.to_owned() });
         }
         if matches!(done, Ok(Done::Interrupted(_))) {
-            // What still goes on was given up by a second interruption: it is not waited for.
+            // What still goes on was given up by a second interruption: it is not waited for, and git is ended.
+            crate::host::git::end_all();
             runtime.shutdown_background();
         }
         let exit = end(&gate, &*shown, done, host.clock()?());

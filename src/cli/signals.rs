@@ -223,6 +223,7 @@ fn leave(said: &str, exit: Exit) -> ! {
     if poll(&mut ready, Some(&now)).is_ok_and(|count| count > 0) {
         let _ = rustix::io::write(&errors, format!("{clear}{said}").as_bytes());
     }
+    crate::host::git::end_all();
     #[cfg(target_os = "linux")]
     // SAFETY: it takes a number, and does not return.
     unsafe {

@@ -1,11 +1,22 @@
-//! In which folders programs are looked for: whole paths alone. One that is not is a folder of whoever wrote the files in
-//! the current folder: a stranger's checkout, or a worktree of a model.
+//! Where a path leads, and in which folders programs are looked for: whole paths alone. One that is not is a folder of
+//! whoever wrote the files in the current folder: a stranger's checkout, or a worktree of a model.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Where programs are looked for without a `PATH`.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Returns where a place is; as far as it is there, and without `..` behind that.
+pub fn resolved(place: &Path) -> PathBuf {
+    if let Ok(place) = place.canonicalize() {
+        return place;
+    }
+    match (place.parent(), place.components().next_back()) {
+        (Some(above), Some(Component::Normal(name))) => resolved(above).join(name),
+        _ => place.to_owned(),
+    }
+}
 
 /// Returns the folders in which programs are looked for.
 pub fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {

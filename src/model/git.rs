@@ -139,6 +139,18 @@ impl Git {
 }
 
 impl TreeOp {
+    /// Tells whether git goes through the worktree for this.
+    pub fn is_by_git(&self) -> bool {
+        match self {
+            TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Commit { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => true,
+            TreeOp::Read { .. } | TreeOp::Write { .. } | TreeOp::Replace { .. } | TreeOp::List { .. } => false,
+        }
+    }
+
     /// Tells whether this leaves the worktree as it is.
     pub fn only_reads(&self) -> bool {
         match self {

@@ -14,6 +14,11 @@ fn env() -> Env {
     env
 }
 
+const TREE: &str = "local git = require('@nietz/git')\n\
+     return require('@nietz').flow { name = 'tree', summary = 's', permissions = { git = true }, run = function()\n\
+     git.branch('nietz/t', git.head().commit)\n\
+     return git.worktree({ name = 't', branch = 'nietz/t' }):commit('x').changed end }\n";
+
 fn program(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
     std::fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("it can be written");
@@ -45,6 +50,26 @@ fn a_git_that_writes_without_end_is_ended_and_told() {
     let env = listing(env().config("git: {megabytes: 2}\n"), "exec yes");
     let ended = run_in_tree(&env, "return tree:commit('x').changed").exits(1);
     assert_eq!(ended.ending()["failure"]["message"], "git ls-files wrote more than 2 MB, and was ended");
+}
+
+/// Who asks twice wants an end of it all.
+#[test]
+fn a_git_that_hangs_is_over_when_the_run_was_asked_twice_to_end() {
+    let env = env();
+    let note = env.home().join("git");
+    let env = listing(env, &format!("sleep 600 & echo $! > '{}'; wait", note.display()));
+    env.write("flows/tree.lua", TREE);
+    let mut running = env.run(["tree"]).spawn();
+    let hanging = || std::fs::read_to_string(&note).ok().filter(|text| text.ends_with('\n'));
+    running.until(|| hanging().is_some());
+    // Two of a kind may come as one.
+    running.interrupt();
+    running.terminate();
+    running.end().exits(130);
+    let id = hanging().expect("it was written");
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    // One that nobody has waited for is over, too.
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
 }
 
 #[test]

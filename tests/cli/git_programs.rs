@@ -80,7 +80,7 @@ fn filters_of_a_repository_are_not_run() {
             1,
             "{kind}: {told}"
         );
-        assert!(told.contains("git config --global filter.f.clean"), "{kind}: {told}");
+        assert!(told.contains("\ngit config --global filter.f."), "{kind}: {told}");
     }
 }
 

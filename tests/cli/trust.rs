@@ -413,7 +413,7 @@ fn a_lock_that_is_never_given_back_is_told() {
     let held = std::fs::File::create(&lock).expect("the home can be written");
     held.lock().expect("it can be locked");
     let told = env.nietz(["trust", "add", "--all", "."]).go().exits(1);
-    assert!(told.stderr.contains("what you trust cannot be changed: another process holds"), "{told:?}");
+    assert!(told.stderr.contains("another process holds"), "{told:?}");
     drop(held);
     std::fs::remove_file(&lock).expect("it can be removed");
     rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::from(0o600)).expect("a pipe can be made");

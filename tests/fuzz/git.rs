@@ -271,10 +271,10 @@ fn what_has_an_odd_name_in_a_worktree_is_committed_or_told() {
         let place = Place::new();
         import(&place.at("work"), &[("main", base), ("nietz/run", base)]);
         let repository = place.repository();
-        repository
+        let made = repository
             .perform(&Git::Worktree { name: "t".to_owned(), branch: "nietz/run".to_owned() }, false, NOW)
             .expect("a worktree");
-        let folder = repository.folder("t").expect("it is there");
+        let folder = Path::new(made["path"].as_str().expect("it is there"));
         for path in base.keys() {
             assert!(
                 folder.join(OsStr::from_bytes(path)).symlink_metadata().is_ok(),
@@ -322,8 +322,8 @@ fn what_has_a_name_that_is_no_text_is_kept_and_refused_like_any_other() {
     assert_eq!(failure.code, Code::PathRefused, "{failure:?}");
     let repository = place.repository();
     let worktree = Git::Worktree { name: "t".to_owned(), branch: "nietz/ours".to_owned() };
-    repository.perform(&worktree, false, NOW).expect("a worktree");
-    let folder = repository.folder("t").expect("it is there");
+    let made = repository.perform(&worktree, false, NOW).expect("a worktree");
+    let folder = Path::new(made["path"].as_str().expect("it is there"));
     std::fs::write(folder.join(OsStr::from_bytes(b"\xfe")), "x").expect("it can be written");
     let remove = TreeOp::Remove { discard: false };
     let failure = repository.perform_in("t", &remove, false, NOW).expect_err("a file would be lost");

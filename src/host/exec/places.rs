@@ -1,7 +1,9 @@
 //! Which places of a person's own a command may read. Places are compared as the system resolves them: a name says
 //! nothing of where it leads.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use crate::host::path::resolved;
 
 /// What is never shown, below the home: keys, and what belongs to other programs.
 const SECRET: &[&str] = &[
@@ -79,17 +81,6 @@ impl Kept {
     fn is_secret(&self, place: &Path) -> bool {
         let secret = |kept: &PathBuf| SECRET.iter().any(|secret| kept.ends_with(secret));
         self.0.iter().any(|kept| secret(kept) && place.starts_with(kept))
-    }
-}
-
-/// Returns where a place is; as far as it is there, and without `..` behind that.
-fn resolved(place: &Path) -> PathBuf {
-    if let Ok(place) = place.canonicalize() {
-        return place;
-    }
-    match (place.parent(), place.components().next_back()) {
-        (Some(above), Some(Component::Normal(name))) => resolved(above).join(name),
-        _ => place.to_owned(),
     }
 }
 

@@ -33,7 +33,9 @@ impl Repository {
         let line = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         let mut head = json!({ "top": self.workspace, "commit": line(&commit.stdout) });
         if branch.status.success() {
-            head["branch"] = json!(line(&branch.stdout));
+            let branch = line(&branch.stdout);
+            self.check_read(&branch)?;
+            head["branch"] = json!(branch);
         }
         Ok(head)
     }
@@ -41,6 +43,7 @@ impl Repository {
     /// Returns the commit of a branch, whoever's it is; nothing where there is no such branch.
     pub(super) fn commit_of(&self, branch: &str) -> Result<Option<String>> {
         check_name(branch)?;
+        self.check_read(branch)?;
         let full = format!("refs/heads/{branch}^{{commit}}");
         let output = self.reading()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned()))
@@ -55,16 +58,21 @@ impl Repository {
         check_own(name)?;
         check_commit(commit)?;
         self.check_room(name)?;
-        let full = format!("refs/heads/{name}");
+        self.check_moved(name)?;
         // The old value of zeros says that there must be none.
-        self.call()?.args(["update-ref", &full, commit, &"0".repeat(commit.len())]).bytes().map_err(|failure| {
-            match self.commit_of(name) {
-                Ok(Some(at)) => Failure::new(Code::GitFailed, format!("there is a branch `{name}` already, at {at}"))
-                    .hint("delete it, or have the flow use another name"),
-                _ => failure,
-            }
+        self.move_branch(name, commit, &"0".repeat(commit.len())).map_err(|failure| match self.commit_of(name) {
+            Ok(Some(at)) => Failure::new(Code::GitFailed, format!("there is a branch `{name}` already, at {at}"))
+                .hint("delete it, or have the flow use another name"),
+            _ => failure,
         })?;
         Ok(json!({ "name": name, "commit": commit }))
+    }
+
+    /// Moves a branch of a run's own from where it was, and nothing that it would lead to ([`Repository::check_moved`]).
+    pub(super) fn move_branch(&self, name: &str, to: &str, from: &str) -> Result<()> {
+        check_own(name)?;
+        let full = format!("refs/heads/{name}");
+        self.call()?.args(["update-ref", "--no-deref", &full, to, from]).bytes().map(drop)
     }
 
     /// Git keeps branches as folders and files: none can be called as the beginning of another.
@@ -83,8 +91,9 @@ impl Repository {
     /// Deletes a branch of a run's own; one that is not there is fine.
     pub(super) fn delete_branch(&self, name: &str) -> Result<Value> {
         check_own(name)?;
+        self.check_moved(name)?;
         if self.commit_of(name)?.is_some() {
-            self.call()?.args(["update-ref", "-d", &format!("refs/heads/{name}")]).bytes()?;
+            self.call()?.args(["update-ref", "--no-deref", "-d", &format!("refs/heads/{name}")]).bytes()?;
         }
         Ok(Value::Null)
     }
@@ -138,6 +147,7 @@ impl Repository {
     /// Merges in memory; the branch is moved only when there is no conflict, and only from where it was.
     pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Value> {
         check_own(into)?;
+        self.check_moved(into)?;
         let (theirs, ours) = (self.need_commit_of(from)?, self.need_commit_of(into)?);
         let done = |commit: &str| json!({ "commit": commit, "from": theirs, "into": ours });
         let contained = self.call()?.args(["merge-base", "--is-ancestor", &theirs, &ours]).output()?;
@@ -173,7 +183,7 @@ impl Repository {
         }
         let commit =
             self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
-        self.call()?.args(["update-ref", &format!("refs/heads/{into}"), &commit, &ours]).bytes()?;
+        self.move_branch(into, &commit, &ours)?;
         Ok(done(&commit))
     }
 

@@ -24,6 +24,10 @@ const SETTINGS: &[&str] = &[
     "core.untrackedCache=false",
     "core.quotePath=false",
     "core.attributesFile=/dev/null",
+    // What says that a file is as it was: all that the disk knows of it.
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.ignoreStat=false",
     "commit.gpgSign=false",
     "diff.ignoreSubmodules=all",
     "submodule.recurse=false",
@@ -107,6 +111,9 @@ impl Call {
             // Whatever a repository says, it is reached by no protocol.
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_LITERAL_PATHSPECS", "1"),
+            // Objects are what they are called, and commits have the parents that they name.
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_GRAFT_FILE", "/dev/null/none"),
             ("GIT_CEILING_DIRECTORIES", "/"),
             ("GIT_AUTHOR_NAME", NAME),
             ("GIT_AUTHOR_EMAIL", EMAIL),
@@ -155,6 +162,17 @@ impl Call {
         }
         self.command.env("GIT_CONFIG_COUNT", settings.len().to_string());
         self.filters = filters;
+        self
+    }
+
+    /// Goes by these settings as well, and gives what it starts these variables.
+    pub(super) fn of_user(mut self, settings: &[(&str, OsString)], variables: &[(String, OsString)]) -> Call {
+        for (key, value) in settings {
+            let mut setting = OsString::from(format!("{key}="));
+            setting.push(value);
+            self.command.arg("-c").arg(setting);
+        }
+        self.command.envs(variables.iter().map(|(name, value)| (name, value)));
         self
     }
 

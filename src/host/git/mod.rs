@@ -6,6 +6,7 @@
 //! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
 //!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
 //!   them;
+//! - `folders` holds that the repository is the workspace's own, and `own` what of the user's own git is gone by;
 //! - `fetch` gets one commit of somebody's repository.
 //!
 //! The user's checkout, index and stashes are never touched, and no branch is moved but those that begin with
@@ -18,6 +19,8 @@ mod brings;
 mod call;
 pub mod fetch;
 mod files;
+mod folders;
+mod own;
 mod programs;
 mod run;
 pub(super) mod search;
@@ -25,10 +28,12 @@ mod stage;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
@@ -36,6 +41,7 @@ use crate::model::git::{Git, Limits, TreeOp};
 use crate::model::text::shell;
 use call::Call;
 use programs::Programs;
+pub use run::end_all;
 
 /// The oldest git that merges in memory.
 const OLDEST: (u32, u32) = (2, 38);
@@ -53,12 +59,23 @@ pub struct Repository {
     trusted: Arc<BTreeSet<String>>,
     /// What of the environment says where the user's configuration is.
     user: BTreeMap<String, String>,
+    /// What filters get of the user's environment.
+    of_user: Arc<Vec<(String, OsString)>>,
     found: Arc<OnceLock<Found>>,
+    patterns: Arc<OnceLock<own::Settings>>,
     /// What was found in each git folder's configuration, within one request.
     programs: Arc<Mutex<HashMap<PathBuf, Arc<Programs>>>>,
     remarks: Arc<Mutex<Remarks>>,
-    /// One thing at a time happens in a worktree.
-    busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
+    busy: Arc<Mutex<HashMap<String, Busy>>>,
+}
+
+/// Who is in a worktree.
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    /// One request at a time.
+    request: Arc<Mutex<()>>,
+    /// Commands, as many as like; or git, which goes by names and not by what it has opened.
+    commands: Arc<RwLock<()>>,
 }
 
 /// What the user is to know, each once.
@@ -104,13 +121,16 @@ impl Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
             workspace: workspace.to_owned(),
-            worktrees: worktrees.join(&digest[..8]),
+            // As git writes it down.
+            worktrees: path::resolved(worktrees).join(&digest[..8]),
             run: run.to_owned(),
             path: path::of(environment),
             limits,
             trusted: Arc::default(),
             user: call::configuration(environment),
+            of_user: Arc::new(own::variables(environment)),
             found: Arc::default(),
+            patterns: Arc::default(),
             programs: Arc::default(),
             remarks: Arc::default(),
             busy: Arc::default(),
@@ -160,11 +180,9 @@ impl Repository {
 
     /// Performs a request to a worktree; `again` and `now` as above.
     pub fn perform_in(&self, tree: &str, op: &TreeOp, again: bool, now: u64) -> Result<Value> {
-        let lock = {
-            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(busy.entry(tree.to_owned()).or_default())
-        };
-        let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = self.busy(tree);
+        let _alone = op.is_by_git().then(|| busy.commands.blocking_write());
+        let _held = busy.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
             return Ok(Value::Null);
         }
@@ -183,9 +201,14 @@ impl Repository {
         }
     }
 
-    /// Returns the folder of a worktree, for commands that run in it.
-    pub fn folder(&self, tree: &str) -> Result<PathBuf> {
-        Ok(self.tree(tree)?.folder().to_owned())
+    /// Returns the folder of a worktree, for a command that runs in it. Git does nothing there until the second is dropped.
+    pub async fn lend(&self, tree: &str) -> Result<(PathBuf, OwnedRwLockReadGuard<()>)> {
+        let held = self.busy(tree).commands.read_owned().await;
+        Ok((self.tree(tree)?.folder().to_owned(), held))
+    }
+
+    fn busy(&self, tree: &str) -> Busy {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).entry(tree.to_owned()).or_default().clone()
     }
 
     /// Returns what has to be known to find out after a crash whether a request happened.
@@ -243,6 +266,7 @@ impl Repository {
             Failure::new(Code::GitMissing, format!("{place} is not the top folder of a git repository"))
                 .hint("name the top folder: nietz -C FOLDER run …")
         };
+        folders::check_plain(&self.workspace.join(".git"))?;
         let asked =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
         let out = self.git().discover(&self.workspace).configured(&self.user).args(asked).output()?;
@@ -265,7 +289,8 @@ impl Repository {
             let message = format!("worktrees would be made in {}, inside of the repository", self.worktrees.display());
             return Err(Failure::new(Code::GitMissing, message).hint("set NIETZ_HOME to a folder outside of it"));
         }
-        Ok(Found { own, common })
+        self.check_whose(&own, &common)?;
+        Ok(Found { own: path::resolved(&own), common: path::resolved(&common) })
     }
 
     fn of_another_user(&self) -> Failure {
@@ -293,7 +318,8 @@ impl Repository {
     /// A git command for one git folder of the repository, which runs nothing that its configuration names.
     fn call_at(&self, git_dir: &Path) -> Result<Call> {
         let programs = self.programs_at(git_dir)?;
-        let call = self.git().repository(git_dir);
+        let call = self.git().repository(git_dir).of_user(self.patterns()?, &[]);
+        let call = if programs.run_filters() { call.of_user(&[], &self.of_user) } else { call };
         Ok(call.with(&programs.settings, programs.hint()))
     }
 
@@ -303,7 +329,9 @@ impl Repository {
         if let Some(programs) = known.get(git_dir) {
             return Ok(Arc::clone(programs));
         }
-        let programs = Arc::new(Programs::of(&self.listed(git_dir)?, &self.trusted));
+        let mut programs = Programs::of(&self.listed(git_dir)?, &self.trusted);
+        own::configured(&mut programs.settings);
+        let programs = Arc::new(programs);
         known.insert(git_dir.to_owned(), Arc::clone(&programs));
         Ok(programs)
     }

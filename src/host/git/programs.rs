@@ -19,7 +19,7 @@ use super::Repository;
 use super::call::Call;
 use super::stage::named;
 use crate::error::{Code, Failure, Result};
-use crate::model::text::{excerpt, shell};
+use crate::model::text::{excerpt, line, shell};
 
 /// What of a repository's configuration is listed.
 pub(super) const LISTED: &str = r"^(filter|merge|hook|lfs)\.";
@@ -33,6 +33,10 @@ const AWAY: &[u8] = b"cd /; ";
 const LEADING: &[&str] = &["--show-toplevel", "--show-cdup", "--show-prefix", "GIT_WORK_TREE", "GIT_PREFIX"];
 /// Of the variables by which git-lfs chooses a program for transfers: the end.
 const AGENT: &str = ".standalonetransferagent";
+/// The filter that git-lfs puts into a configuration itself.
+const LFS: &str = "lfs";
+/// The longest value that is shown to be copied, in bytes.
+const LONGEST_SHOWN: usize = 500;
 /// Of how many filters it is asked which files have them.
 const MOST_ASKED: usize = 20;
 /// What git does with texts that no driver is configured for; what is no text is in conflict.
@@ -50,6 +54,8 @@ pub(super) struct Programs {
     pub lfs: BTreeSet<String>,
     /// Filters of the repository that the user does not trust.
     pub emptied: BTreeSet<Vec<u8>>,
+    /// How each of these can be let through.
+    pub allowed_by: BTreeMap<Vec<u8>, String>,
 }
 
 /// A variable of the configuration: `filter.NAME.clean`.
@@ -123,6 +129,7 @@ impl Programs {
                         programs.set(section, name, variable, b"");
                     }
                     programs.emptied.insert(name.to_vec());
+                    programs.allowed_by.insert(name.to_vec(), to_allow(&entries, name));
                 }
                 b"merge" => programs.set(section, name, "driver", MERGE.as_bytes()),
                 b"hook" => programs.set(section, name, "enabled", b"false"),
@@ -134,8 +141,13 @@ impl Programs {
 
     /// Returns what helps where git fails for want of a filter.
     pub(super) fn hint(&self) -> Option<String> {
-        let name = shown(self.emptied.first()?);
-        Some(format!("filters of the repository's own configuration are not run; {}", to_allow(&name)))
+        let (_, how) = self.allowed_by.first_key_value()?;
+        Some(format!("filters of the repository's own configuration are not run; {how}"))
+    }
+
+    /// Tells whether git may run a filter.
+    pub(super) fn run_filters(&self) -> bool {
+        !self.own.is_empty() || !self.trusted.is_empty()
     }
 
     fn set(&mut self, section: &[u8], name: &[u8], variable: &str, value: &[u8]) {
@@ -203,8 +215,8 @@ impl Repository {
         }
         for name in programs.emptied.iter().take(MOST_ASKED) {
             if used(name)? {
-                let name = shown(name);
-                let (what, how) = (format!("the filter `{name}` of the repository's configuration"), to_allow(&name));
+                let how = programs.allowed_by.get(name).map_or("", String::as_str);
+                let what = format!("the filter `{}` of the repository's configuration", shown(name));
                 self.remark(format!("{what} is not run: files stay as they are; {how}"));
             }
         }
@@ -266,11 +278,30 @@ fn shown(name: &[u8]) -> String {
     excerpt(&String::from_utf8_lossy(name))
 }
 
-fn to_allow(name: &str) -> String {
-    format!(
-        "if you trust its command: nietz trust add ., or put it into your own: git config --global {} …",
-        shell(&format!("filter.{name}.clean"))
-    )
+/// Says how a filter of the repository's is let through: as lines to copy, if all of it can be shown as it is.
+fn to_allow(entries: &[Entry<'_>], name: &[u8]) -> String {
+    let mut all = commands_of(entries, name);
+    let required = entries
+        .iter()
+        .rfind(|entry| (entry.section, entry.name, entry.variable) == (b"filter", name, REQUIRED.as_bytes()));
+    all.extend(required.map(|entry| (REQUIRED, String::from_utf8_lossy(entry.value.unwrap_or(b"true")).into_owned())));
+    let trust = "if you trust its command: nietz trust add ., or put it into your own";
+    if name == LFS.as_bytes() && all.iter().all(|(_, value)| value.starts_with("git-lfs ") || value == "true") {
+        return format!("{trust}: git lfs install");
+    }
+    let clear =
+        |text: &str| text.len() <= LONGEST_SHOWN && line(text) == text && !text.contains(char::REPLACEMENT_CHARACTER);
+    let name = String::from_utf8_lossy(name);
+    if all.is_empty() || !clear(&name) || !all.iter().all(|(_, value)| clear(value)) {
+        return format!(
+            "{trust}: git config --global {} …",
+            shell(&format!("filter.{}.clean", shown(name.as_bytes())))
+        );
+    }
+    let lines = all.iter().map(|(variable, value)| {
+        format!("\ngit config --global {} {}", shell(&format!("filter.{name}.{variable}")), shell(value))
+    });
+    format!("{trust}:{}", lines.collect::<String>())
 }
 
 /// Returns the entries of a listing: a scope, NUL, a name, a line end and the value if there is one, NUL.

@@ -1,6 +1,7 @@
 //! Running git within limits: for so long, and reading so much of what it writes. What goes over a limit is ended, and
 //! told by its name.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::call::failure;
 use crate::error::{Code, Failure, Result};
@@ -19,6 +20,8 @@ const MOST_SAID: u64 = 64 << 10;
 /// How long what git has started may hold the end of that open after git is over.
 const SAYING: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
+/// How long a git that is ended may take to remove its locks.
+const UNLOCKING: Duration = Duration::from_millis(100);
 
 /// What one call is bounded by.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +131,32 @@ fn spawn(command: &mut Command) -> Result<Child> {
     })
 }
 
+/// The git that runs now, each with whether it is the first of a group.
+static RUNNING: Mutex<BTreeMap<u32, bool>> = Mutex::new(BTreeMap::new());
+
+fn running() -> MutexGuard<'static, BTreeMap<u32, bool>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends every git, for a process that leaves at once: first so that it removes its locks, then for good.
+pub fn end_all() {
+    // Held, so that no number becomes another's meanwhile.
+    let running = running();
+    let signal = |signal: Signal| {
+        for (id, group) in running.iter() {
+            let Some(id) = i32::try_from(*id).ok().and_then(Pid::from_raw) else { continue };
+            // What is over already is what is wanted.
+            let _ = if *group { kill_process_group(id, signal) } else { kill_process(id, signal) };
+        }
+    };
+    if running.is_empty() {
+        return;
+    }
+    signal(Signal::TERM);
+    std::thread::sleep(UNLOCKING);
+    signal(Signal::KILL);
+}
+
 /// A git that is ended when nobody wants it any more, with what it has started.
 struct Ending {
     child: Child,
@@ -137,11 +166,20 @@ struct Ending {
 
 impl Ending {
     fn of(child: Child, group: bool) -> Ending {
+        running().insert(child.id(), group);
         Ending { child, group, status: None }
     }
 
     fn over(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        // The number of one that was waited for may be another's.
+        if self.status.is_some() {
+            return Ok(self.status);
+        }
+        let mut running = running();
         self.status = self.child.try_wait()?;
+        if self.status.is_some() {
+            running.remove(&self.child.id());
+        }
         Ok(self.status)
     }
 
@@ -160,7 +198,9 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.end();
-        let _ = self.child.wait();
+        while let Ok(None) = self.over() {
+            std::thread::sleep(PAUSE);
+        }
     }
 }
 

@@ -28,7 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 16 << 10;
 
 fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
-    let list = tree.reading().args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
+    let list = tree.reading().of_user(tree.patterns()?, &[]);
+    let list = list.args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
     let deleted = tree.reading().args(["ls-files", "-z", "-d"]).bytes()?;
     let mut all: BTreeSet<String> = names(&list).filter(|path| !path.ends_with('/')).map(str::to_owned).collect();
     for path in names(&deleted) {

@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
 
 use super::call::Call;
 use crate::error::Result;
@@ -15,9 +18,15 @@ use crate::model::text::excerpt;
 /// How many paths that are left out of a commit are named.
 const NAMED: usize = 5;
 
+/// How much of the files of one commit may never have been written, in bytes, and of which size a file counts for that.
+const MOST_HOLES: u64 = 100 << 20;
+const COUNTS: u64 = 64 << 10;
+
 /// What a path that has changed is now.
 enum Now {
     There,
+    /// It is a file whose content was never written, but for a part; so many bytes.
+    Sparse(u64),
     /// It is not there any more, or a link or a file stands where its folder was.
     Gone,
     /// It is nothing that git can keep.
@@ -34,8 +43,19 @@ pub(super) fn stage(
 ) -> Result<Vec<(String, String)>> {
     let (mut there, mut gone, mut left) = (Vec::new(), Vec::new(), Vec::new());
     let mut folders = HashMap::new();
+    let mut holes = 0_u64;
     for path in paths {
         match now(folder, path, &mut folders) {
+            Now::Sparse(bytes) if holes.saturating_add(bytes) > MOST_HOLES => {
+                left.push((
+                    path.to_string_lossy().into_owned(),
+                    format!("{} MB of it were never written", bytes >> 20),
+                ));
+            }
+            Now::Sparse(bytes) => {
+                holes += bytes;
+                there.push(path.as_os_str());
+            }
             Now::There => there.push(path.as_os_str()),
             Now::Gone => gone.push(path.as_os_str()),
             Now::Other => {
@@ -106,11 +126,29 @@ fn now<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool
         }
     }
     match std::fs::symlink_metadata(folder.join(path)) {
-        Ok(found) if found.is_file() || found.is_symlink() || found.is_dir() => Now::There,
+        Ok(found) if found.is_file() => match holes(&folder.join(path), &found) {
+            0 => Now::There,
+            bytes => Now::Sparse(bytes),
+        },
+        Ok(found) if found.is_symlink() || found.is_dir() => Now::There,
         Ok(_) => Now::Other,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Now::Gone,
         Err(_) => Now::There,
     }
+}
+
+/// Returns how much of a file is not on the disk because nobody has written it. A disk that compresses what it holds says so
+/// where the holes are.
+fn holes(path: &Path, found: &Metadata) -> u64 {
+    let missing = found.len().saturating_sub(found.blocks().saturating_mul(512));
+    if found.len() < COUNTS || missing == 0 {
+        return 0;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let first = rustix::fs::open(path, flags, Mode::empty())
+        .and_then(|file| rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)));
+    // One that cannot be opened is no further work for git either.
+    first.map_or(0, |first| if first < found.len() { missing } else { 0 })
 }
 
 fn list(paths: &[&OsStr]) -> Vec<u8> {

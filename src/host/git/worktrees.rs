@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Repository;
 use super::branches::{check_commit, check_own};
 use super::call::{Call, failure, names, paths};
+use super::own::Settings;
 use super::search::globs;
 use super::stage::{self, stage};
 use crate::error::{Code, Failure, Result};
@@ -26,6 +27,9 @@ const KEYS: &str = "git-crypt";
 /// Sparse patterns that leave nothing out.
 const EVERYTHING: &str = "/*\n";
 
+/// How git lists a submodule.
+const SUBMODULE: &[u8] = b"160000 ";
+
 /// One worktree of this run. Where its repository is, is known from the repository's side alone.
 pub(super) struct Tree<'r> {
     repository: &'r Repository,
@@ -38,6 +42,7 @@ impl Repository {
     /// Makes a worktree on a branch. What an unfinished try has left is removed.
     pub(super) fn worktree(&self, name: &str, branch: &str, again: bool) -> Result<Value> {
         check_own(branch)?;
+        self.check_moved(branch)?;
         let commit = self.need_commit_of(branch)?;
         let (folder, git_dir) = self.place(name)?;
         // Held by git as well: one that outlives a killed run goes on for a moment.
@@ -49,28 +54,40 @@ impl Repository {
             let message = format!("there is a worktree `{name}` of this run already");
             return Err(Failure::new(Code::GitFailed, message).hint("give each worktree a name of its own"));
         }
-        // What the configuration says can depend on the new git folder, so that it is looked at before any file is made.
-        let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
-        add.holding(&alone)?.bytes()?;
-        sweep::make_private(&folder)?;
-        self.lend_keys(&git_dir)?;
-        let tree = self.tree(name)?;
-        tree.fill(&alone)?;
-        if let Err(refused) = self.tell_filters(&git_dir, &folder, || tree.call()) {
-            clear(&folder)?;
-            clear(&git_dir)?;
-            return Err(refused);
+        if let Err(mut failure) = self.make(name, branch, &alone) {
+            // Whoever puts right what was in the way begins anew.
+            for left in [&folder, &git_dir] {
+                if let Err(other) = clear(left) {
+                    failure = failure.because(other.message);
+                }
+            }
+            return Err(failure);
         }
         Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
     }
 
-    /// Has git-crypt find its keys: it looks for them in the git folder of the worktree alone.
-    fn lend_keys(&self, git_dir: &Path) -> Result<()> {
-        let (keys, here) = (self.found()?.common.join(KEYS), git_dir.join(KEYS));
-        match keys.is_dir() {
-            true => std::os::unix::fs::symlink(keys, &here).map_err(|error| Failure::io(&here, "create", &error)),
-            false => Ok(()),
+    fn make(&self, name: &str, branch: &str, alone: &File) -> Result<()> {
+        let (folder, git_dir) = self.place(name)?;
+        // What the configuration says can depend on the new git folder, so that it is looked at before any file is made.
+        let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
+        add.holding(alone)?.bytes()?;
+        sweep::make_private(&folder)?;
+        self.share_keys(&git_dir)?;
+        let tree = self.tree(name)?;
+        tree.fill(alone)?;
+        self.tell_filters(&git_dir, &folder, || tree.call())?;
+        tree.tell_submodules()
+    }
+
+    /// Has git-crypt find the keys of a repository that is unlocked: it looks for them in a worktree's own git folder.
+    fn share_keys(&self, git_dir: &Path) -> Result<()> {
+        let there = std::fs::symlink_metadata(self.found()?.common.join(KEYS)).is_ok_and(|found| found.is_dir());
+        let link = git_dir.join(KEYS);
+        if !there || link.is_symlink() || link.exists() {
+            return Ok(());
         }
+        std::os::unix::fs::symlink(Path::new("../..").join(KEYS), &link)
+            .map_err(|error| Failure::io(&link, "link", &error))
     }
 
     /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
@@ -170,6 +187,30 @@ impl Tree<'_> {
         self.repository.git().repository(&self.git_dir).work_tree(&self.folder)
     }
 
+    pub(super) fn patterns(&self) -> Result<&Settings> {
+        self.repository.patterns()
+    }
+
+    /// Tells which folders are empty here that are submodules elsewhere.
+    fn tell_submodules(&self) -> Result<()> {
+        if std::fs::symlink_metadata(self.folder.join(".gitmodules")).is_err() {
+            return Ok(());
+        }
+        let listed = self.reading().args(["ls-files", "-s", "-z"]).bytes()?;
+        let submodules = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(SUBMODULE));
+        let paths: Vec<String> = submodules
+            .filter_map(|entry| Some(String::from_utf8_lossy(&entry[memchr::memchr(b'\t', entry)? + 1..]).into_owned()))
+            .collect();
+        if !paths.is_empty() {
+            let named = stage::named(paths.iter().map(|path| format!("`{}`", excerpt(path))));
+            self.repository.remark(format!(
+                "submodules are not in worktrees, their folders are empty: {named}; what needs them runs with --no-sandbox \
+                 alone, after `git submodule update --init` in the same command, which fetches them anew"
+            ));
+        }
+        Ok(())
+    }
+
     fn head(&self) -> Result<String> {
         self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
     }
@@ -178,6 +219,7 @@ impl Tree<'_> {
     /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
     /// merged with the rest.
     fn unclean(&self) -> Result<BTreeSet<OsString>> {
+        self.doubt()?;
         let list = || self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).output();
         let mut listed = list()?;
         if !listed.stderr.is_empty() {
@@ -199,6 +241,19 @@ impl Tree<'_> {
                 .remark(format!("not committed from the worktree `{name}`, as it belongs to nietz itself: {named}"));
         }
         Ok(changed.into_iter().map(OsStr::to_owned).collect())
+    }
+
+    /// Has git compare what may have changed although nothing tells it: it takes a file for unchanged whose size is the same,
+    /// and whose times are within the same second, and one of the two can be set at will.
+    fn doubt(&self) -> Result<()> {
+        let listed = self.reading().args(["ls-files", "-s", "-z", "--debug"]).bytes()?;
+        let doubted = doubted(&listed, &self.folder)
+            .ok_or_else(|| Failure::new(Code::GitFailed, "git lists what it knows of its files in an unknown form"))?;
+        if !doubted.is_empty() {
+            // An entry that was put there by hand has no times.
+            self.call()?.args(["update-index", "-z", "--index-info"]).input(doubted).bytes()?;
+        }
+        Ok(())
     }
 
     fn not_committed(&self, left: &[(String, String)]) {
@@ -224,6 +279,7 @@ impl Tree<'_> {
     /// Commits everything that is not ignored, step by step, so that nothing in the worktree is run or asked.
     pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Value> {
         check_own(branch)?;
+        self.repository.check_moved(branch)?;
         let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
         if on != branch {
             let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
@@ -237,7 +293,7 @@ impl Tree<'_> {
             return Ok(json!({ "commit": head, "changed": false, "tree": tree }));
         }
         let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
-        self.call()?.args(["update-ref", "-m", "commit", "HEAD", &commit, head]).bytes()?;
+        self.repository.move_branch(branch, &commit, head)?;
         Ok(json!({ "commit": commit, "changed": true, "tree": tree }))
     }
 
@@ -280,6 +336,7 @@ impl Tree<'_> {
             .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"])
             .bytes()
             .and_then(|known| sweep::keep(&self.folder, &known))
+            .and_then(|()| self.doubt())
             .and_then(|()| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
         by_git.map(drop).or_else(|_| self.anew())
     }
@@ -345,4 +402,31 @@ fn files(list: &[u8]) -> impl Iterator<Item = &OsStr> {
 /// Returns where a worktree lies while it is removed.
 fn gone(folder: &Path) -> PathBuf {
     folder.with_extension("gone")
+}
+
+/// Returns the entries, as git takes them, of files that were changed within the second in which git has looked at them. Nothing
+/// where the listing is not understood.
+fn doubted(listing: &[u8], folder: &Path) -> Option<Vec<u8>> {
+    let mut doubted = Vec::new();
+    let mut parts = listing.split(|byte| *byte == 0);
+    let mut entry = parts.next()?;
+    // What git knows stands behind each name, in five lines; the next entry follows on them.
+    for part in parts {
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', part).take(5).collect();
+        let (first, last) = (*ends.first()?, *ends.get(4)?);
+        let known = std::str::from_utf8(&part[..first]).ok()?.trim().strip_prefix("ctime: ")?;
+        let (second, nano) = known.split_once(':')?;
+        let (second, nano): (i64, i64) = (second.parse().ok()?, nano.parse().ok()?);
+        let path = Path::new(OsStr::from_bytes(&entry[memchr::memchr(b'\t', entry)? + 1..]));
+        let now = std::fs::symlink_metadata(folder.join(path)).ok();
+        // A disk that knows no parts of seconds has zero for them.
+        let same = |found: &Metadata| found.ctime_nsec() == nano && nano != 0;
+        // Git keeps 32 bits of a time.
+        if now.is_some_and(|found| found.ctime() & 0xffff_ffff == second && !same(&found)) {
+            doubted.extend_from_slice(entry);
+            doubted.push(0);
+        }
+        entry = &part[last + 1..];
+    }
+    entry.is_empty().then_some(doubted)
 }

@@ -12,7 +12,6 @@ use crate::cli::grants::{GrantArgs, ReadArgs};
 use crate::cli::host::Host;
 use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::cli::{output, params, plan};
-use crate::engine::own::Origin;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
 use crate::model::command::Grants;
@@ -209,14 +208,6 @@ fn take_runs(host: &Host, flow: &str, own: &manifest::Command, params: &mut serd
         let summary = runs.summary(&id);
         if let Some(failure) = summary.failure {
             return Err(failure);
-        }
-        if let Origin::Foreign(_) = summary.origin {
-            // One that came with the folder may be called nearly as one's own.
-            if id != wanted {
-                return Err(Failure::new(Code::RunForeign, format!("{id} was not begun by you in this folder"))
-                    .hint("look at it: nietz log; to take its result all the same, give its whole name"));
-            }
-            output::told(&format!("{id} was not begun by you in this folder: its result is what its journal says\n"));
         }
         let of = summary.open.map(|open| open.flow).unwrap_or_default();
         if of != flow {

@@ -191,15 +191,15 @@ fn filters_that_are_not_run_are_told_as_lines_to_copy() {
     };
     assert_eq!(
         hint(&[("filter.f.smudge", "it's \"x\" %f"), ("filter.f.clean", "cat"), ("filter.f.required", "true")]),
-        ":\ngit config --global 'filter.f.clean' 'cat'\ngit config --global 'filter.f.smudge' 'it'\\''s \"x\" %f'\n\
-         git config --global 'filter.f.required' 'true'"
+        ":\ngit config --global filter.f.clean cat\ngit config --global filter.f.smudge 'it'\\''s \"x\" %f'\n\
+         git config --global filter.f.required true"
     );
     assert_eq!(
         hint(&[("filter.lfs.clean", "git-lfs clean -- %f"), ("filter.lfs.required", "true")]),
         ": git lfs install"
     );
     // What cannot be shown as it is, is not to be copied.
-    assert_eq!(hint(&[("filter.f.clean", "cat\u{1b}[2J")]), ": git config --global 'filter.f.clean' …");
+    assert_eq!(hint(&[("filter.f.clean", "cat\u{1b}[2J")]), ": git config --global filter.f.clean …");
 }
 
 #[test]

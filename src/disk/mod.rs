@@ -113,7 +113,7 @@ pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file below a folder that the user works in, as [`write`] does, and makes the folders that it needs.
+/// Writes a file below a folder that the user works in, as `write` does, and makes the folders that it needs.
 pub fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     make_folder(root, draft::folder(path))?;
     write(path, bytes)

@@ -163,6 +163,11 @@ impl Manifest {
         if let Some(problem) = budget.problem() {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
+        for grant in &permissions.exec {
+            for own in std::iter::once(&main).chain(commands.values()) {
+                check_default(grant, own, &permissions.exec)?;
+            }
+        }
         let exec_limits: command::Limits = parts.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
         if let Some(problem) = exec_limits.problem() {
             return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
@@ -197,6 +202,22 @@ fn check_grant(grant: &str, main: &Command) -> Result<()> {
         Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
         None => failure.hint("declare it: params = { NAME = { type = \"string\", many = true } }"),
     })
+}
+
+/// What a flow runs where the user gives nothing is no word of the user's: it is declared, so that they are asked about it.
+fn check_default(grant: &str, own: &Command, declared: &[String]) -> Result<()> {
+    let default = crate::model::command::hole(grant).and_then(|name| own.params.get(name)?.default.as_ref());
+    let texts = match default {
+        Some(serde_json::Value::Array(items)) => items.iter().filter_map(serde_json::Value::as_str).collect(),
+        Some(serde_json::Value::String(text)) => vec![text.as_str()],
+        _ => Vec::new(),
+    };
+    let Some(text) = texts.into_iter().find(|text| !declared.iter().any(|one| one == text)) else { return Ok(()) };
+    let shown = crate::model::text::excerpt(text);
+    Err(invalid(format!(
+        "nietz.flow: `{shown}` is run where nobody gives `{grant}`, and permissions.exec does not name it"
+    ))
+    .hint("add it to permissions.exec, so that who grants it reads it"))
 }
 
 /// Tells whether a part of a command may be overlooked by who is asked about it.

@@ -255,9 +255,9 @@ fn a_result_that_came_along_is_taken_by_its_whole_name_and_told() {
     assert!(refused.stderr.contains("is given by its whole name"), "{}", refused.stderr);
     let taken = next("run-9", "r3").exits(0);
     assert_eq!(taken.result(), "forged");
-    assert!(taken.stderr.contains("run-9 was not begun by you in this folder"), "{}", taken.stderr);
+    assert!(taken.stdout.contains("run-9 was not begun by you in this folder"), "{}", taken.stdout);
     let own = next("own", "r4").exits(0);
-    assert_eq!((own.result(), own.stderr.contains("not begun by you")), (json!("first"), false));
+    assert_eq!((own.result(), own.stdout.contains("not begun by you")), (json!("first"), false));
 }
 
 #[test]

@@ -138,3 +138,21 @@ fn a_command_that_the_user_did_not_give_is_refused_by_its_name() {
         (&json!("the command `ls` is not allowed"), &json!("allowed: none is"))
     );
 }
+
+/// What is run where the user gives nothing is the flow's word: it is declared, so that whoever grants it reads it.
+#[test]
+fn a_default_of_a_param_that_names_commands_is_declared() {
+    let text = |declared: &str| {
+        flow(&format!("git = true, exec = {{ {declared} }}"), "return tree():exec({ program = { 'ls' } })")
+            .replace("summary =", "params = { check = { type = 'string', default = 'ls' } }, summary =")
+    };
+    let env = Env::new().flow("uses", &text("'{check}'"));
+    git::init(&env.workspace());
+    let told = env.nietz(["check", "flows/uses.lua"]).go().exits(4);
+    let said = format!("{}{}", told.stdout, told.stderr);
+    assert!(said.contains("`ls` is run where nobody gives `{check}`, and permissions.exec does not name it"), "{said}");
+    let env = Env::new().flow("uses", &text("'{check}', 'ls'"));
+    git::init(&env.workspace());
+    env.nietz(["check", "flows/uses.lua"]).go().exits(0);
+    env.run(["uses"]).go().exits(0);
+}

@@ -3,9 +3,9 @@
 //! Landlock (Linux 6.2 or newer) confines files, and signals and sockets as far as the kernel knows how; `calls` takes
 //! away the network and the ways around.
 
-use rustix::process::{Resource, Rlimit, Signal};
-
 use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, Rlimit, Signal};
 
 use super::calls;
 use super::namespace::SHARED;

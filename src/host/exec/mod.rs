@@ -169,10 +169,11 @@ impl Commands {
             return None;
         }
         Some(format!(
-            "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores, no \
-             network, and of your home only what `PATH` and toolchains need: nietz explain command-failed",
+            "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores, {}and \
+             of your home only what `PATH` and toolchains need: nietz explain command-failed",
             excerpt(&command.run.shown()),
-            ran.exit
+            ran.exit,
+            if self.grants.net { "" } else { "no network, " }
         ))
     }
 

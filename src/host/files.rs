@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::git::beneath::{Beneath, For};
 use super::git::search::{found, globs};
 use crate::error::{Code, Failure, Result};
+use crate::host::path;
 use crate::model::collection::Collection;
 use crate::model::file::FileOp;
 use crate::model::pattern::Pattern;
@@ -55,8 +56,7 @@ impl Files {
 
     /// Sets the folders of nietz's own: what is in them is not read, wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Files {
-        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        self.kept = folders.iter().map(real).filter(|folder| folder.starts_with(&self.workspace)).collect();
+        self.kept = path::below(&self.workspace, folders);
         self
     }
 

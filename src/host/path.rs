@@ -35,6 +35,11 @@ pub fn whole(path: &str) -> String {
     if folders.is_empty() { USUAL.to_owned() } else { folders.join(":") }
 }
 
+/// Returns which of these folders are below another one or are it, as the system resolves them, there or not yet.
+pub fn below(root: &Path, folders: &[PathBuf]) -> Vec<PathBuf> {
+    folders.iter().map(|folder| resolved(folder)).filter(|folder| folder.starts_with(root)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

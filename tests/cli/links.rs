@@ -120,6 +120,24 @@ fn a_document_is_written_nowhere_that_a_link_leads_to_what_is_git_s_or_nietz_s()
     }
 }
 
+/// A home behind a link, in which nietz has kept nothing yet: what a flow makes there first would be the user's word.
+#[test]
+fn a_folder_of_nietz_s_own_that_is_not_there_yet_has_no_documents_either() {
+    let collections = "collections = { a = { path = 'home/{name}.yaml', schema = {} } }";
+    let line = "local home = require('@nietz/documents').collection('a')\n\
+        local fine, got = pcall(function() return home:save({ mine = true }, { key = { name = 'trust' } }) end)\n\
+        return { if fine then 'done' else got.code }";
+    let env = Env::new().flow("x", &flow("x", collections, line));
+    let beside = tempfile::tempdir().expect("a folder");
+    let linked = beside.path().join("linked");
+    symlink(env.workspace(), &linked).expect("a link");
+    let own = linked.join("home");
+    let ended =
+        env.run(["x"]).var("XDG_STATE_HOME", &own.display().to_string()).var("NIETZ_HOME", &own.display().to_string());
+    assert_eq!(texts(&ended.go().result()), "path-refused");
+    assert!(!env.path("home/trust.yaml").exists());
+}
+
 #[test]
 fn what_nietz_writes_for_the_user_goes_through_no_link_out_of_the_folder() {
     for (link, verb) in [

@@ -24,10 +24,9 @@ impl Place {
         Ok(Place { root: disk::canonical(root)?, kept: Vec::new() })
     }
 
-    /// Sets the folders that no document is in. Those that do not exist are taken by their names.
+    /// Sets the folders that no document is in, there or not yet.
     pub(super) fn keep(&mut self, folders: &[PathBuf]) {
-        let real = |folder: &PathBuf| disk::canonical(folder).unwrap_or_else(|_| folder.clone());
-        self.kept = folders.iter().map(real).filter(|folder| folder.starts_with(&self.root)).collect();
+        self.kept = crate::host::path::below(&self.root, folders);
     }
 
     /// Tells whether a real place is in a folder of nietz's own.

@@ -166,6 +166,16 @@ pub struct Place {
     pub field: Option<String>,
 }
 
+/// What attempts of a model call used that brought no reply. Nobody says how much it was: it is counted by what came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// Attempts that the server took and began to answer.
+    pub attempts: u64,
+    /// What came of their replies, in bytes.
+    pub bytes: u64,
+}
+
 /// One thing that went wrong: what, why, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -183,6 +193,9 @@ pub struct Failure {
     /// Where it is, for programs; people read it in the message and the details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Box<Place>>,
+    /// Of a model call: what its attempts used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Box<Lost>>,
 }
 
 /// What most functions of this crate return.
@@ -190,7 +203,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into(), hint: None, details: Vec::new(), place: None }
+        Failure { code, message: message.into(), hint: None, details: Vec::new(), place: None, lost: None }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::error::{Code, Failure, Result};
+use crate::error::{Code, Failure, Lost, Result};
 use crate::model::budget::{Budget, Price, Spent, cost, dollars};
 use crate::model::chat::{ChatRequest, Finish, Said, Usage};
 
@@ -165,6 +165,7 @@ impl Meter {
 
     fn add(&self, asked: &Asked, label: &str, outcome: &Result<Value>, price: Option<Price>) {
         self.ended.set(self.ended.get() + 1);
+        self.add_lost(asked, outcome, price);
         let Ok(reply) = outcome else { return };
         let mut all = self.spent.borrow_mut();
         let spent = all.entry((asked.model.clone(), label.to_owned())).or_insert_with(|| Spent {
@@ -184,6 +185,19 @@ impl Meter {
         let least_cost = price.filter(|_| cost.is_some()).map_or(0.0, |price| price.of(least));
         self.paid.set(self.paid.get() + cost.unwrap_or_default().max(least_cost));
         spent.cost = spent.cost.zip(cost).map(|(sum, cost)| sum + cost);
+    }
+
+    /// Counts what attempts used that brought no reply: a server that breaks off is paid all the same.
+    fn add_lost(&self, asked: &Asked, outcome: &Result<Value>, price: Option<Price>) {
+        let lost = match outcome {
+            Ok(reply) => Lost::deserialize(&reply["lost"]).ok(),
+            Err(failure) => failure.lost.as_deref().copied(),
+        };
+        let Some(lost) = lost else { return };
+        let input = asked.least.saturating_mul(lost.attempts);
+        let used = Usage { input, output: lost.bytes / LONGEST_TOKEN, cached: 0 };
+        self.tokens.set(self.tokens.get().saturating_add(used.total()));
+        self.paid.set(self.paid.get() + price.map_or(0.0, |price| price.of(used)));
     }
 
     /// Tells what a run has cost that no limit holds, at a dollar and whenever that has doubled, and that the calls are

@@ -81,6 +81,15 @@ pub(super) struct Failure {
     details: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<Place>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost>,
+}
+
+/// What attempts of a model call used that brought no reply.
+#[derive(Serialize, Deserialize)]
+struct Lost {
+    attempts: u64,
+    bytes: u64,
 }
 
 /// Where it is: a file of the flow's or of the user's.
@@ -96,19 +105,24 @@ struct Place {
 
 impl From<&error::Failure> for Failure {
     fn from(failure: &error::Failure) -> Failure {
-        let error::Failure { code, message, hint, details, place } = failure.clone();
+        let error::Failure { code, message, hint, details, place, lost } = failure.clone();
         let place = place.map(|place| {
             let error::Place { file, line, field } = *place;
             Place { file, line, field }
         });
-        Failure { code: code.name().to_owned(), message, hint, details, place }
+        let lost = lost.map(|lost| {
+            let error::Lost { attempts, bytes } = *lost;
+            Lost { attempts, bytes }
+        });
+        Failure { code: code.name().to_owned(), message, hint, details, place, lost }
     }
 }
 
 impl From<Failure> for error::Failure {
-    fn from(Failure { code, message, hint, details, place }: Failure) -> error::Failure {
+    fn from(Failure { code, message, hint, details, place, lost }: Failure) -> error::Failure {
         let place = place.map(|Place { file, line, field }| Box::new(error::Place { file, line, field }));
-        error::Failure { code: error::Code::of(&code), message, hint, details, place }
+        let lost = lost.map(|Lost { attempts, bytes }| Box::new(error::Lost { attempts, bytes }));
+        error::Failure { code: error::Code::of(&code), message, hint, details, place, lost }
     }
 }
 

@@ -5,6 +5,7 @@ use std::cell::{Cell, OnceCell};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::Lost;
 use crate::model::digest::Digest;
 
 /// One request to a model. Its canonical form is part of the effect's key, so a field that is added
@@ -173,6 +174,9 @@ pub struct ChatReply {
     /// Parts of the request that the server refused, so that the call was made without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// What attempts before this one used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
 }
 
 /// Tokens, as the provider counted them.

@@ -54,6 +54,33 @@ fn eight_calls_side_by_side_do_not_overshoot_together() {
     }
 }
 
+/// A service that is paid for 8,000 bytes at a time and never comes to an end of them, or does so every third time.
+fn breaking(third: bool) -> ModelServer {
+    ModelServer::start(move |request| {
+        let reply = Response::text("so it is. ".repeat(800)).usage(50, 1000);
+        if third && request.number.is_multiple_of(3) { reply } else { reply.without_end() }
+    })
+}
+
+#[test]
+fn what_attempts_without_a_reply_used_is_used() {
+    let stubborn = CHATTER.replace(
+        "return llm.chat {",
+        "for _ = 1, 30 do pcall(llm.chat, { prompt = \"go on\" }) end\n\t\treturn llm.chat {",
+    );
+    for (third, limit) in [(false, "12000"), (true, "12000")] {
+        let server = breaking(third);
+        let env = Env::with(&server).flow("chatter", &stubborn);
+        let waiting = env.run(["chatter", "--max-tokens", limit]).go().exits(6);
+        assert_eq!(waiting.failure(), "budget-used-up");
+        let made = server.calls();
+        assert!((9..=12).contains(&made), "{made} attempts of 1,000 tokens each, {third}");
+        // What is recorded is used in the processes after it, too.
+        env.resume().go().exits(6);
+        assert!(server.calls() <= made + 3, "{made} and then {}", server.calls());
+    }
+}
+
 #[test]
 fn a_limit_on_cost_needs_a_price_and_keeps_to_it() {
     let server = wordy();

@@ -226,6 +226,7 @@ impl Models for Obliging {
             finish: Finish::Stop,
             cost: None,
             refused: Vec::new(),
+            lost: None,
         }))
         .boxed_local()
     }

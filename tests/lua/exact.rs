@@ -399,6 +399,7 @@ fn reply(request: &ChatRequest, text: String) -> ChatReply {
         finish: Finish::Stop,
         cost: None,
         refused: Vec::new(),
+        lost: None,
     }
 }
 

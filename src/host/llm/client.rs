@@ -14,7 +14,7 @@ use super::retry::Attempts;
 use super::secret::{KeySource, Secret, run_command};
 use super::settings::{LOCAL, Provider, Settings};
 use super::state;
-use crate::error::{Code, Failure, Result};
+use crate::error::{Code, Failure, Lost, Result};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -124,20 +124,28 @@ impl Client {
             .zip(&self.lanes)
             .find(|(provider, _)| provider.name == name)
             .ok_or_else(|| self.unknown(&request.model))?;
-        let calling = self.attempts((provider, lane), model, request, report);
-        match tokio::time::timeout(provider.whole, calling).await {
+        let mut lost = Lost::default();
+        let calling = self.attempts((provider, lane), model, request, report, &mut lost);
+        let outcome = match tokio::time::timeout(provider.whole, calling).await {
             Ok(outcome) => outcome,
             Err(_) => Err(took_too_long(provider, &request.model)),
+        };
+        let lost = (lost.attempts > 0).then_some(lost);
+        match outcome {
+            Ok(reply) => Ok(ChatReply { lost, ..reply }),
+            Err(failure) => Err(Failure { lost: lost.map(Box::new), ..failure }),
         }
     }
 
-    /// Asks a provider, again and again where that can help.
+    /// Asks a provider, again and again where that can help. What came of replies that did not come whole is `lost`, from
+    /// their first piece on: whoever waits may give up at any time.
     async fn attempts(
         &self,
         (provider, lane): (&Provider, &Lane),
         model: &str,
         request: &ChatRequest,
         report: &mut dyn FnMut(CallEvent<'_>),
+        lost: &mut Lost,
     ) -> Result<ChatReply> {
         let key = self.key(provider, lane).await?;
         let client = self.http()?;
@@ -154,10 +162,16 @@ impl Client {
                 let subject = Subject { provider, model, key: key.as_ref(), manner: &manner };
                 let http = http::request(subject, request)?;
                 let sent = http.try_clone().expect("a body that stands in memory can be sent twice");
+                let before = *lost;
                 let mut heard = |text: &str| {
+                    lost.attempts = before.attempts + 1;
+                    lost.bytes += text.len() as u64;
                     report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
                 };
                 let outcome = http::attempt(client, http, subject, request, &mut heard).await;
+                if outcome.is_ok() {
+                    *lost = before;
+                }
                 let body = sent.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
                 let refused = outcome.as_ref().err().and_then(|fault| dispensable(subject, request, fault, body));
                 (outcome, refused)

@@ -125,6 +125,7 @@ impl<'a> Draft<'a> {
             finish,
             cost: None,
             refused: Vec::new(),
+            lost: None,
         })
     }
 }

@@ -105,6 +105,7 @@ impl Engine {
                     finish,
                     cost: None,
                     refused: Vec::new(),
+                    lost: None,
                 }))
             };
             if let Some(call) = tool_call(request, &made) {

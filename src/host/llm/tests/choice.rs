@@ -27,6 +27,7 @@ impl Models for Echo {
                 finish: Finish::Stop,
                 cost: None,
                 refused: Vec::new(),
+                lost: None,
             })
         })
     }

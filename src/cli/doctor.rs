@@ -216,9 +216,9 @@ fn trust(host: &Host) -> Result<Vec<Finding>> {
             }]);
         }
     };
-    let here = folder_name(&host.workspace).ok().and_then(|name| trust.folders.get(&name));
+    let here = folder_name(&host.workspace).ok().map(|name| trust.of_folder(&name));
     let here = match here {
-        Some(items) if !items.is_empty() => items.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        Some(items) if !items.is_empty() => items.into_iter().collect::<Vec<_>>().join(", "),
         _ => "models, questions and documents alone".to_owned(),
     };
     let (folders, packs) = (trust.folders.len(), trust.packs.len());

@@ -4,6 +4,7 @@
 //! reaches it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ pub struct Trust {
     /// By path, links resolved: what the folder may do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub folders: BTreeMap<String, Items>,
+    /// By path: the number of the user whom the folder belonged to when it was trusted. One that was made anew there by
+    /// somebody else is another folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    owners: BTreeMap<String, u32>,
     /// By the SHA-256 of the installed tree.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub packs: BTreeMap<String, TrustedPack>,
@@ -71,7 +76,7 @@ impl TrustFile {
         }
         let older = read(&self.older)?.map(|bytes| lock::parse::<Older>(&self.older, &bytes, &own::GRANTS));
         let older = older.transpose()?.flatten().unwrap_or_default();
-        Ok(Trust { version: VERSION, folders: BTreeMap::new(), packs: older.trees })
+        Ok(Trust { version: VERSION, folders: BTreeMap::new(), owners: BTreeMap::new(), packs: older.trees })
     }
 
     /// Changes it, while no other process of this user does.
@@ -89,20 +94,40 @@ impl Trust {
         self.packs.get(sha256).map(|trusted| trusted.flows.clone()).unwrap_or_default()
     }
 
+    /// Returns what a folder may do; nothing, where it belongs to somebody else than when it was trusted.
+    pub fn of_folder(&self, folder: &str) -> Items {
+        let granted = if self.is_same(folder) { self.folders.get(folder) } else { None };
+        granted.cloned().unwrap_or_default()
+    }
+
     /// Returns what of these things a folder may not do.
     pub fn missing(&self, folder: &str, items: &Items) -> Items {
-        let none = Items::new();
-        let granted = self.folders.get(folder).unwrap_or(&none);
-        if granted.contains(ALL) { Items::new() } else { items.difference(granted).cloned().collect() }
+        let granted = self.of_folder(folder);
+        if granted.contains(ALL) { Items::new() } else { items.difference(&granted).cloned().collect() }
     }
 
     /// Returns the commands of git's filters that a folder's repository may have run: each is trusted by itself alone.
     pub fn filters(&self, folder: &str) -> Items {
-        let all = self.folders.get(folder).into_iter().flatten();
-        all.filter(|item| item.starts_with("filter=")).cloned().collect()
+        self.of_folder(folder).into_iter().filter(|item| item.starts_with("filter=")).collect()
     }
 
+    /// Tells whether a folder belongs to whom it belonged to when it was trusted. Where that was not written down, as up
+    /// to 2026-11, it must be the user's own or the system's.
+    pub fn is_same(&self, folder: &str) -> bool {
+        let is_own = |owner| owner == 0 || owner == rustix::process::geteuid().as_raw();
+        match (owner(folder), self.owners.get(folder)) {
+            (Some(now), Some(&then)) => now == then,
+            (Some(now), None) => is_own(now),
+            (None, _) => false,
+        }
+    }
+
+    /// Adds to what a folder may do. What was said of one that belonged to somebody else is not said of this one.
     pub fn add_folder(&mut self, folder: &str, items: Items) {
+        if !self.is_same(folder) {
+            self.folders.remove(folder);
+        }
+        self.owners.extend(owner(folder).map(|owner| (folder.to_owned(), owner)));
         self.folders.entry(folder.to_owned()).or_default().extend(items);
     }
 
@@ -115,6 +140,7 @@ impl Trust {
 
     /// Takes back everything that a folder may do.
     pub fn revoke_folder(&mut self, folder: &str) -> bool {
+        self.owners.remove(folder);
         self.folders.remove(folder).is_some()
     }
 
@@ -124,6 +150,11 @@ impl Trust {
         self.packs.retain(|_, trusted| trusted.pack != pack);
         self.packs.len() < before
     }
+}
+
+/// Returns the number of the user whom a folder belongs to.
+fn owner(folder: &str) -> Option<u32> {
+    std::fs::metadata(folder).ok().map(|found| found.uid())
 }
 
 /// Returns the name that a folder is trusted by.
@@ -151,17 +182,35 @@ mod tests {
         let sha256 = "a".repeat(64);
         std::fs::write(&file.older, format!("trees:\n  {sha256}: {{pack: p, flows: {{f: [llm]}}}}\n")).unwrap();
         assert_eq!(file.read().unwrap().of_pack(&sha256)["f"], items(&["llm"]));
-        file.change(|trust| trust.add_folder("/w", items(&["git"]))).unwrap();
-        file.change(|trust| trust.add_folder("/w", items(&["files"]))).unwrap();
+        let place = folder.path().to_str().unwrap();
+        file.change(|trust| trust.add_folder(place, items(&["git"]))).unwrap();
+        file.change(|trust| trust.add_folder(place, items(&["files"]))).unwrap();
         std::fs::remove_file(&file.older).unwrap();
         let trust = file.read().unwrap();
         assert_eq!(trust.of_pack(&sha256)["f"], items(&["llm"]));
-        assert_eq!(trust.missing("/w", &items(&["git", "files", "exec=sh"])), items(&["exec=sh"]));
-        assert_eq!(trust.missing("/w/below", &items(&["git"])), items(&["git"]));
-        file.change(|trust| trust.add_folder("/w", items(&[ALL]))).unwrap();
-        assert_eq!(file.read().unwrap().missing("/w", &items(&["exec=sh"])), Items::new());
-        file.change(|trust| assert!(trust.revoke_folder("/w") && trust.revoke_pack("p"))).unwrap();
+        assert_eq!(trust.missing(place, &items(&["git", "files", "exec=sh"])), items(&["exec=sh"]));
+        assert_eq!(trust.missing(&format!("{place}/s"), &items(&["git"])), items(&["git"]));
+        file.change(|trust| trust.add_folder(place, items(&[ALL]))).unwrap();
+        assert_eq!(file.read().unwrap().missing(place, &items(&["exec=sh"])), Items::new());
+        file.change(|trust| assert!(trust.revoke_folder(place) && trust.revoke_pack("p"))).unwrap();
         let trust = file.read().unwrap();
         assert_eq!((trust.folders.len(), trust.packs.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_folder_that_was_made_anew_by_somebody_else_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_str().unwrap();
+        let mut trust =
+            Trust { version: VERSION, folders: BTreeMap::new(), owners: BTreeMap::new(), packs: BTreeMap::new() };
+        trust.add_folder(place, items(&["git", "filter=x"]));
+        assert_eq!(trust.filters(place), items(&["filter=x"]));
+        let now = trust.owners[place];
+        trust.owners.insert(place.to_owned(), now + 1);
+        assert_eq!((trust.missing(place, &items(&["git"])), trust.filters(place)), (items(&["git"]), Items::new()));
+        trust.add_folder(place, items(&["files"]));
+        assert_eq!((trust.of_folder(place), trust.owners[place]), (items(&["files"]), now));
+        trust.owners.clear();
+        assert_eq!(trust.of_folder(place), items(&["files"]), "kept before owners were: the user's own");
     }
 }

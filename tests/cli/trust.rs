@@ -314,6 +314,25 @@ fn what_others_can_write_is_not_the_users_word() {
 }
 
 #[test]
+fn a_folder_that_belongs_to_somebody_else_than_when_it_was_trusted_is_asked_for_anew() {
+    let server = server();
+    let env = Env::with(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));
+    env.nietz(["trust", "add", "--all"]).go().exits(0);
+    let path = env.home().join("trust.yaml");
+    let trust = std::fs::read_to_string(&path).expect("it is kept");
+    let owner = format!("work\": {}\n", rustix::process::geteuid().as_raw());
+    assert!(trust.contains(&owner), "{trust}");
+    std::fs::write(&path, trust.replace(&owner, "work\": 4000000\n")).expect("it can be written");
+    env.nietz(["run", "reads"]).go().exits(5);
+    let list = env.nietz(["trust", "list"]).go().exits(0).stdout;
+    assert!(list.contains("which is not there or belongs to somebody else now"), "{list}");
+    env.nietz(["trust", "add"]).go().exits(0);
+    assert_eq!(env.run(["reads"]).go().result(), "text");
+    let list = env.nietz(["trust", "list"]).go().exits(0).stdout;
+    assert!(!list.contains("whatever") && !list.contains("somebody else"), "{list}");
+}
+
+#[test]
 fn what_the_user_trusts_is_kept_for_them_alone_whatever_their_umask_is() {
     let env =
         Env::new().without("NIETZ_HOME").file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));

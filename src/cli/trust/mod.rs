@@ -100,7 +100,8 @@ fn list(host: &Host, json: bool) -> Result<Exit> {
             output::json(&json!({ "folder": folder, "allowed": items }))?;
             continue;
         }
-        output::line(format!("folder {}", line(folder)))?;
+        let note = if trust.is_same(folder) { "" } else { ", which is not there or belongs to somebody else now" };
+        output::line(format!("folder {}{note}", line(folder)))?;
         tell(items, ' ')?;
     }
     for (sha256, trusted) in &trust.packs {

@@ -42,12 +42,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::process::Resource;
 
 use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
 
-/// The stack that all work is done on, whatever the user's limit (`ulimit -s`) gives the first thread.
+/// The least stack that all work is done on, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
 
 /// Runs flows: structured conversations with language models, written in Lua as plain files
@@ -99,6 +100,10 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
         _ => {}
     }
     let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
+    // The usual limit. A thread of its own costs more with each block of memory.
+    if rustix::process::getrlimit(Resource::Stack).current.is_none_or(|limit| limit >= STACK as u64) {
+        return work(arguments, environment);
+    }
     let kept = (arguments.clone(), environment.clone());
     match std::thread::Builder::new()
         .name("work".to_owned())

@@ -210,9 +210,9 @@ impl Redactor {
 
 /// Tells how many bytes of a secret a text ends with, if it is not the whole secret.
 fn begun(secret: &str, text: &str) -> usize {
-    let Some(last) = text.as_bytes().last() else { return 0 };
-    let ends = (1..secret.len()).rev().filter(|at| secret.as_bytes()[at - 1] == *last);
-    ends.into_iter().find(|at| text.as_bytes().ends_with(&secret.as_bytes()[..*at])).unwrap_or(0)
+    let (Some(last), Some((_, most))) = (text.as_bytes().last(), secret.as_bytes().split_last()) else { return 0 };
+    let mut ends = memchr::memrchr_iter(*last, most).map(|at| at + 1);
+    ends.find(|at| text.as_bytes().ends_with(&most[..*at])).unwrap_or(0)
 }
 
 /// Returns where a secret begins that stands on both sides of `settled`, or `settled`.

@@ -12,4 +12,5 @@ pub mod journal;
 pub mod host;
 pub mod engine;
 pub mod lua;
+pub mod run;
 pub mod cli;

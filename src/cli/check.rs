@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::host::Host;
-use crate::cli::{output, session};
+use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::documents::Store;
@@ -16,6 +15,8 @@ use crate::journal::reader;
 use crate::lua::flow::Flow;
 use crate::model::collection::Format;
 use crate::pack::resolve;
+use crate::run::machine::Machine;
+use crate::run::session;
 use crate::schema::report::{self, Severity};
 use crate::schema::{Fault, expect, source};
 
@@ -41,13 +42,13 @@ struct Findings {
     code: Code,
 }
 
-pub(super) fn run(host: &Host, args: &CheckArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
     let mut invalid = 0;
-    let mut flows = Flows { host, loaded: None };
+    let mut flows = Flows { machine, loaded: None };
     let here = [PathBuf::from(".")];
     let wanted = if args.files.is_empty() { here.as_slice() } else { args.files.as_slice() };
     for file in wanted {
-        let inside = host.workspace.join(file);
+        let inside = machine.workspace.join(file);
         let file = if file.exists() || !inside.exists() { file.clone() } else { inside };
         let files = if file.is_dir() { sources::below(&mut flows, &file) } else { vec![file.clone()] };
         for file in &files {
@@ -112,17 +113,17 @@ fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
 
 /// Flows are loaded when the first document needs one.
 struct Flows<'a> {
-    host: &'a Host,
+    machine: &'a Machine,
     loaded: Option<Vec<Flow>>,
 }
 
 impl Flows<'_> {
     fn all(&mut self) -> &[Flow] {
-        let host = self.host;
+        let machine = self.machine;
         self.loaded.get_or_insert_with(|| {
             // A broken lock or flow is told where it stands; here it has no documents.
-            let every = resolve::every(&host.workspace, &host.packs()).unwrap_or_default();
-            every.into_iter().filter_map(|located| session::load(host, located).ok()).collect()
+            let every = resolve::every(&machine.workspace, &machine.packs()).unwrap_or_default();
+            every.into_iter().filter_map(|located| session::load(machine, located).ok()).collect()
         })
     }
 }
@@ -133,18 +134,18 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<
     let bytes = disk::read(file, Links::All, reader::MAX_BYTES)?;
     let bytes = bytes.ok_or_else(|| Failure::new(Code::Usage, format!("there is no file {name}")))?;
     if named.is_none()
-        && let Some(findings) = sources::check(flows.host, file)?
+        && let Some(findings) = sources::check(flows.machine, file)?
     {
         return Ok(findings);
     }
     let text = source::decode(&bytes, &name)?.to_owned();
-    let host = flows.host;
-    let store = Store::new(&host.workspace)?.without(&host.own_folders());
+    let machine = flows.machine;
+    let store = Store::new(&machine.workspace)?.without(&machine.own_folders());
     if let Some(named) = named {
         let (flow, collection) = named.split_once(':').ok_or_else(|| {
             Failure::new(Code::Usage, format!("--as {named}: write FLOW:COLLECTION")).hint("such as `notes:entries`")
         })?;
-        let flow = session::load(host, resolve::flow(flow, &host.workspace, &host.packs())?)?;
+        let flow = session::load(machine, resolve::flow(flow, &machine.workspace, &machine.packs())?)?;
         return check_document(&flow, &store, collection, file, text).map(|findings| vec![findings]);
     }
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;

@@ -5,8 +5,6 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::access::itself;
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk::owner;
 use crate::error::{Code, Exit, Failure, Result};
@@ -15,6 +13,8 @@ use crate::host::{git, path};
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
 use crate::pack::trust::folder_name;
+
+use crate::run::machine::Machine;
 
 /// Say what nietz finds here: the sandbox of commands, git, limits, trust, files
 ///
@@ -55,16 +55,16 @@ impl State {
 }
 
 /// Says what it found, as no line, one or several.
-type Check = fn(&Host) -> Result<Vec<Finding>>;
+type Check = fn(&Machine) -> Result<Vec<Finding>>;
 
 /// All checks, in the order in which they are shown.
 const CHECKS: &[Check] = &[sandbox, programs, repositories, limits, trust, files];
 
-pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = State::Ok;
     for check in CHECKS {
-        for Finding { check, state, found, hint } in check(host)? {
+        for Finding { check, state, found, hint } in check(machine)? {
             if state == State::Missing {
                 worst = state;
             }
@@ -83,12 +83,12 @@ pub(super) fn run(host: &Host, args: &DoctorArgs) -> Result<Exit> {
 }
 
 /// Whether commands can be kept in a sandbox, and what ends what they leave behind: by running one in each way.
-fn sandbox(host: &Host) -> Result<Vec<Finding>> {
+fn sandbox(machine: &Machine) -> Result<Vec<Finding>> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("no temporary folder can be made: {error}")))?;
-    let works = |ends: Ends| commands(host, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
+    let works = |ends: Ends| commands(machine, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
     let tried: Vec<(Ends, Result<()>)> = Ends::ALL.iter().map(|ends| (*ends, works(*ends))).collect();
-    let in_force = match host.config.commands.ends {
+    let in_force = match machine.config.commands.ends {
         Some(wanted) => tried.iter().find(|(ends, result)| *ends == wanted && result.is_ok()),
         None => tried.iter().find(|(_, result)| result.is_ok()),
     };
@@ -148,26 +148,26 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
     Err(Failure::new(Code::CommandFailed, format!("`true` ended with {}: {}", ran.exit, ran.output)))
 }
 
-fn commands(host: &Host, ends: Option<Ends>) -> Result<Commands> {
+fn commands(machine: &Machine, ends: Option<Ends>) -> Result<Commands> {
     Ok(Commands {
-        helper: itself()?,
-        environment: host.environment.clone(),
+        helper: machine.program()?,
+        environment: machine.environment.clone(),
         grants: Grants::default(),
-        limits: with_defaults(host.config.commands.limits),
+        limits: with_defaults(machine.config.commands.limits),
         ends,
-        read: host.commands_read(),
-        kept: host.kept(),
-        outputs: host.workspace.join(".nietz/output"),
+        read: machine.commands_read(),
+        kept: machine.kept(),
+        outputs: machine.workspace.join(".nietz/output"),
         together: Together::default(),
         outputs_shown: ".nietz/output".to_owned(),
-        redactor: host.redactor(),
+        redactor: machine.redactor(),
         told: Default::default(),
     })
 }
 
 /// Which folders of `PATH` commands do not get, because they would show the home or a key.
-fn programs(host: &Host) -> Result<Vec<Finding>> {
-    let hidden = commands(host, None)?.hidden_of_path();
+fn programs(machine: &Machine) -> Result<Vec<Finding>> {
+    let hidden = commands(machine, None)?.hidden_of_path();
     if hidden.is_empty() {
         return Ok(Vec::new());
     }
@@ -178,8 +178,8 @@ fn programs(host: &Host) -> Result<Vec<Finding>> {
     }])
 }
 
-fn repositories(host: &Host) -> Result<Vec<Finding>> {
-    Ok(vec![match git::version(&path::of(&host.environment)) {
+fn repositories(machine: &Machine) -> Result<Vec<Finding>> {
+    Ok(vec![match git::version(&path::of(&machine.environment)) {
         Ok(version) => finding("git", State::Ok, &version),
         Err(failure) => Finding {
             hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),
@@ -188,8 +188,8 @@ fn repositories(host: &Host) -> Result<Vec<Finding>> {
     }])
 }
 
-fn limits(host: &Host) -> Result<Vec<Finding>> {
-    let limits = with_defaults(host.config.commands.limits);
+fn limits(machine: &Machine) -> Result<Vec<Finding>> {
+    let limits = with_defaults(machine.config.commands.limits);
     let shown = |limits: &[(Option<u64>, &str)]| -> String {
         let all = limits.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}")));
         all.collect::<Vec<String>>().join(", ")
@@ -206,8 +206,8 @@ fn limits(host: &Host) -> Result<Vec<Finding>> {
 }
 
 /// What this folder is trusted with, and how much else is.
-fn trust(host: &Host) -> Result<Vec<Finding>> {
-    let trust = match host.trust().read() {
+fn trust(machine: &Machine) -> Result<Vec<Finding>> {
+    let trust = match machine.trust().read() {
         Ok(trust) => trust,
         Err(failure) => {
             return Ok(vec![Finding {
@@ -216,7 +216,7 @@ fn trust(host: &Host) -> Result<Vec<Finding>> {
             }]);
         }
     };
-    let here = folder_name(&host.workspace).ok().map(|name| trust.of_folder(&name));
+    let here = folder_name(&machine.workspace).ok().map(|name| trust.of_folder(&name));
     let here = match here {
         Some(items) if !items.is_empty() => items.into_iter().collect::<Vec<_>>().join(", "),
         _ => "models, questions and documents alone".to_owned(),
@@ -226,13 +226,13 @@ fn trust(host: &Host) -> Result<Vec<Finding>> {
 }
 
 /// Whether others can change what nietz keeps for the user: what they write there, it would believe.
-fn files(host: &Host) -> Result<Vec<Finding>> {
+fn files(machine: &Machine) -> Result<Vec<Finding>> {
     let open = |folder: &std::path::PathBuf| {
         let found = std::fs::metadata(folder).ok()?;
         owner::problem(&found).map(|why| format!("{} {why}", folder.display()))
     };
-    let mut folders = host.kept();
-    folders.retain(|folder| *folder != host.workspace);
+    let mut folders = machine.kept();
+    folders.retain(|folder| *folder != machine.workspace);
     folders.sort();
     folders.dedup();
     let open: Vec<String> = folders.iter().filter_map(open).collect();

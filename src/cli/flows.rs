@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::host::Host;
-use crate::cli::{output, session};
+use crate::cli::output;
 use crate::error::{Exit, Result};
 use crate::pack::resolve;
+use crate::run::machine::Machine;
+use crate::run::session;
 
 /// List the flows that can be run here, and where each comes from
 #[derive(Args)]
@@ -15,13 +16,13 @@ pub(super) struct FlowsArgs {
     json: bool,
 }
 
-pub(super) fn run(host: &Host, args: &FlowsArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for located in resolve::every(&host.workspace, &host.packs())? {
+    for located in resolve::every(&machine.workspace, &machine.packs())? {
         let source = located.source();
-        let origin = located.tree.origin(&host.workspace);
-        let (name, summary) = match session::load(host, located) {
+        let origin = located.tree.origin(&machine.workspace);
+        let (name, summary) = match session::load(machine, located) {
             Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),
             Err(failure) => ("(invalid)".to_owned(), failure.message),
         };

@@ -2,9 +2,8 @@
 //! the flow and its params) does not hold: the command line gives all of it anew, as for `nietz run`. What they
 //! recorded is taken as from a cassette.
 
-use crate::cli::host::Host;
+use crate::cli::front::FrontArgs;
 use crate::cli::run::{self, Line};
-use crate::cli::session::{Begin, FrontArgs, Session};
 use crate::engine::own::Origin;
 use crate::engine::run::check_name;
 use crate::error::{Code, Failure, Result};
@@ -13,6 +12,9 @@ use crate::lua::flow::Flow;
 use crate::model::command::Grants;
 use crate::model::param::ParamKind;
 use crate::model::text::{clean, excerpt, shell};
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::session::Session;
 
 /// How much of what a journal says of itself is shown.
 const SHOWN: usize = 400;
@@ -34,7 +36,7 @@ pub(super) struct Given {
 
 /// Returns what a run goes on with, or says what is missing. `verb` is what is done with it; `words` stand behind `--`.
 pub(super) fn terms(
-    host: &Host,
+    machine: &Machine,
     verb: &str,
     (id, open, origin): (&str, &Open, Origin),
     words: Vec<String>,
@@ -46,16 +48,16 @@ pub(super) fn terms(
                 .hint("leave out what stands behind `--`; `nietz fork --set PARAM=VALUE` changes something"))
         }
         Origin::Foreign(why) if words.is_empty() => Err(refused(verb, id, open, &why)),
-        Origin::Foreign(_) => given(host, verb, (id, open), words).map(|given| Terms::Given(Box::new(given))),
+        Origin::Foreign(_) => given(machine, verb, (id, open), words).map(|given| Terms::Given(Box::new(given))),
     }
 }
 
 /// Returns the run that a foreign one was forked from, where that is foreign, too, or else what the user is told. What they
 /// said in a run of their own is not for whoever names it in a journal.
-pub(super) fn fork(host: &Host, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
+pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
     let Some(fork) = fork else { return Ok((None, None)) };
     check_name(&fork.run)?;
-    if host.runs().summary(&fork.run).origin != Origin::Own {
+    if machine.runs().summary(&fork.run).origin != Origin::Own {
         return Ok((Some(fork), None));
     }
     let told = format!(
@@ -66,8 +68,8 @@ pub(super) fn fork(host: &Host, fork: Option<Fork>) -> Result<(Option<Fork>, Opt
 }
 
 /// Returns what is told of results that the user takes from runs which they did not begin.
-pub(super) fn results(host: &Host, flow: &Flow, begin: &Begin) -> Result<Vec<String>> {
-    let runs = host.runs();
+pub(super) fn results(machine: &Machine, flow: &Flow, begin: &Begin) -> Result<Vec<String>> {
+    let runs = machine.runs();
     let params =
         flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
     let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
@@ -79,14 +81,14 @@ pub(super) fn results(host: &Host, flow: &Flow, begin: &Begin) -> Result<Vec<Str
     Ok(foreign.map(told).collect())
 }
 
-fn given(host: &Host, verb: &str, (id, open): (&str, &Open), words: Vec<String>) -> Result<Given> {
+fn given(machine: &Machine, verb: &str, (id, open): (&str, &Open), words: Vec<String>) -> Result<Given> {
     let usage = |message: String| Failure::new(Code::Usage, message);
     // The name becomes part of branches and worktrees: it is the folder's, which is what the user said.
     if open.run != id {
         return Err(usage(format!("the journal of {} is that of a run {}", excerpt(id), excerpt(&open.run)))
             .hint("the folder of a run has its name: rename the folder"));
     }
-    let Some((session, line)) = run::asked(host, words)? else {
+    let Some((session, line)) = run::asked(machine, words)? else {
         return Err(usage("which flow does it go on with?".to_owned())
             .hint(format!("nietz {verb} {} -- FLOW [ARGS]", shell(id))));
     };

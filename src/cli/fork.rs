@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
-use crate::cli::host::Host;
-use crate::cli::session::{self, Begin, FrontArgs, Session};
-use crate::cli::{output, replay};
+use crate::cli::output;
+use crate::cli::start;
 use crate::engine::donor::{Donor, Takes};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::journal::entries;
@@ -20,6 +20,11 @@ use crate::lua::manifest::Command;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::text::excerpt;
+use crate::run::live;
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::replay;
+use crate::run::session::Session;
 
 /// Start a new run from a recorded one: only what a change touches is done, asked and paid for
 #[derive(Args)]
@@ -58,15 +63,15 @@ pub(super) struct WhyArgs {
     effect: String,
 }
 
-pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
     let replay::Ends { open, first, .. } = replay::ends(&journal)?;
     let origin = runs.origin(&id, &first);
-    let (session, begin, front) = match foreign::terms(host, "fork", (&id, &open, origin), args.words)? {
+    let (session, begin, front) = match foreign::terms(machine, "fork", (&id, &open, origin), args.words)? {
         Terms::Own => {
-            let session = Session::load(host, host.located(&open.source)?)?;
+            let session = Session::load(machine, machine.located(&open.source)?)?;
             let mut params = open.params.clone();
             set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
             let begin = Begin {
@@ -78,7 +83,7 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
                 lang: Some(open.lang),
                 seed: Some(open.seed),
                 budget: Budget::default(),
-                id: host.variable("NIETZ_RUN").map(str::to_owned),
+                id: machine.variable("NIETZ_RUN").map(str::to_owned),
                 grants: Grants::default(),
                 workspace: open.workspace,
                 fork: None,
@@ -95,7 +100,7 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
     let before = args.at.as_deref().map(|at| Found::find(&journal, at)).transpose()?.map(|found| found.seq);
     let fork = Fork { run: id, before };
     let (work, fork, donor) = match &args.into {
-        None => (host.workspace.clone(), Some(fork.clone()), session::donor(host, &fork)?),
+        None => (machine.workspace.clone(), Some(fork.clone()), live::donor(machine, &fork)?),
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
             let folder = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
@@ -111,7 +116,7 @@ pub(super) fn run(host: &Host, args: ForkArgs) -> Result<Exit> {
         donor: Some(donor),
         ..begin
     };
-    session.begin(&host.in_workspace(work), begin, &front)
+    start::begin(&machine.in_workspace(work), session, begin, &front)
 }
 
 /// Puts values that are given as texts in the place of a run's params.
@@ -199,8 +204,8 @@ impl Found {
     }
 }
 
-pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
     let found = Found::find(&journal, &args.effect)?;
@@ -221,11 +226,11 @@ pub(super) fn why(host: &Host, args: &WhyArgs) -> Result<Exit> {
         Some(_) => "It was done once, and its outcome is recorded.",
     })?;
     let ends = replay::ends(&journal)?;
-    let located = replay::located(host, &id, &ends)?;
+    let located = replay::located(machine, &id, &ends)?;
     let open = ends.open;
-    let layers = host.layers(&located.tree)?;
+    let layers = machine.layers(&located.tree)?;
     let tree = located.tree.clone();
-    let played = replay::play(host, (located, layers), (&journal, &open), None)?;
+    let played = replay::play(machine, (located, layers), (&journal, &open), None)?;
     let now = tree.digests();
     let changed: Vec<&str> = now
         .iter()

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk;
 use crate::error::{Exit, Failure, Result};
+use crate::run::machine::Machine;
 
 /// Print the completions for a shell
 ///
@@ -31,8 +31,8 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
     Ok(Exit::Done)
 }
 
-pub(super) fn man(host: &Host, args: &ManArgs, command: Command) -> Result<Exit> {
-    let folder = host.workspace.join(&args.folder);
+pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command) -> Result<Exit> {
+    let folder = machine.workspace.join(&args.folder);
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
     // Not written where they go: a link there would be followed.
     let made = tempfile::tempdir().map_err(|error| Failure::io(&folder, "write", &error))?;

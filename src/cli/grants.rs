@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::cli::host::Host;
 use crate::model::command::Grants;
+use crate::run::machine::Machine;
 
 /// What the user grants to commands that a flow runs.
 #[derive(Args, Clone, Debug, Default)]
@@ -36,10 +36,10 @@ impl GrantArgs {
 
 impl ReadArgs {
     /// Paths are meant from the workspace.
-    pub(super) fn added_to(self, mut before: Grants, host: &Host) -> Grants {
+    pub(super) fn added_to(self, mut before: Grants, machine: &Machine) -> Grants {
         before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
             true => path,
-            false => host.workspace.join(path).display().to_string(),
+            false => machine.workspace.join(path).display().to_string(),
         }));
         before
     }

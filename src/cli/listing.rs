@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::error::{Exit, Result};
 use crate::model::text::shell;
 use crate::pack::persona::Persona;
 use crate::pack::quote;
+use crate::run::machine::Machine;
 
 /// List the personas that flows can use here, where each comes from, and what hides it
 #[derive(Args)]
@@ -46,11 +46,11 @@ impl Seen {
     }
 }
 
-pub(super) fn personas(host: &Host, args: &PersonasArgs) -> Result<Exit> {
+pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
     let mut seen = Seen::default();
     let mut rows = Vec::new();
-    for tree in host.trees()? {
-        let origin = tree.origin(&host.workspace);
+    for tree in machine.trees()? {
+        let origin = tree.origin(&machine.workspace);
         for path in tree.list("personas", ".md") {
             let slug = stem(&path, ".md");
             let source = tree.display(&path);
@@ -77,11 +77,11 @@ pub(super) fn personas(host: &Host, args: &PersonasArgs) -> Result<Exit> {
     print(&rows)
 }
 
-pub(super) fn quotes(host: &Host, args: &QuotesArgs) -> Result<Exit> {
+pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {
     let mut seen = Seen::default();
     let mut rows = Vec::new();
-    for tree in host.trees()? {
-        let origin = tree.origin(&host.workspace);
+    for tree in machine.trees()? {
+        let origin = tree.origin(&machine.workspace);
         for path in tree.list("quotes", ".yaml") {
             let name = stem(&path, ".yaml");
             let source = tree.display(&path);

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::cli::host::{Host, iso, time_of_day};
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::entries;
 use crate::model::text::excerpt;
+use crate::run::machine::{Machine, iso, time_of_day};
 
 /// Show what a run did: its journal, made readable
 #[derive(Args)]
@@ -19,8 +19,8 @@ pub(super) struct LogArgs {
     json: bool,
 }
 
-pub(super) fn run(host: &Host, args: &LogArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let id = match &args.run {
         Some(wanted) => runs.find(Some(wanted))?,
         None => {

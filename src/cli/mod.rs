@@ -3,20 +3,16 @@
 //! [`main`] is the only place that knows exit codes of the process; verbs return failures. Options that all
 //! verbs share stand here.
 
-mod access;
 mod budget;
 mod check;
-mod client;
-mod config;
 mod doctor;
 mod explain;
 mod flows;
-mod folders;
 mod foreign;
 mod fork;
+mod front;
 mod generate;
 mod grants;
-mod host;
 mod listing;
 mod log;
 mod models;
@@ -25,12 +21,10 @@ mod output;
 mod pack;
 mod params;
 mod plan;
-mod replay;
 mod resume;
 mod run;
 mod runs;
-mod session;
-mod signals;
+mod start;
 mod test;
 mod trust;
 mod types;
@@ -44,9 +38,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::Resource;
 
-use crate::cli::host::Host;
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
+use crate::run::interrupts;
+use crate::run::machine::Machine;
 
 /// The least stack that all work is done on, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
@@ -131,36 +126,38 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     if let Verb::Engine = cli.verb {
         return code(crate::host::llm::local::child::serve(std::io::stdin(), std::io::stdout()));
     }
-    crate::lua::limits::last_resort(signals::give_up);
-    signals::outlive_file_limits();
+    crate::lua::limits::last_resort(interrupts::give_up);
+    interrupts::outlive_file_limits();
     // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
     let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
-    let host = environment.and_then(|environment| Host::new(behind.or(cli.workspace), environment, redactor));
-    let host = match host {
-        Ok(host) => host,
+    let machine = environment.and_then(|environment| {
+        Machine::new(behind.or(cli.workspace), environment, redactor, std::env::current_exe().ok())
+    });
+    let machine = match machine {
+        Ok(machine) => machine,
         Err(failure) => return failed(&failure),
     };
     let result = match cli.verb {
-        Verb::Run(args) => run::run(&host, args),
-        Verb::Resume(args) => resume::run(&host, args),
-        Verb::Runs(args) => runs::run(&host, args),
-        Verb::Log(args) => log::run(&host, &args),
-        Verb::Verify(args) => verify::run(&host, &args),
-        Verb::Check(args) => check::run(&host, &args),
-        Verb::Test(args) => test::run(&host, args),
-        Verb::New(args) => new::run(&host, &args),
-        Verb::Pack(args) => pack::run(&host, args),
-        Verb::Trust(args) => trust::run(&host, &args),
-        Verb::Fork(args) => fork::run(&host, args),
-        Verb::Why(args) => fork::why(&host, &args),
-        Verb::Personas(args) => listing::personas(&host, &args),
-        Verb::Quotes(args) => listing::quotes(&host, &args),
-        Verb::Types(args) => types::run(&host, &args),
+        Verb::Run(args) => run::run(&machine, args),
+        Verb::Resume(args) => resume::run(&machine, args),
+        Verb::Runs(args) => runs::run(&machine, args),
+        Verb::Log(args) => log::run(&machine, &args),
+        Verb::Verify(args) => verify::run(&machine, &args),
+        Verb::Check(args) => check::run(&machine, &args),
+        Verb::Test(args) => test::run(&machine, args),
+        Verb::New(args) => new::run(&machine, &args),
+        Verb::Pack(args) => pack::run(&machine, args),
+        Verb::Trust(args) => trust::run(&machine, &args),
+        Verb::Fork(args) => fork::run(&machine, args),
+        Verb::Why(args) => fork::why(&machine, &args),
+        Verb::Personas(args) => listing::personas(&machine, &args),
+        Verb::Quotes(args) => listing::quotes(&machine, &args),
+        Verb::Types(args) => types::run(&machine, &args),
         Verb::Completions(args) => generate::completions(&args, Cli::command()),
-        Verb::Man(args) => generate::man(&host, &args, Cli::command()),
-        Verb::Flows(args) => flows::run(&host, &args),
-        Verb::Models(args) => models::run(&host, &args),
-        Verb::Doctor(args) => doctor::run(&host, &args),
+        Verb::Man(args) => generate::man(&machine, &args, Cli::command()),
+        Verb::Flows(args) => flows::run(&machine, &args),
+        Verb::Models(args) => models::run(&machine, &args),
+        Verb::Doctor(args) => doctor::run(&machine, &args),
         Verb::Explain(args) => explain::run(&args),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),

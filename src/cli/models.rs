@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::host::Host;
-use crate::cli::{client, output, session};
+use crate::cli::output;
 use crate::error::{Exit, Result};
 use crate::host::llm::KeyState;
+use crate::run::machine::Machine;
 
 /// Show which models can be used, and which would be without a choice
 #[derive(Args)]
@@ -27,19 +27,19 @@ enum ModelsVerb {
     Remove { model: String },
 }
 
-pub(super) fn run(host: &Host, args: &ModelsArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
     match &args.verb {
-        None => overview(host),
+        None => overview(machine),
         #[cfg(feature = "local")]
-        Some(verb) => local::run(host, verb),
+        Some(verb) => local::run(machine, verb),
         #[cfg(not(feature = "local"))]
         Some(verb) => match *verb {},
     }
 }
 
-fn overview(host: &Host) -> Result<Exit> {
-    let client = client::client(host)?;
-    let rows = session::runtime()?.block_on(client.explain());
+fn overview(machine: &Machine) -> Result<Exit> {
+    let client = crate::run::models::client(machine)?;
+    let rows = crate::run::runtime()?.block_on(client.explain());
     let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
     for row in rows {
         let key = match row.key {
@@ -67,21 +67,22 @@ mod local {
     use std::io::{IsTerminal, Write};
 
     use super::ModelsVerb;
-    use crate::cli::host::Host;
-    use crate::cli::{output, session};
+    use crate::cli::output;
     use crate::error::{Exit, Result};
     use crate::host::llm::local::weights::Progress;
     use crate::host::llm::local::{catalogue, weights};
+    use crate::run::machine::Machine;
 
     const MB: u64 = 1_000_000;
 
-    pub(super) fn run(host: &Host, verb: &ModelsVerb) -> Result<Exit> {
-        let folder = host.models_folder();
+    pub(super) fn run(machine: &Machine, verb: &ModelsVerb) -> Result<Exit> {
+        let folder = machine.models_folder();
         match verb {
             ModelsVerb::Pull { model } => {
                 let model =
                     model.as_deref().map_or_else(|| Ok(catalogue::default()), |name| catalogue::find(plain(name)))?;
-                let path = session::runtime()?.block_on(weights::pull(model, &folder, &mut show))?;
+                let path =
+                    crate::run::runtime()?.block_on(weights::pull(model, &folder, &machine.environment, &mut show))?;
                 output::line(format!("local/{} is here: {}", model.name, path.display()))?;
             }
             ModelsVerb::List => {

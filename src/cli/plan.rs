@@ -3,9 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::host::Host;
-use crate::cli::session::{Begin, Session, runtime};
-use crate::cli::{client, output};
+use crate::cli::output;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, prices_as_of};
@@ -13,6 +11,10 @@ use crate::lua::limits::Limits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
 use crate::model::permission::{Permission, Permissions};
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::runtime;
+use crate::run::session::Session;
 
 /// A run that has not begun.
 struct Plan {
@@ -34,8 +36,8 @@ struct Plan {
     settings: Vec<(String, String)>,
 }
 
-pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) -> Result<Exit> {
-    let client = client::client(host)?;
+pub(super) fn show(session: &Session, machine: &Machine, begin: &Begin, json: bool) -> Result<Exit> {
+    let client = crate::run::models::client(machine)?;
     let manifest = &session.flow.manifest;
     let model = manifest.permissions.llm.then(|| runtime()?.block_on(chosen(&client, begin.model.as_deref())));
     let aliases: Vec<(String, String)> = match manifest.permissions.llm {
@@ -62,8 +64,8 @@ pub(super) fn show(session: &Session, host: &Host, begin: &Begin, json: bool) ->
         permissions: manifest.permissions.with_params(&begin.params),
         grants: begin.grants.clone(),
         limits: manifest.limits.unwrap_or_default(),
-        budget: session.budget(host, begin.budget),
-        settings: session.settings(host)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
+        budget: session.budget(machine, begin.budget),
+        settings: session.settings(machine)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
     };
     match json {
         true => output::json(&plan.json())?,

@@ -4,10 +4,14 @@ use clap::Args;
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs};
-use crate::cli::host::Host;
-use crate::cli::session::{Begin, FrontArgs, Session, With};
+use crate::cli::start;
 use crate::error::{Code, Exit, Failure, Result};
+use crate::run::live::Begin;
+use crate::run::live::With;
+use crate::run::machine::Machine;
+use crate::run::session::Session;
 
 /// Go on with a run: nothing that is finished is done, asked or paid for again
 #[derive(Args)]
@@ -30,8 +34,8 @@ pub(super) struct ResumeArgs {
     words: Vec<String>,
 }
 
-pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
     let (past, tail) = locked.past(args.whole)?;
@@ -40,12 +44,12 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
             .hint("start a new run"));
     };
     let budget = args.budget.budget()?;
-    let granted = |before| args.read.added_to(args.grants.added_to(before), host);
+    let granted = |before| args.read.added_to(args.grants.added_to(before), machine);
     // The line that was just read is the one that counts, whatever stands in the file by now.
     let origin = runs.origin(&id, past.first_line());
-    let (session, with, front) = match foreign::terms(host, "resume", (&id, &open, origin), args.words)? {
+    let (session, with, front) = match foreign::terms(machine, "resume", (&id, &open, origin), args.words)? {
         Terms::Own => {
-            let session = Session::load(host, host.located(&open.source)?)?;
+            let session = Session::load(machine, machine.located(&open.source)?)?;
             (session, With::Own { grants: granted(open.grants.clone()), budget }, args.front)
         }
         Terms::Given(given) => {
@@ -54,5 +58,5 @@ pub(super) fn run(host: &Host, args: ResumeArgs) -> Result<Exit> {
             (session, With::Given(Box::new(Begin { grants, budget, ..begin })), args.front.or(front))
         }
     };
-    session.go_on(host, locked, (past, tail), (open, with), &front)
+    start::go_on(machine, session, locked, (past, tail), (open, with), &front)
 }

@@ -8,9 +8,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs};
-use crate::cli::host::Host;
-use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::cli::start;
 use crate::cli::{output, params, plan};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
@@ -19,6 +19,9 @@ use crate::model::event::EndStatus;
 use crate::model::param::ParamKind;
 use crate::model::text::{clean, shell};
 use crate::pack::resolve;
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::session::Session;
 
 /// Run a flow, given by its path or its name
 #[derive(Args)]
@@ -89,35 +92,35 @@ const WITH_VALUE: &[&str] = &[
     "--allow-read",
 ];
 
-pub(super) fn run(host: &Host, args: RunArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
     let mut rest: Vec<String> = Vec::new();
     for arg in args.rest {
         rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
     }
     let asks_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
-    let Some((session, line)) = asked(host, rest)? else {
+    let Some((session, line)) = asked(machine, rest)? else {
         let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
             output::block(help.render_help())?;
             return Ok(Exit::Done);
         }
-        let names = resolve::names(&host.workspace, &host.packs())?.join(", ");
+        let names = resolve::names(&machine.workspace, &machine.packs())?.join(", ");
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
     match line {
         Line::Over(exit) => Ok(exit),
-        Line::Plan(begin, front) => plan::show(&session, host, &begin, front.json),
-        Line::Run(begin, front) => session.begin(host, *begin, &front),
+        Line::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
+        Line::Run(begin, front) => start::begin(machine, session, *begin, &front),
     }
 }
 
 /// Loads the flow that the first plain word names, and reads its arguments; nothing where no flow is named.
-pub(super) fn asked(host: &Host, mut rest: Vec<String>) -> Result<Option<(Session, Line)>> {
+pub(super) fn asked(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, Line)>> {
     let Some(at) = flow_at(&rest) else { return Ok(None) };
     let wanted = rest.remove(at);
-    let located = resolve::flow(&wanted, &host.workspace, &host.packs())?;
-    let session = Session::load(host, located)?;
-    let line = line(host, &wanted, &session, rest)?;
+    let located = resolve::flow(&wanted, &machine.workspace, &machine.packs())?;
+    let session = Session::load(machine, located)?;
+    let line = line(machine, &wanted, &session, rest)?;
     Ok(Some((session, line)))
 }
 
@@ -130,7 +133,7 @@ pub(super) enum Line {
 }
 
 /// Reads the arguments of a flow.
-pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<String>) -> Result<Line> {
+pub(super) fn line(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<Line> {
     let manifest = &session.flow.manifest;
     let command = command(&format!("nietz run {}", shell(wanted)), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
@@ -161,7 +164,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
     let grants = match reads_files {
         true => ReadArgs::from_arg_matches(&matches)
             .map_err(|error| Failure::new(Code::Usage, error.to_string()))?
-            .added_to(grants, host),
+            .added_to(grants, machine),
         false => grants,
     };
     let (name, mut params) = match matches.subcommand() {
@@ -178,7 +181,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         None => (None, params::values(&manifest.main, &matches)?),
     };
     let own = session.flow.command(name.as_deref())?;
-    take_runs(host, &manifest.name, own, &mut params)?;
+    take_runs(machine, &manifest.name, own, &mut params)?;
     let begin = Begin {
         command: name,
         params,
@@ -188,7 +191,7 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
         lang: of_host.lang,
         seed: of_host.seed,
         budget: of_host.budget.budget()?,
-        id: host.variable("NIETZ_RUN").map(str::to_owned),
+        id: machine.variable("NIETZ_RUN").map(str::to_owned),
         grants,
         workspace: None,
         fork: None,
@@ -200,8 +203,8 @@ pub(super) fn line(host: &Host, wanted: &str, session: &Session, rest: Vec<Strin
 }
 
 /// Puts the result of each run that a param names in its place. It stands in the new run's journal then, as all params do.
-fn take_runs(host: &Host, flow: &str, own: &manifest::Command, params: &mut serde_json::Value) -> Result<()> {
-    let runs = host.runs();
+fn take_runs(machine: &Machine, flow: &str, own: &manifest::Command, params: &mut serde_json::Value) -> Result<()> {
+    let runs = machine.runs();
     for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
         let Some(wanted) = params[name].as_str() else { continue };
         let id = runs.find_own(wanted)?;

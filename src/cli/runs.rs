@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::engine::own::Origin;
 use crate::error::{Exit, Result};
 use crate::model::event::EndStatus;
+use crate::run::machine::Machine;
 
 /// List the runs of this workspace, oldest first
 #[derive(Args)]
@@ -17,8 +17,8 @@ pub(super) struct RunsArgs {
     json: bool,
 }
 
-pub(super) fn run(host: &Host, args: RunsArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let mut rows = vec![vec!["RUN".into(), "FLOW".into(), "STATUS".into(), "CALLS".into(), "STARTED".into()]];
     for id in runs.ids() {
         let summary = runs.summary(&id);

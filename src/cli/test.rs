@@ -8,14 +8,14 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::host::Host;
+use crate::cli::front::FrontArgs;
 use crate::cli::output;
-use crate::cli::replay::{self, Ends};
-use crate::cli::session::FrontArgs;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
 use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree, below};
+use crate::run::machine::Machine;
+use crate::run::replay::{self, Ends};
 
 /// Test flows: replay their cassettes, with no model, no key and no network
 ///
@@ -80,18 +80,18 @@ fn code(name: &str) -> Result<Code, String> {
     })
 }
 
-pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: TestArgs) -> Result<Exit> {
     if let Some(wanted) = &args.from_run {
-        return record::from_run(host, wanted, args.name.as_deref(), args.expect_failure);
+        return record::from_run(machine, wanted, args.name.as_deref(), args.expect_failure);
     }
     if args.expect_failure.is_some() && !args.record {
         return Err(Failure::new(Code::Usage, "--expect-failure says what may be recorded, and nothing is recorded")
             .hint("a replay compares each failure with the one that was recorded; to record: --record or --from-run"));
     }
     if args.record && (!args.rest.is_empty() || args.name.is_some()) {
-        return record::new(host, args);
+        return record::new(machine, args);
     }
-    let cases = cases(host, &args.paths)?;
+    let cases = cases(machine, &args.paths)?;
     if cases.is_empty() {
         return Err(Failure::new(Code::Usage, "there is no cassette here")
             .hint("make one of a run: nietz test --from-run RUN; or record one: nietz test --record FLOW -- ARGS"));
@@ -100,15 +100,15 @@ pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
     for case in &cases {
         let since = Instant::now();
         let interrupted = |failure: &Failure| failure.code == Code::Interrupted;
-        let outcome = match case.played(host) {
-            Err(failure) if args.record && !interrupted(&failure) => record::anew(host, case, &args),
+        let outcome = match case.played(machine) {
+            Err(failure) if args.record && !interrupted(&failure) => record::anew(machine, case, &args),
             played => played,
         };
         if outcome.as_ref().is_err_and(interrupted) {
             return outcome.map(|_| Exit::Interrupted);
         }
         failed += usize::from(outcome.is_err());
-        tell(host, case, &outcome, since.elapsed().as_millis(), args.front.json)?;
+        tell(machine, case, &outcome, since.elapsed().as_millis(), args.front.json)?;
     }
     if !args.front.json {
         output::line(format!("{} passed, {failed} failed", total - failed))?;
@@ -116,8 +116,8 @@ pub(super) fn run(host: &Host, args: TestArgs) -> Result<Exit> {
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-fn tell(host: &Host, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: bool) -> Result<()> {
-    let shown = shown(host, &case.path);
+fn tell(machine: &Machine, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: bool) -> Result<()> {
+    let shown = shown(machine, &case.path);
     match outcome {
         Ok(Outcome { effects, how, fails }) if as_json => {
             let mut line =
@@ -142,15 +142,15 @@ fn tell(host: &Host, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: 
 }
 
 /// Returns how a cassette is called on the screen.
-fn shown(host: &Host, path: &Path) -> String {
-    below(&host.workspace, path).unwrap_or_else(|| path.display().to_string())
+fn shown(machine: &Machine, path: &Path) -> String {
+    below(&machine.workspace, path).unwrap_or_else(|| path.display().to_string())
 }
 
 /// Plays every cassette of a pack, and returns how many there are.
-pub(super) fn play_all(host: &Host, root: &Path) -> Result<usize> {
+pub(super) fn play_all(machine: &Machine, root: &Path) -> Result<usize> {
     let cases = in_folder(root, &replay::folder(root));
     for case in &cases {
-        case.played(host)
+        case.played(machine)
             .map_err(|failure| Failure { message: format!("{}: {}", case.name, failure.message), ..failure })?;
     }
     Ok(cases.len())
@@ -162,60 +162,62 @@ impl Case {
     }
 
     /// Returns the flow of this cassette, and where its personas and quotes come from.
-    fn flow(&self, host: &Host, ends: &Ends) -> Result<(Located, Vec<Tree>)> {
-        let located = replay::flow_of(&self.root, &ends.open).or_else(|failure| match self.root == host.workspace {
-            // A project tests the flows of its packs as well.
-            true => resolve::flow(&ends.open.flow, &host.workspace, &host.packs()).map_err(|_| failure),
-            false => Err(failure),
-        })?;
+    fn flow(&self, machine: &Machine, ends: &Ends) -> Result<(Located, Vec<Tree>)> {
+        let located =
+            replay::flow_of(&self.root, &ends.open).or_else(|failure| match self.root == machine.workspace {
+                // A project tests the flows of its packs as well.
+                true => resolve::flow(&ends.open.flow, &machine.workspace, &machine.packs()).map_err(|_| failure),
+                false => Err(failure),
+            })?;
         // What else is installed is no part of a pack that is tested for itself.
-        let layers = match self.root == host.workspace {
-            true => host.layers(&located.tree)?,
+        let layers = match self.root == machine.workspace {
+            true => machine.layers(&located.tree)?,
             false => vec![located.tree.clone(), Tree::new(Root::Bundled)],
         };
         Ok((located, layers))
     }
 
-    fn played(&self, host: &Host) -> Result<Outcome> {
+    fn played(&self, machine: &Machine) -> Result<Outcome> {
         let ends = self.ends()?;
         let end = record::ended(&self.path, &ends)?;
-        let flow = self.flow(host, &ends)?;
-        let played = replay::play(host, flow, (&self.path, &ends.open), None)?;
+        let flow = self.flow(machine, &ends)?;
+        let played = replay::play(machine, flow, (&self.path, &ends.open), None)?;
         played.compared(&self.path, &end)?;
         Ok(Outcome { effects: played.effects, how: "passed", fails: end.failure.map(|failure| failure.code) })
     }
 }
 
 /// Finds the cassettes that paths name.
-fn cases(host: &Host, paths: &[String]) -> Result<Vec<Case>> {
+fn cases(machine: &Machine, paths: &[String]) -> Result<Vec<Case>> {
     if paths.is_empty() {
-        return Ok(in_folder(&host.workspace, &replay::folder(&host.workspace)));
+        return Ok(in_folder(&machine.workspace, &replay::folder(&machine.workspace)));
     }
     let mut found = Vec::new();
     for wanted in paths {
-        let path =
-            [PathBuf::from(wanted), host.workspace.join(wanted)].into_iter().find_map(|path| path.canonicalize().ok());
+        let path = [PathBuf::from(wanted), machine.workspace.join(wanted)]
+            .into_iter()
+            .find_map(|path| path.canonicalize().ok());
         match path {
             Some(path) if path.extension().is_some_and(|ending| ending == "jsonl") => {
-                found.push(one(host, path)?);
+                found.push(one(machine, path)?);
             }
             Some(path) if path.is_dir() && replay::folder(&path).is_dir() => {
                 found.extend(in_folder(&path, &replay::folder(&path)));
             }
             Some(path) if path.is_dir() => {
-                let all = replay::cassettes(&path).into_iter().map(|(_, path)| one(host, path));
+                let all = replay::cassettes(&path).into_iter().map(|(_, path)| one(machine, path));
                 found.extend(all.collect::<Result<Vec<_>>>()?);
             }
-            _ => found.extend(of_flow(host, wanted)?),
+            _ => found.extend(of_flow(machine, wanted)?),
         }
     }
     Ok(found)
 }
 
 /// Returns a cassette by its path; its pack is the folder above `tests/cassettes`.
-fn one(host: &Host, path: PathBuf) -> Result<Case> {
+fn one(machine: &Machine, path: PathBuf) -> Result<Case> {
     let root = path.ancestors().find(|above| path.starts_with(replay::folder(above)));
-    let root = root.unwrap_or(&host.workspace).to_owned();
+    let root = root.unwrap_or(&machine.workspace).to_owned();
     let name = below(&replay::folder(&root), &path).unwrap_or_else(|| path.display().to_string());
     Ok(Case { name: name.trim_end_matches(".jsonl").to_owned(), path, root })
 }
@@ -226,11 +228,11 @@ fn in_folder(root: &Path, folder: &Path) -> Vec<Case> {
 }
 
 /// Returns the cassettes of one flow.
-fn of_flow(host: &Host, wanted: &str) -> Result<Vec<Case>> {
-    let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
+fn of_flow(machine: &Machine, wanted: &str) -> Result<Vec<Case>> {
+    let located = resolve::flow(wanted, &machine.workspace, &machine.packs())?;
     let root = match &located.tree.root {
         Root::Disk(root) => root.clone(),
-        Root::Bundled => host.workspace.clone(),
+        Root::Bundled => machine.workspace.clone(),
     };
     let mut cases = in_folder(&root, &replay::folder(&root));
     cases.retain(|case| {

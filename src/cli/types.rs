@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::error::{Exit, Result};
 use crate::lua::api;
+use crate::run::machine::Machine;
 use crate::schema::own;
 
 /// Where the files are, below the workspace.
@@ -17,9 +17,9 @@ const TYPES: &str = ".nietz/types";
 #[derive(Args)]
 pub(super) struct TypesArgs {}
 
-pub(super) fn run(host: &Host, _: &TypesArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, _: &TypesArgs) -> Result<Exit> {
     let write = |path: &str, text: &str| {
-        disk::write_below(&host.workspace, &host.workspace.join(TYPES).join(path), text.as_bytes())
+        disk::write_below(&machine.workspace, &machine.workspace.join(TYPES).join(path), text.as_bytes())
     };
     // They belong to this version of nietz, and are not committed.
     write(".gitignore", "*\n")?;
@@ -38,16 +38,16 @@ pub(super) fn run(host: &Host, _: &TypesArgs) -> Result<Exit> {
     }
     output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), own::ALL.len()))?;
     let luaurc = json!({ "languageMode": "strict", "aliases": { "nietz": format!("{TYPES}/nietz") } });
-    merge(host, ".luaurc", &luaurc)?;
+    merge(machine, ".luaurc", &luaurc)?;
     let settings = json!({ "luau-lsp.platform.type": "standard", "yaml.schemas": yaml });
-    merge(host, ".vscode/settings.json", &settings)?;
+    merge(machine, ".vscode/settings.json", &settings)?;
     Ok(Exit::Done)
 }
 
 /// Adds what is not there to a JSON file of the user's; what is there stays as it is.
-fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
-    let path = host.workspace.join(file);
-    let before = disk::read(&path, Links::Below(&host.workspace), disk::SETTINGS)?;
+fn merge(machine: &Machine, file: &str, wanted: &Value) -> Result<()> {
+    let path = machine.workspace.join(file);
+    let before = disk::read(&path, Links::Below(&machine.workspace), disk::SETTINGS)?;
     let before = before.unwrap_or_else(|| b"{}".to_vec());
     let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&before) else {
         // Comments would be lost: it is the user's to edit.
@@ -59,7 +59,7 @@ fn merge(host: &Host, file: &str, wanted: &Value) -> Result<()> {
     if after == value {
         return output::line(format!("{file} is as it should be"));
     }
-    disk::write_below(&host.workspace, &path, format!("{after:#}\n").as_bytes())?;
+    disk::write_below(&machine.workspace, &path, format!("{after:#}\n").as_bytes())?;
     output::line(format!("wrote {file}"))
 }
 

@@ -4,11 +4,11 @@ use std::path::{Component, Path};
 
 use clap::Args;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::engine::verify::Written;
 use crate::error::{Code, Exit, Failure, Result};
+use crate::run::machine::Machine;
 use crate::schema::source::MAX_BYTES;
 
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
@@ -21,12 +21,12 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-pub(super) fn run(host: &Host, args: &VerifyArgs) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
+    let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
     let written = Written::read(&journal)?;
-    let verdict = written.compared(|path| read(&host.workspace, path))?;
+    let verdict = written.compared(|path| read(&machine.workspace, path))?;
     let torn = written.whole.torn;
     if args.json {
         output::json(&serde_json::json!({

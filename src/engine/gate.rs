@@ -51,6 +51,14 @@ pub struct Live {
     pub asks: bool,
 }
 
+/// What a run's journal says, and what goes on with it.
+pub struct Recorded {
+    pub writer: Writer,
+    pub past: Past,
+    /// Written before the first new line of a resumed run.
+    pub resume: Option<Resume>,
+}
+
 /// The gate of one run.
 pub struct Gate {
     world: Rc<World>,
@@ -77,14 +85,8 @@ struct State {
 }
 
 impl Gate {
-    pub fn new(
-        world: Rc<World>,
-        redactor: Rc<Redactor>,
-        meter: Rc<Meter>,
-        recorded: (Writer, Past, Option<Resume>),
-        seed: u64,
-    ) -> Gate {
-        let (writer, past, resume) = recorded;
+    pub fn new(world: Rc<World>, redactor: Rc<Redactor>, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
+        let Recorded { writer, past, resume } = recorded;
         let state = State {
             writer,
             keys: if past.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },

@@ -2,36 +2,32 @@
 //! model and a user that are scripted.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture, pending, ready};
 use nietz::engine::budget::Meter;
-use nietz::engine::gate::Gate;
+use nietz::engine::gate::Recorded;
 use nietz::engine::past::Past;
-use nietz::engine::world::World;
 use nietz::error::{Failure, Result};
-use nietz::host::documents::Store;
-use nietz::host::exec::Commands;
-use nietz::host::files::Files;
-use nietz::host::git::Repository;
 use nietz::host::{CallEvent, FrontEnd, Models};
-use nietz::journal::lines::Resume;
+use nietz::journal::lines::Open;
 use nietz::journal::writer::{Tail, Writer};
-use nietz::lua::api::Context;
-use nietz::lua::flow::{Done, Flow, Start};
+use nietz::lua::flow::Done;
 use nietz::lua::limits::Limits;
 use nietz::lua::scheduler::Interrupts;
 use nietz::model::budget::Budget;
 use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
-use nietz::model::command::{self, Grants};
+use nietz::model::command::Grants;
 use nietz::model::event::Event;
 use nietz::model::question::{Question, QuestionKind};
 use nietz::model::redact::Redactor;
-use nietz::pack::persona::Personas;
 use nietz::pack::resolve::{self, Located};
 use nietz::pack::tree::{Root, Tree};
+use nietz::run::assemble::{Parts, assemble};
+use nietz::run::machine::Machine;
+use nietz::run::session::Session;
 use serde_json::{Value, json};
 
 /// A pack that is also the workspace of its flows.
@@ -69,36 +65,31 @@ impl Bench {
         resolve::flow(&full.display().to_string(), self.path(), Path::new("/nonexistent")).expect("the flow is there")
     }
 
-    pub fn load(&self, flow: &str, limits: Limits) -> Result<Flow> {
+    /// Loads a flow, with the personas and quotes of this pack and the bundled ones.
+    pub fn load(&self, flow: &str, limits: Limits) -> Result<Session> {
         let located = self.located(flow);
         let layers = vec![located.tree.clone(), Tree::new(Root::Bundled)];
-        let context = Context {
-            tree: located.tree.clone(),
-            personas: Personas::new(layers.clone()),
-            layers,
-            resolve: Box::new(|name| Ok(name.unwrap_or("fake/model").to_owned())),
-            window: Box::new(|model| nietz::host::llm::window(&BTreeMap::new(), model)),
-            collections: RefCell::default(),
-        };
-        Flow::load(located, context, limits)
+        let session = Session::load_limited(&self.machine(), located, layers, limits)?;
+        session.pinned.borrow_mut().default = Some(Ok("fake/model".to_owned()));
+        Ok(session)
     }
 
     /// Loads and runs a flow, and returns its result with what was said.
     pub fn run(&self, flow: &str, params: Value, limits: Limits) -> (Result<Value>, Vec<String>) {
         let said = Rc::new(Front::default());
-        let result = self.load(flow, limits).and_then(|flow| self.drive(&flow, params, &said));
+        let result = self.load(flow, limits).and_then(|session| self.drive(&session, params, &said));
         let said = said.0.borrow().clone();
         (result, said)
     }
 
-    fn drive(&self, flow: &Flow, params: Value, front: &Rc<Front>) -> Result<Value> {
+    fn drive(&self, session: &Session, params: Value, front: &Rc<Front>) -> Result<Value> {
         self.runs.set(self.runs.get() + 1);
         let journal = self.path().join(format!(".nietz/{}.jsonl", self.runs.get()));
         std::fs::create_dir_all(self.path().join(".nietz")).expect("folders can be made");
-        let world = self.world(flow, Box::new(Obliging), Rc::clone(front) as Rc<dyn FrontEnd>)?;
-        let writer = Writer::open(&journal, Tail::default(), None)?;
-        let gate = gate(flow, world, (writer, Past::default(), None));
-        let done = runtime().block_on(flow.run(None, &start(params), gate, &mut Nobody));
+        let parts = parts(Box::new(Obliging), Rc::clone(front) as Rc<dyn FrontEnd>);
+        let recorded =
+            Recorded { writer: Writer::open(&journal, Tail::default(), None)?, past: Past::default(), resume: None };
+        let done = self.go(session, params, parts, recorded);
         let _ = std::fs::remove_file(&journal);
         match done? {
             Done::Returned(value) => Ok(value),
@@ -107,63 +98,60 @@ impl Bench {
         }
     }
 
-    /// Returns everything outside of a run of this flow, with these models and this user.
-    pub fn world(&self, flow: &Flow, models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Result<World> {
-        Ok(World {
-            run: "bench".to_owned(),
-            models,
-            store: Store::new(self.path())?,
-            front,
-            details: false,
-            collections: RefCell::new(flow.context().collections.borrow().clone()),
-            declared: RefCell::default(),
-            written: Default::default(),
-            files: Files::new(self.path(), &[], None),
-            repository: Repository::new(
-                self.path(),
-                &self.beside.path().join("worktrees"),
-                "test",
-                &environment(),
-                nietz::model::git::Limits::default(),
-            ),
-            commands: Commands {
-                read: Vec::new(),
-                told: Default::default(),
-                helper: env!("CARGO_BIN_EXE_nietz").into(),
-                environment: environment(),
-                grants: Grants::default(),
-                limits: command::Limits::default(),
-                ends: None,
-                kept: Vec::new(),
-                outputs: self.path().join(".nietz/output"),
-                together: nietz::host::exec::Together::default(),
-                outputs_shown: ".nietz/output".to_owned(),
-                redactor: Redactor::new(BTreeMap::new()),
-            },
-            now: Box::new(|| 1_768_000_000_000),
-        })
+    /// Runs a flow, or goes on with it, to an end.
+    pub fn go(&self, session: &Session, params: Value, parts: Parts, recorded: Recorded) -> Result<Done> {
+        let (gate, start) = assemble(&self.machine(), session, &open(session, params), parts, recorded)?;
+        runtime().block_on(session.flow.run(None, &start, gate, &mut Nobody))
+    }
+
+    fn machine(&self) -> Machine {
+        let home = self.beside.path().display().to_string();
+        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
+        let environment = BTreeMap::from([("PATH".to_owned(), path), ("NIETZ_HOME".to_owned(), home)]);
+        let program = Some(env!("CARGO_BIN_EXE_nietz").into());
+        let nothing = Redactor::new(BTreeMap::<String, String>::new());
+        Machine::new(Some(self.path().to_owned()), environment, nothing, program).expect("it has no configuration")
     }
 }
 
-/// Returns the gate of a run that goes on from here.
-pub fn gate(flow: &Flow, world: World, recorded: (Writer, Past, Option<Resume>)) -> Rc<Gate> {
-    let redactor = Rc::new(Redactor::new(BTreeMap::<String, String>::new()));
-    let gate = Rc::new(Gate::new(Rc::new(world), redactor, Meter::new(Budget::default()), recorded, 7));
-    gate.permit(flow.manifest.permissions.clone());
-    gate
+/// Returns what a run needs that these models and this user answer; no time goes by.
+pub fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Parts {
+    Parts {
+        models,
+        front,
+        details: false,
+        filters: BTreeSet::new(),
+        now: Box::new(|| 1_768_000_000_000),
+        meter: Meter::new(Budget::default()),
+    }
 }
 
-pub fn start(params: Value) -> Start {
-    let (run, lang, workspace) = ("test".to_owned(), "en".to_owned(), "workspace".to_owned());
-    Start { params, settings: json!({}), run, lang, workspace }
+fn open(session: &Session, params: Value) -> Open {
+    Open {
+        run: "test".to_owned(),
+        flow: session.flow.manifest.name.clone(),
+        source: session.flow.located.source(),
+        command: None,
+        params,
+        model: None,
+        only_model: false,
+        aliases: BTreeMap::new(),
+        lang: "en".to_owned(),
+        seed: 7,
+        grants: Grants::default(),
+        budget: Budget::default(),
+        settings: serde_json::Map::new(),
+        files: session.flow.sources(),
+        host: Machine::version(),
+        at: "2026-01-09T10:30:00Z".to_owned(),
+        workspace: Some("workspace".to_owned()),
+        fork: None,
+        more: serde_json::Map::new(),
+    }
 }
 
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
-}
-
-fn environment() -> BTreeMap<String, String> {
-    BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())])
 }
 
 /// A user who never presses Ctrl-C.

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
+use nietz::engine::gate::Recorded;
 use nietz::engine::past::Past;
 use nietz::error::{Code, Failure, Result};
 use nietz::host::{CallEvent, Models};
@@ -22,9 +23,10 @@ use nietz::journal::writer::{Tail, Writer};
 use nietz::lua::flow::Done;
 use nietz::lua::limits::Limits;
 use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
+use nietz::run::assemble::Parts;
 use serde_json::{Value, json};
 
-use crate::lua::bench::{Bench, Front, Nobody, gate, runtime, start};
+use crate::lua::bench::{Bench, Front, parts};
 use crate::support::journal::Journal;
 
 /// A generator of numbers, the same from the same seed (xorshift).
@@ -273,11 +275,10 @@ fn process(bench: &Bench, chance: &mut Chance, calls: &Rc<RefCell<Vec<String>>>,
     };
     let fault = kill.map(|lines| Fault::FullAt(tail.seq + lines));
     let writer = Writer::open(&path, tail, fault)?.without_sync();
-    let flow = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 })?;
+    let session = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 })?;
     let slow = Slow { chance: RefCell::new(Chance::new(chance.below(1 << 30))), calls: Rc::clone(calls) };
-    let world = bench.world(&flow, Box::new(slow), Rc::new(Front::default()))?;
-    let gate = gate(&flow, world, (writer, past, resume));
-    match runtime().block_on(flow.run(None, &start(json!({})), gate, &mut Nobody))? {
+    let parts = parts(Box::new(slow), Rc::new(Front::default()));
+    match bench.go(&session, json!({}), parts, Recorded { writer, past, resume })? {
         Done::Returned(value) => Ok(value),
         Done::Failed(failure) | Done::Parked(failure) | Done::Interrupted(failure) => Err(failure),
     }
@@ -344,7 +345,7 @@ fn a_limit_is_over_when_all_processes_together_have_used_it_up() {
           end }";
     bench.file("flows/exact.lua", source);
     std::fs::create_dir_all(bench.path().join(".nietz")).expect("folders can be made");
-    let flow = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 }).expect("it is a flow");
+    let session = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 }).expect("it is a flow");
     // Each look at the clock is 40 s later than the one before.
     let times = Rc::new(Cell::new(0));
     let process = |kill: Option<u64>| {
@@ -357,11 +358,10 @@ fn a_limit_is_over_when_all_processes_together_have_used_it_up() {
             at: String::new(),
         });
         let writer = Writer::open(&path, tail, kill.map(Fault::FullAt))?.without_sync();
-        let mut world = bench.world(&flow, Box::new(Never), Rc::new(Front::default()))?;
         let times = Rc::clone(&times);
-        world.now = Box::new(move || times.replace(times.get() + 40_000));
-        let gate = gate(&flow, world, (writer, past, resume));
-        runtime().block_on(flow.run(None, &start(json!({})), gate, &mut Nobody))
+        let now = Box::new(move || times.replace(times.get() + 40_000));
+        let parts = Parts { now, ..parts(Box::new(Never), Rc::new(Front::default())) };
+        bench.go(&session, json!({}), parts, Recorded { writer, past, resume })
     };
     // After the second outcome: two calls of 40 s each.
     assert!(matches!(process(Some(5)), Err(failure) if failure.code == Code::DiskFailed));

@@ -89,8 +89,8 @@ fn run_with(permissions: &[Permission], body: &str) -> (Result<Value, Failure>, 
     bench.commit_all();
     let limits = Limits { seconds: 20.0, megabytes: 64 };
     let located = bench.located("flows/example.lua");
-    let flow = bench.load("flows/example.lua", limits).unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"));
-    let found = audit::flow(&located.tree, &located.path, &flow.manifest.permissions);
+    let session = bench.load("flows/example.lua", limits).unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"));
+    let found = audit::flow(&located.tree, &located.path, &session.flow.manifest.permissions);
     let missing = found.into_iter().filter(|found| found.code == Code::PermissionRefused).map(|found| found.message);
     (bench.run("flows/example.lua", json!({}), limits).0, missing.collect())
 }

@@ -78,11 +78,29 @@ fn each_room_knows_only_those_below_it() {
         ("src/host", &["host", "disk", "schema", "model", "cpu", "error"]),
         ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "cpu", "error"]),
         ("src/engine", &["engine", "host", "journal", "disk", "model", "error"]),
+        (
+            "src/run",
+            &["run", "lua", "engine", "host", "journal", "pack", "assets", "disk", "schema", "model", "cpu", "error"],
+        ),
     ];
     for (folder, allowed) in rules {
         for (path, text) in files(&[folder], &["rs"]) {
             for room in rooms(&text) {
                 assert!(allowed.contains(&room.as_str()), "{path} uses crate::{room}, which {folder} must not know");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_command_line_reads_the_environment() {
+    for (path, text) in files(&["src"], &["rs"]) {
+        if path.starts_with("src/cli/") || path == "src/main.rs" || path.ends_with("tests.rs") {
+            continue;
+        }
+        for line in without_comments(&text).take_while(|line| *line != "#[cfg(test)]") {
+            for call in ["env::var", "env::args", "env::current_exe", "env::current_dir", "env::temp_dir"] {
+                assert!(!line.contains(call), "{path} uses {call}: it is handed in");
             }
         }
     }

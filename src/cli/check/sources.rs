@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::check::{Findings, Flows, journal};
-use crate::cli::host::Host;
 use crate::cli::pack::ready;
-use crate::cli::session;
 use crate::cli::trust::packs as trust;
 use crate::disk::{self, Links};
 use crate::engine::own::OwnRuns;
@@ -21,6 +19,8 @@ use crate::pack::lock;
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
+use crate::run::machine::Machine;
+use crate::run::session;
 use crate::schema::own::{self, Own};
 use crate::schema::report;
 use crate::schema::source::MAX_BYTES;
@@ -36,8 +36,8 @@ const MADE_ANEW: &[&str] = &["index", "types"];
 /// Returns the files below a folder that nietz knows: sources by their kind, documents by the flows' collections.
 pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
     let Ok(full) = folder.canonicalize() else { return Vec::new() };
-    let host = flows.host;
-    let store = Store::new(&host.workspace).ok().map(|store| store.without(&host.own_folders()));
+    let machine = flows.machine;
+    let store = Store::new(&machine.workspace).ok().map(|store| store.without(&machine.own_folders()));
     let walk = walkdir::WalkDir::new(&full).max_depth(DEPTH).sort_by_file_name().into_iter();
     let files: Vec<PathBuf> = walk
         .filter_entry(|entry| entry.depth() == 0 || !is_passed_over(entry.path()))
@@ -51,7 +51,7 @@ pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
         let mut collections = all.iter().flat_map(|flow| flow.manifest.collections.values());
         store.is_some_and(|store| collections.any(|declared| store.match_path(&declared.collection, path).is_some()))
     };
-    let known = files.into_iter().filter(|path| kind(host, path).is_some() || is_document(path));
+    let known = files.into_iter().filter(|path| kind(machine, path).is_some() || is_document(path));
     // As they were asked for, so that they are told in the same words.
     known.map(|path| path.strip_prefix(&full).map_or_else(|_| path.clone(), |below| folder.join(below))).collect()
 }
@@ -71,23 +71,23 @@ enum Kind {
     Own(&'static Own),
 }
 
-fn kind(host: &Host, file: &Path) -> Option<Kind> {
+fn kind(machine: &Machine, file: &Path) -> Option<Kind> {
     let full = file.canonicalize().ok()?;
     let within = |folder: &str| full.iter().any(|part| part == folder);
     let name = full.file_name()?.to_str()?;
     let parent = full.parent()?;
     let is = |path: PathBuf| path.file_name() == full.file_name() && path.canonicalize().is_ok_and(|path| path == full);
-    if is(host.config_path()) {
+    if is(machine.config_path()) {
         return Some(Kind::Own(&own::CONFIG));
     }
-    let trust = host.trust();
+    let trust = machine.trust();
     if is(trust.path) {
         return Some(Kind::Own(&own::TRUST));
     }
     if is(trust.older) {
         return Some(Kind::Own(&own::GRANTS));
     }
-    if host.records().canonicalize().is_ok_and(|records| records == parent) && OwnRuns::is_record(name) {
+    if machine.records().canonicalize().is_ok_and(|records| records == parent) && OwnRuns::is_record(name) {
         return Some(Kind::Own(&own::RECORD));
     }
     if name == "nietz.lock" {
@@ -109,21 +109,21 @@ fn kind(host: &Host, file: &Path) -> Option<Kind> {
 }
 
 /// Checks a file of nietz's own; nothing for other files.
-pub(super) fn check(host: &Host, file: &Path) -> Result<Option<Vec<Findings>>> {
+pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<Findings>>> {
     let name = file.display().to_string();
     let missing = || Failure::io(file, "read", &std::io::ErrorKind::NotFound.into());
     let bytes = || disk::read(file, Links::All, MAX_BYTES)?.ok_or_else(missing);
-    Ok(Some(match kind(host, file) {
-        None if file.extension().is_some_and(|ending| ending == "lua") => flow(host, file)?,
+    Ok(Some(match kind(machine, file) {
+        None if file.extension().is_some_and(|ending| ending == "lua") => flow(machine, file)?,
         None => return Ok(None),
-        Some(Kind::Flow) => flow(host, file)?,
+        Some(Kind::Flow) => flow(machine, file)?,
         Some(Kind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
         Some(Kind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
         Some(Kind::Journal) => vec![journal::check(file, &name)?],
         Some(Kind::Own(own)) => {
             let findings = keeps(own, source::decode(&bytes()?, &name)?, &name)?;
             if own.name == "pack" && findings.located.is_empty() {
-                pack(host, file)?;
+                pack(machine, file)?;
             }
             vec![findings]
         }
@@ -139,10 +139,10 @@ fn keeps(own: &Own, text: &str, name: &str) -> Result<Findings> {
 }
 
 /// Loads a flow, and looks at everything that it reaches.
-fn flow(host: &Host, file: &Path) -> Result<Vec<Findings>> {
-    let located = host.located(&file.display().to_string())?;
+fn flow(machine: &Machine, file: &Path) -> Result<Vec<Findings>> {
+    let located = machine.located(&file.display().to_string())?;
     let (tree, path) = (located.tree.clone(), located.path.clone());
-    let flow = session::load(host, located)?;
+    let flow = session::load(machine, located)?;
     let found = audit::flow(&tree, &path, &flow.manifest.permissions);
     let mut files: BTreeMap<String, Findings> = BTreeMap::new();
     for finding in found {
@@ -188,14 +188,14 @@ fn persona(text: &str, name: &str) -> Result<Findings> {
 }
 
 /// What a pack tells of its flows must be so.
-fn pack(host: &Host, file: &Path) -> Result<()> {
+fn pack(machine: &Machine, file: &Path) -> Result<()> {
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
     let tree = Tree::new(Root::Disk(full.parent().unwrap_or(Path::new("/")).to_owned()));
     let about = crate::pack::about::About::read(&tree)?;
     let mut asks = Asks::new();
     for located in resolve::flows(&tree) {
         // A flow that does not load says so itself.
-        if let Ok(flow) = session::load(host, located) {
+        if let Ok(flow) = session::load(machine, located) {
             asks.insert(flow.manifest.name.clone(), trust::asked(&flow.manifest));
         }
     }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::host::Host;
-use crate::cli::{output, replay};
+use crate::cli::output;
 use crate::disk;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::resolve::Located;
+use crate::run::machine::Machine;
+use crate::run::replay;
 
 const FLOW: &str = include_str!("flow.lua");
 const SIDE: &str = include_str!("side.md");
@@ -44,7 +45,7 @@ enum Kind {
     Pack,
 }
 
-pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     let name = args.name.as_str();
     let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty()
@@ -56,8 +57,8 @@ pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
         return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
     }
     let root = match args.kind {
-        Kind::Pack => host.workspace.join(name),
-        Kind::Flow | Kind::Persona | Kind::Quotes => host.workspace.clone(),
+        Kind::Pack => machine.workspace.join(name),
+        Kind::Flow | Kind::Persona | Kind::Quotes => machine.workspace.clone(),
     };
     let mut files = Vec::new();
     if matches!(args.kind, Kind::Flow | Kind::Pack) {
@@ -85,14 +86,14 @@ pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
     let mut written = Vec::new();
     for (path, text) in files {
         let text = text.replace("NAME", name).replace("TITLE", &title(name));
-        disk::write_below(&host.workspace, &root.join(&path), text.as_bytes())?;
+        disk::write_below(&machine.workspace, &root.join(&path), text.as_bytes())?;
         written.push(root.join(path));
     }
     if matches!(args.kind, Kind::Flow | Kind::Pack) {
-        written.push(cassette(host, &root, name)?);
+        written.push(cassette(machine, &root, name)?);
     }
     for path in &written {
-        output::line(format!("wrote {}", path.strip_prefix(&host.workspace).unwrap_or(path).display()))?;
+        output::line(format!("wrote {}", path.strip_prefix(&machine.workspace).unwrap_or(path).display()))?;
     }
     output::line(match args.kind {
         Kind::Flow => {
@@ -106,7 +107,7 @@ pub(super) fn run(host: &Host, args: &NewArgs) -> Result<Exit> {
 }
 
 /// Plays the example's cassette for the new flow, and keeps what that makes as its test.
-fn cassette(host: &Host, root: &Path, name: &str) -> Result<PathBuf> {
+fn cassette(machine: &Machine, root: &Path, name: &str) -> Result<PathBuf> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let example = folder.path().join("example.jsonl");
@@ -114,10 +115,10 @@ fn cassette(host: &Host, root: &Path, name: &str) -> Result<PathBuf> {
     let mut open = replay::ends(&example)?.open;
     open.flow = name.to_owned();
     let path = replay::folder(root).join(name).join("run.jsonl");
-    disk::write_below(&host.workspace, &path, b"")?;
+    disk::write_below(&machine.workspace, &path, b"")?;
     let located = Located::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
     let layers = vec![located.tree.clone()];
-    replay::play(host, (located, layers), (&example, &open), Some(&path))?;
+    replay::play(machine, (located, layers), (&example, &open), Some(&path))?;
     Ok(path)
 }
 

@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
 use crate::cli::pack::ready::ready;
@@ -11,6 +10,7 @@ use crate::cli::trust::packs::{ask, joined, tell};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::pack::lock::{Lock, Locked};
 use crate::pack::seal;
+use crate::run::machine::Machine;
 
 /// Add a pack to this project: look at it, play its tests, show what it may do, and ask
 #[derive(Args)]
@@ -25,13 +25,13 @@ pub(super) struct AddArgs {
     flags: GrantFlags,
 }
 
-pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &AddArgs) -> Result<Exit> {
     if args.locked {
-        return locked(host, args.source.as_deref());
+        return locked(machine, args.source.as_deref());
     }
     let source = args.source.as_deref().unwrap_or_default();
-    let mut lock = Lock::read(&host.workspace)?;
-    let ready = ready(host, &Source::parse(source, host)?)?;
+    let mut lock = Lock::read(&machine.workspace)?;
+    let ready = ready(machine, &Source::parse(source, machine)?)?;
     let name = ready.about.name.clone();
     if let Some(there) = lock.packs.get(&name) {
         let message = format!("this project has the pack {name} already, from {}", there.source);
@@ -39,26 +39,26 @@ pub(super) fn run(host: &Host, args: &AddArgs) -> Result<Exit> {
             Failure::new(Code::Usage, message).hint(format!("nietz pack update {name}; or nietz pack remove {name}"))
         );
     }
-    ready.tell(host, source)?;
+    ready.tell(machine, source)?;
     tell(&ready.asks, '+')?;
-    let Some(granted) = ask(host, &args.flags, &name, &ready.asks, None)? else {
+    let Some(granted) = ask(machine, &args.flags, &name, &ready.asks, None)? else {
         output::line("nothing was installed")?;
         return Ok(Exit::Done);
     };
-    let locked = ready.install(host, source)?;
-    host.trust().change(|trust| {
+    let locked = ready.install(machine, source)?;
+    machine.trust().change(|trust| {
         let before = trust.of_pack(&locked.sha256);
         trust.set_pack(&name, &locked.sha256, joined(before, granted));
     })?;
     output::line(format!("added {name} {} to nietz.lock", locked.version))?;
     lock.packs.insert(name, locked);
-    lock.write(&host.workspace)?;
+    lock.write(&machine.workspace)?;
     Ok(Exit::Done)
 }
 
 /// Installs what the lock names.
-fn locked(host: &Host, wanted: Option<&str>) -> Result<Exit> {
-    let lock = Lock::read(&host.workspace)?;
+fn locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
+    let lock = Lock::read(&machine.workspace)?;
     let all: Vec<(&String, &Locked)> = match wanted {
         Some(wanted) => {
             let one = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
@@ -70,20 +70,20 @@ fn locked(host: &Host, wanted: Option<&str>) -> Result<Exit> {
         return Err(stale("nietz.lock is missing, or names no pack".to_owned()));
     }
     for (name, locked) in all {
-        let folder = locked.folder(&host.packs(), name);
+        let folder = locked.folder(&machine.packs(), name);
         if folder.is_dir() && seal::digest(&folder)? == locked.sha256 {
             output::line(format!("{name} {} is installed", locked.version))?;
             continue;
         }
         // The commit, and not the tag: a tag can be moved.
         let source = locked.commit.as_ref().map_or_else(|| locked.source.clone(), |commit| at(&locked.source, commit));
-        let ready = ready(host, &Source::parse(&source, host)?)?;
+        let ready = ready(machine, &Source::parse(&source, machine)?)?;
         if ready.sha256 != locked.sha256 || ready.about.name != **name {
             return Err(stale(format!("{} has other content now than nietz.lock names", locked.source))
                 .because(format!("nietz.lock: {}", locked.sha256))
                 .because(format!("the source: {}", ready.sha256)));
         }
-        ready.install(host, &locked.source)?;
+        ready.install(machine, &locked.source)?;
         output::line(format!("installed {name} {}", locked.version))?;
     }
     Ok(Exit::Done)

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::pack::ready::ready;
 use crate::cli::pack::source::Source;
 use crate::error::{Exit, Failure, Result};
+use crate::run::machine::Machine;
 
 /// Check a pack of your own and write it as `NAME-VERSION.tar.gz`
 #[derive(Args)]
@@ -24,11 +24,11 @@ pub(super) struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-pub(super) fn run(host: &Host, args: &ExportArgs) -> Result<Exit> {
-    let folder = host.workspace.join(&args.folder);
-    let ready = ready(host, &Source::Folder(folder))?;
+pub(super) fn run(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
+    let folder = machine.workspace.join(&args.folder);
+    let ready = ready(machine, &Source::Folder(folder))?;
     let name = format!("{}-{}", ready.about.name, ready.about.version);
-    let path = args.output.clone().unwrap_or_else(|| host.workspace.join(format!("{name}.tar.gz")));
+    let path = args.output.clone().unwrap_or_else(|| machine.workspace.join(format!("{name}.tar.gz")));
     write(&ready.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;
     output::line(format!("wrote {}: the tree has the sha256 {}", path.display(), ready.sha256))?;
     Ok(Exit::Done)

@@ -3,13 +3,13 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::trust::packs::installed_asks;
 use crate::error::{Code, Exit, Result};
 use crate::pack::asks::words;
 use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
+use crate::run::machine::Machine;
 
 /// List the packs of this project: from where, which content, and what each may do
 #[derive(Args)]
@@ -19,13 +19,13 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
-pub(super) fn run(host: &Host, args: &ListArgs) -> Result<Exit> {
-    let lock = Lock::read(&host.workspace)?;
-    let trust = host.trust().read()?;
+pub(super) fn run(machine: &Machine, args: &ListArgs) -> Result<Exit> {
+    let lock = Lock::read(&machine.workspace)?;
+    let trust = machine.trust().read()?;
     for (name, locked) in &lock.packs {
         let granted = trust.of_pack(&locked.sha256);
         let asks =
-            installed_asks(&locked.folder(&host.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
+            installed_asks(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
         let state = match &asks {
             Ok(_) => "installed",
             Err(failure) if failure.code == Code::PackChanged => "changed: it is not loaded",

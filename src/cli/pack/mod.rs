@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::disk::owner;
 use crate::error::{Exit, Failure, Result};
 use crate::pack::lock::Lock;
+use crate::run::machine::Machine;
 
 /// Add, update and remove packs of flows, personas and quotes
 #[derive(Args)]
@@ -51,17 +51,17 @@ pub(super) struct GrantFlags {
     pub(in crate::cli) allow: Vec<String>,
 }
 
-pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {
     let _held = match args.verb {
         PackVerb::List(_) => None,
-        _ => Some(hold(host)?),
+        _ => Some(hold(machine)?),
     };
     match args.verb {
-        PackVerb::Add(args) => add::run(host, &args),
-        PackVerb::Update(args) => update::run(host, &args),
-        PackVerb::Remove { name } => remove(host, &name),
-        PackVerb::List(args) => list::run(host, &args),
-        PackVerb::Export(args) => export::run(host, &args),
+        PackVerb::Add(args) => add::run(machine, &args),
+        PackVerb::Update(args) => update::run(machine, &args),
+        PackVerb::Remove { name } => remove(machine, &name),
+        PackVerb::List(args) => list::run(machine, &args),
+        PackVerb::Export(args) => export::run(machine, &args),
     }
 }
 
@@ -69,9 +69,9 @@ pub(super) fn run(host: &Host, args: PackArgs) -> Result<Exit> {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until no other process of this user changes packs, and clears up behind one that died.
-fn hold(host: &Host) -> Result<File> {
-    let file = owner::lock(&host.packs().with_extension("lock"), PATIENCE)?;
-    for entry in std::fs::read_dir(host.packs()).into_iter().flatten().flatten() {
+fn hold(machine: &Machine) -> Result<File> {
+    let file = owner::lock(&machine.packs().with_extension("lock"), PATIENCE)?;
+    for entry in std::fs::read_dir(machine.packs()).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(ready::UNFINISHED.as_bytes()) {
             std::fs::remove_dir_all(entry.path()).map_err(|error| Failure::io(&entry.path(), "remove", &error))?;
         }
@@ -79,11 +79,11 @@ fn hold(host: &Host) -> Result<File> {
     Ok(file)
 }
 
-fn remove(host: &Host, name: &str) -> Result<Exit> {
-    let mut lock = Lock::read(&host.workspace)?;
+fn remove(machine: &Machine, name: &str) -> Result<Exit> {
+    let mut lock = Lock::read(&machine.workspace)?;
     lock.get(name)?;
     lock.packs.remove(name);
-    lock.write(&host.workspace)?;
+    lock.write(&machine.workspace)?;
     // The tree stays: it is named by its content, and other projects may use it.
     output::line(format!("removed {name} from nietz.lock"))?;
     Ok(Exit::Done)

@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::cli::host::Host;
 use crate::cli::pack::source::Source;
-use crate::cli::session::Session;
 use crate::cli::trust::packs as trust;
 use crate::cli::{output, test};
 use crate::disk::owner;
@@ -18,6 +16,8 @@ use crate::pack::lock::Locked;
 use crate::pack::persona::Persona;
 use crate::pack::tree::{Root, Tree};
 use crate::pack::{quote, resolve, seal};
+use crate::run::machine::Machine;
+use crate::run::session::Session;
 
 /// How folders begin that are not installed yet.
 pub(super) const UNFINISHED: &str = ".new-";
@@ -34,8 +34,8 @@ pub(super) struct Ready {
 }
 
 /// Takes a pack in and looks at all of it.
-pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
-    let packs = host.packs();
+pub(super) fn ready(machine: &Machine, source: &Source) -> Result<Ready> {
+    let packs = machine.packs();
     owner::make_folder(&packs)?;
     // Beside the others, so that installing it is one renaming.
     let scratch = tempfile::Builder::new()
@@ -43,10 +43,10 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
         .tempdir_in(&packs)
         .map_err(|error| Failure::io(&packs, "write to", &error))?;
     let root = scratch.path().join("pack");
-    let commit = source.take(host, scratch.path(), &root)?;
+    let commit = source.take(machine, scratch.path(), &root)?;
     let tree = Tree::new(Root::Disk(root.clone()));
     let about = About::read(&tree)?;
-    let asks = look_at_flows(host, &tree)?;
+    let asks = look_at_flows(machine, &tree)?;
     compare(&about.asks(), &asks)?;
     let (personas, quotes) = (tree.list("personas", ".md"), tree.list("quotes", ".yaml"));
     for path in &personas {
@@ -58,7 +58,7 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
     if asks.is_empty() && personas.is_empty() && quotes.is_empty() {
         return Err(Failure::new(Code::PackInvalid, "the pack has neither flows nor personas nor quotes"));
     }
-    let tests = test::play_all(host, &root).map_err(as_invalid("its own test fails"))?;
+    let tests = test::play_all(machine, &root).map_err(as_invalid("its own test fails"))?;
     let parts =
         [(asks.len(), "flow"), (personas.len(), "persona"), (quotes.len(), "quote collection"), (tests, "test")];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
@@ -74,11 +74,11 @@ pub(super) fn ready(host: &Host, source: &Source) -> Result<Ready> {
 }
 
 /// Loads each flow, and returns what it asks for.
-fn look_at_flows(host: &Host, tree: &Tree) -> Result<Asks> {
+fn look_at_flows(machine: &Machine, tree: &Tree) -> Result<Asks> {
     let mut asks = Asks::new();
     for located in resolve::flows(tree) {
         let path = located.path.clone();
-        let session = Session::load_with(host, located, vec![tree.clone(), Tree::new(Root::Bundled)])
+        let session = Session::load_with(machine, located, vec![tree.clone(), Tree::new(Root::Bundled)])
             .map_err(as_invalid(&path))?;
         let manifest = &session.flow.manifest;
         if path != format!("flows/{}.lua", manifest.name) {
@@ -140,23 +140,23 @@ fn as_invalid(what: &str) -> impl Fn(Failure) -> Failure + '_ {
 
 impl Ready {
     /// Tells what the pack is.
-    pub(super) fn tell(&self, host: &Host, source: &str) -> Result<()> {
+    pub(super) fn tell(&self, machine: &Machine, source: &str) -> Result<()> {
         let About { name, version, summary, licence, .. } = &self.about;
         output::line(format!("{name} {version}: {} ({})", summary, licence))?;
         let commit = self.commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         output::line(format!("  from {source}{commit}"))?;
         output::line(format!("  {}", self.contents))?;
-        for shared in self.shared(host)? {
+        for shared in self.shared(machine)? {
             output::line(format!("  {shared}"))?;
         }
         Ok(())
     }
 
     /// Says which names others have as well: who takes whose place has to be known beforehand.
-    fn shared(&self, host: &Host) -> Result<Vec<String>> {
+    fn shared(&self, machine: &Machine) -> Result<Vec<String>> {
         let own = names(&Tree::new(Root::Disk(self.root.clone())));
         let mut told = Vec::new();
-        for other in host.trees()? {
+        for other in machine.trees()? {
             let how = match (other.seal(), &other.root) {
                 (Some(seal), _) if seal.pack == self.about.name => continue,
                 (Some(seal), _) if seal.pack < self.about.name => {
@@ -172,14 +172,14 @@ impl Ready {
     }
 
     /// Puts the tree where the packs are, whole or not at all, and returns its line of the lock.
-    pub(super) fn install(&self, host: &Host, source: &str) -> Result<Locked> {
+    pub(super) fn install(&self, machine: &Machine, source: &str) -> Result<Locked> {
         let locked = Locked {
             version: self.about.version.clone(),
             source: source.to_owned(),
             commit: self.commit.clone(),
             sha256: self.sha256.clone(),
         };
-        let folder = locked.folder(&host.packs(), &self.about.name);
+        let folder = locked.folder(&machine.packs(), &self.about.name);
         if folder.exists() {
             if seal::digest(&folder)? == self.sha256 {
                 return Ok(locked);

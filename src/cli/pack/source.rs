@@ -7,11 +7,11 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::host::Host;
 use crate::error::{Code, Failure, Result};
 use crate::host::git::fetch::{self, Kind, Listed, Taker};
 use crate::model::text::excerpt;
 use crate::pack::intake::{self, Intake};
+use crate::run::machine::Machine;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Source {
@@ -23,9 +23,9 @@ pub(super) enum Source {
 impl Source {
     /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace. What it is read from stands in
     /// `nietz.lock`, which is committed: it holds no secret.
-    pub(super) fn parse(text: &str, host: &Host) -> Result<Source> {
-        let workspace = &host.workspace;
-        if matches!(host.redactor().text(text), Cow::Owned(_)) {
+    pub(super) fn parse(text: &str, machine: &Machine) -> Result<Source> {
+        let workspace = &machine.workspace;
+        if matches!(machine.redactor().text(text), Cow::Owned(_)) {
             return Err(secret());
         }
         let unknown = |why: &str| {
@@ -59,7 +59,7 @@ impl Source {
     }
 
     /// Fills `pack` with the files of the pack; `scratch` is an empty folder. Returns the commit, if there is one.
-    pub(super) fn take(&self, host: &Host, scratch: &Path, pack: &Path) -> Result<Option<String>> {
+    pub(super) fn take(&self, machine: &Machine, scratch: &Path, pack: &Path) -> Result<Option<String>> {
         let raw = scratch.join("raw");
         for folder in [&raw, pack] {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
@@ -74,7 +74,7 @@ impl Source {
             Source::Git { url, reference } => {
                 let git = scratch.join("git");
                 let mut taken = Taken(Intake::new(&raw));
-                let commit = fetch::fetch(&host.environment, (url, reference), &git, intake::is_part, &mut taken)?;
+                let commit = fetch::fetch(&machine.environment, (url, reference), &git, intake::is_part, &mut taken)?;
                 intake::folder(&raw, pack).map(|()| Some(commit))
             }
         }
@@ -123,9 +123,9 @@ pub(super) fn at(source: &str, reference: &str) -> String {
 }
 
 /// Returns the newest version among the tags of a repository, if its present tag is a version too.
-pub(super) fn newest(host: &Host, url: &str, present: &str) -> Result<Option<String>> {
+pub(super) fn newest(machine: &Machine, url: &str, present: &str) -> Result<Option<String>> {
     let Some(now) = version(present) else { return Ok(None) };
-    let tags = fetch::tags(&host.environment, url)?;
+    let tags = fetch::tags(&machine.environment, url)?;
     let newest = tags.into_iter().filter_map(|tag| Some((version(&tag)?, tag))).max();
     Ok(newest.filter(|(version, _)| *version > now).map(|(_, tag)| tag))
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
 use crate::cli::pack::ready::ready;
@@ -16,6 +15,7 @@ use crate::model::text::line;
 use crate::pack::asks::{Asks, without};
 use crate::pack::lock::{Lock, Locked};
 use crate::pack::seal::{self, Seal};
+use crate::run::machine::Machine;
 
 /// How many files that differ are named.
 const SHOWN: usize = 100;
@@ -31,24 +31,24 @@ pub(super) struct UpdateArgs {
     flags: GrantFlags,
 }
 
-pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
     let name = &args.name;
-    let mut lock = Lock::read(&host.workspace)?;
+    let mut lock = Lock::read(&machine.workspace)?;
     let before = lock.get(name)?.clone();
     let mut text = before.source.clone();
-    match (Source::parse(&text, host)?, &args.to) {
+    match (Source::parse(&text, machine)?, &args.to) {
         (Source::Git { .. }, Some(reference)) => text = at(&text, reference),
         (_, Some(_)) => {
             return Err(Failure::new(Code::Usage, format!("{name} comes from {text}, which has no tags and commits")));
         }
         (Source::Git { url, reference }, None) => {
-            if let Some(tag) = newest(host, &url, &reference)? {
+            if let Some(tag) = newest(machine, &url, &reference)? {
                 text = at(&text, &tag);
             }
         }
         (Source::Folder(_) | Source::Archive(_), None) => {}
     }
-    let ready = ready(host, &Source::parse(&text, host)?)?;
+    let ready = ready(machine, &Source::parse(&text, machine)?)?;
     if ready.about.name != *name {
         let message = format!("{text} is the pack {} now, and not {name}", ready.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));
@@ -62,10 +62,10 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     output::line(format!("{name} {} → {}", before.version, ready.about.version))?;
-    ready.tell(host, &text)?;
-    tell_differences(&before.folder(&host.packs(), name), &ready.root)?;
+    ready.tell(machine, &text)?;
+    tell_differences(&before.folder(&machine.packs(), name), &ready.root)?;
     let seal = Seal::new(name, &before.version, &before.sha256);
-    let asked = match installed_asks(&before.folder(&host.packs(), name), seal) {
+    let asked = match installed_asks(&before.folder(&machine.packs(), name), seal) {
         Ok(asks) => asks,
         // What cannot be compared is all new.
         Err(failure) if matches!(failure.code, Code::PackNotFound | Code::PackChanged) => Asks::new(),
@@ -77,21 +77,21 @@ pub(super) fn run(host: &Host, args: &UpdateArgs) -> Result<Exit> {
     }
     tell(&less, '-')?;
     tell(&more, '+')?;
-    let kept = shared(&ready.asks, &host.trust().read()?.of_pack(&before.sha256));
+    let kept = shared(&ready.asks, &machine.trust().read()?.of_pack(&before.sha256));
     // Other content is other code, also where it asks for nothing more.
     let question = match moved {
         Some(_) => format!("May {name} be what its moved tag names now?"),
         None => format!("May {name} {} take the place of {}?", line(&ready.about.version), line(&before.version)),
     };
-    let Some(granted) = ask(host, &args.flags, name, &more, Some(&question))? else {
+    let Some(granted) = ask(machine, &args.flags, name, &more, Some(&question))? else {
         output::line(format!("not updated: {name} stays at {}", before.version))?;
         return Ok(Exit::Done);
     };
-    let locked = ready.install(host, &text)?;
-    host.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(kept, granted)))?;
+    let locked = ready.install(machine, &text)?;
+    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(kept, granted)))?;
     output::line(format!("updated {name} to {}", locked.version))?;
     lock.packs.insert(name.clone(), locked);
-    lock.write(&host.workspace)?;
+    lock.write(&machine.workspace)?;
     Ok(Exit::Done)
 }
 

@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{Case, Outcome, TestArgs, shown};
-use crate::cli::host::Host;
-use crate::cli::replay::{self, Ends};
+use crate::cli::front::FrontArgs;
 use crate::cli::run::{self, Line};
-use crate::cli::session::{Begin, FrontArgs, Session};
+use crate::cli::start;
 use crate::cli::{new, output};
 use crate::disk;
 use crate::engine::donor::{Donor, Takes, read_otherwise};
@@ -18,10 +17,14 @@ use crate::model::command::Grants;
 use crate::model::event::EndStatus;
 use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree};
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::replay::{self, Ends};
+use crate::run::session::Session;
 
 /// Where a recording goes, and what may be kept there.
 struct Place<'a> {
-    host: &'a Host,
+    machine: &'a Machine,
     path: &'a Path,
     /// The cassette that this recording takes from.
     donor: Option<&'a Path>,
@@ -33,10 +36,10 @@ struct Place<'a> {
 
 /// Records a case anew. What was said, and what files, git and commands gave, is taken from its cassette where it is asked
 /// for just so; documents happen anew in an empty folder.
-pub(super) fn anew(host: &Host, case: &Case, args: &TestArgs) -> Result<Outcome> {
+pub(super) fn anew(machine: &Machine, case: &Case, args: &TestArgs) -> Result<Outcome> {
     let ends = case.ends()?;
-    let (located, layers) = case.flow(host, &ends)?;
-    let place = Place { donor: Some(&case.path), ..Place::at(host, &case.path, args.expect_failure) };
+    let (located, layers) = case.flow(machine, &ends)?;
+    let place = Place { donor: Some(&case.path), ..Place::at(machine, &case.path, args.expect_failure) };
     let open = ends.open;
     // What `nietz new` wrote was said by no model: it is the user's that says it now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
@@ -56,69 +59,69 @@ pub(super) fn anew(host: &Host, case: &Case, args: &TestArgs) -> Result<Outcome>
         donor: Some(Donor::new(&case.path, Takes::AllButDocuments)?),
         kept: false,
     };
-    let session = Session::load_with(host, located.clone(), layers.clone())?;
-    live(host, session, begin, &args.front, |journal| make((located, layers), journal, &place))
+    let session = Session::load_with(machine, located.clone(), layers.clone())?;
+    live(machine, session, begin, &args.front, |journal| make((located, layers), journal, &place))
 }
 
 /// What to do where the empty folder of a recording is not enough.
 const FROM_RUN: &str = "run it where all that it works on is, then nietz test --from-run RUN --name NAME";
 
 /// Records a flow for the first time.
-pub(super) fn new(host: &Host, args: TestArgs) -> Result<Exit> {
+pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     let [wanted] = args.paths.as_slice() else {
         return Err(Failure::new(Code::Usage, "which flow is recorded?").hint("nietz test --record FLOW -- ARGS"));
     };
-    let located = resolve::flow(wanted, &host.workspace, &host.packs())?;
-    let layers = host.layers(&located.tree)?;
-    let session = Session::load_with(host, located.clone(), layers.clone())?;
-    let (mut begin, front) = match run::line(host, wanted, &session, args.rest)? {
+    let located = resolve::flow(wanted, &machine.workspace, &machine.packs())?;
+    let layers = machine.layers(&located.tree)?;
+    let session = Session::load_with(machine, located.clone(), layers.clone())?;
+    let (mut begin, front) = match run::line(machine, wanted, &session, args.rest)? {
         Line::Run(begin, front) => (*begin, front),
         Line::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
         Line::Over(exit) => return Ok(exit),
     };
-    begin.workspace = Some(host.workspace_name());
+    begin.workspace = Some(machine.workspace_name());
     begin.model = begin.model.or(args.model);
     begin.kept = false;
     let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
-    let path = named(host, &located, &session.flow.manifest.name, &name)?;
-    let place = Place::at(host, &path, args.expect_failure);
+    let path = named(machine, &located, &session.flow.manifest.name, &name)?;
+    let place = Place::at(machine, &path, args.expect_failure);
     let outcome =
-        live(host, session, begin, &front.or(args.front), |journal| make((located, layers), journal, &place))?;
-    told(host, &path, &outcome)
+        live(machine, session, begin, &front.or(args.front), |journal| make((located, layers), journal, &place))?;
+    told(machine, &path, &outcome)
 }
 
 /// Makes a cassette of a run of this folder.
-pub(super) fn from_run(host: &Host, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
-    let runs = host.runs();
+pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
+    let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
     let journal = runs.journal(&id);
     let ends = replay::ends(&journal)?;
     ended(&journal, &ends)?;
-    let located = replay::located(host, &id, &ends)?;
-    let layers = host.layers(&located.tree)?;
+    let located = replay::located(machine, &id, &ends)?;
+    let layers = machine.layers(&located.tree)?;
     let path = match name {
-        Some(name) => named(host, &located, &ends.open.flow, name)?,
+        Some(name) => named(machine, &located, &ends.open.flow, name)?,
         None => {
             let first = ends.open.command.clone().unwrap_or_else(|| "run".to_owned());
             let names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}-{number}")));
-            let mut paths = names.map(|name| named(host, &located, &ends.open.flow, &name));
+            let mut paths = names.map(|name| named(machine, &located, &ends.open.flow, &name));
             paths
                 .find(|path| path.as_ref().map_or(true, |path| !path.exists()))
                 .unwrap_or_else(|| Err(Failure::new(Code::Internal, "there are more cassettes than numbers")))?
         }
     };
-    let outcome = make((located, layers), &journal, &Place::at(host, &path, expected))?;
-    told(host, &path, &outcome)
+    let outcome = make((located, layers), &journal, &Place::at(machine, &path, expected))?;
+    told(machine, &path, &outcome)
 }
 
-fn told(host: &Host, path: &Path, outcome: &Outcome) -> Result<Exit> {
-    output::line(format!("recorded {}: {} effects{}", shown(host, path), outcome.effects, outcome.failing()))?;
+fn told(machine: &Machine, path: &Path, outcome: &Outcome) -> Result<Exit> {
+    output::line(format!("recorded {}: {} effects{}", shown(machine, path), outcome.effects, outcome.failing()))?;
     Ok(Exit::Done)
 }
 
 /// Runs a flow in an empty folder that is gone afterwards, and gives its journal to `then`.
 fn live<T>(
-    host: &Host,
+    machine: &Machine,
     session: Session,
     begin: Begin,
     front: &FrontArgs,
@@ -127,21 +130,21 @@ fn live<T>(
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let place = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;
-    let work = host.in_workspace(place);
-    session.begin(&work, begin, front)?;
+    let work = machine.in_workspace(place);
+    start::begin(&work, session, begin, front)?;
     let id = work.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
     then(&work.runs().journal(&id))
 }
 
 impl<'a> Place<'a> {
     /// Looks at what is there already. What cannot be read is no recording that somebody relies on.
-    fn at(host: &'a Host, path: &'a Path, expected: Option<Code>) -> Place<'a> {
-        Place { host, path, was: replay::ends(path).ok().and_then(|ends| ends.end), expected, donor: None }
+    fn at(machine: &'a Machine, path: &'a Path, expected: Option<Code>) -> Place<'a> {
+        Place { machine, path, was: replay::ends(path).ok().and_then(|ends| ends.end), expected, donor: None }
     }
 
     /// Returns what is said of a recording that is not kept.
     fn refused(&self, why: &str) -> Failure {
-        let shown = shown(self.host, self.path);
+        let shown = shown(self.machine, self.path);
         Failure::new(
             Code::RecordingFailed,
             match self.path.exists() {
@@ -199,7 +202,7 @@ fn how(end: &End) -> String {
 
 /// Writes a cassette of a journal: what a replay of it needs and nothing else, with today's secrets taken out.
 fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result<Outcome> {
-    let Place { host, path, .. } = place;
+    let Place { machine, path, .. } = place;
     let ends = replay::ends(journal)?;
     place.admit(ends.end.as_ref())?;
     let end = ended(journal, &ends)?;
@@ -212,13 +215,13 @@ fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result
         return Err(place.refused("the flow works on documents that are there").because(why).hint(FROM_RUN));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    if folder.starts_with(&host.workspace) {
-        disk::make_folder(&host.workspace, folder)?;
+    if folder.starts_with(&machine.workspace) {
+        disk::make_folder(&machine.workspace, folder)?;
     } else {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
     }
     let beside = path.with_extension("jsonl.new");
-    let played = replay::play(host, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
+    let played = replay::play(machine, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
         // What was tried and given up on the way is not part of the test.
         played.forget_left();
         played.compared(journal, &end)?;
@@ -244,7 +247,7 @@ pub(super) fn ended(path: &Path, ends: &Ends) -> Result<End> {
 }
 
 /// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
-fn named(host: &Host, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
+fn named(machine: &Machine, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
     let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     // A journal says which flow it is of, and both become parts of a path.
     for part in [flow, name] {
@@ -255,8 +258,8 @@ fn named(host: &Host, located: &Located, flow: &str, name: &str) -> Result<PathB
         }
     }
     let root = match &located.tree.root {
-        Root::Disk(root) if !root.starts_with(host.packs()) => root.clone(),
-        Root::Disk(_) | Root::Bundled => host.workspace.clone(),
+        Root::Disk(root) if !root.starts_with(machine.packs()) => root.clone(),
+        Root::Disk(_) | Root::Bundled => machine.workspace.clone(),
     };
     Ok(replay::folder(&root).join(flow).join(format!("{name}.jsonl")))
 }

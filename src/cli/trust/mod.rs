@@ -11,9 +11,8 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::host::Host;
+use crate::cli::front::FrontArgs;
 use crate::cli::output;
-use crate::cli::session::{FrontArgs, runtime};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
@@ -22,6 +21,8 @@ use crate::model::text::{excerpt, line, shell};
 use crate::pack::asks::{Items, allows, shown, words};
 use crate::pack::lock::Lock;
 use crate::pack::trust::{ALL, folder_name};
+use crate::run::machine::Machine;
+use crate::run::runtime;
 
 pub(super) use wants::Called;
 use wants::PERSONA_MODELS;
@@ -64,37 +65,37 @@ struct AddArgs {
     all: bool,
 }
 
-pub(super) fn run(host: &Host, args: &TrustArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
     match &args.verb {
-        TrustVerb::List { json } => list(host, *json),
-        TrustVerb::Add(args) => match pack(host, &args.what)? {
+        TrustVerb::List { json } => list(machine, *json),
+        TrustVerb::Add(args) => match pack(machine, &args.what)? {
             Some(pack) if args.all => {
                 Err(Failure::new(Code::Usage, format!("--all is for folders, and {pack} is a pack"))
                     .hint("what a new version of a pack asks for is asked when it is updated"))
             }
-            Some(pack) => packs::add(host, pack, &args.allow),
-            None => add_folder(host, args),
+            Some(pack) => packs::add(machine, pack, &args.allow),
+            None => add_folder(machine, args),
         },
-        TrustVerb::Revoke { what } => revoke(host, what),
+        TrustVerb::Revoke { what } => revoke(machine, what),
     }
 }
 
 /// Returns the pack that a word names. A folder has a slash, a dot, or no pack of its name.
-fn pack<'a>(host: &Host, what: &'a str) -> Result<Option<&'a str>> {
+fn pack<'a>(machine: &Machine, what: &'a str) -> Result<Option<&'a str>> {
     if what.contains('/') || what.starts_with('.') {
         return Ok(None);
     }
-    let lock = Lock::read(&host.workspace)?;
+    let lock = Lock::read(&machine.workspace)?;
     let is_pack = lock.packs.contains_key(what);
-    if !is_pack && !host.workspace.join(what).is_dir() {
+    if !is_pack && !machine.workspace.join(what).is_dir() {
         let message = format!("`{}` is no folder, and this project has no pack of that name", excerpt(what));
         return Err(Failure::new(Code::Usage, message).hint("`nietz pack list` shows its packs"));
     }
     Ok(is_pack.then_some(what))
 }
 
-fn list(host: &Host, json: bool) -> Result<Exit> {
-    let trust = host.trust().read()?;
+fn list(machine: &Machine, json: bool) -> Result<Exit> {
+    let trust = machine.trust().read()?;
     for (folder, items) in &trust.folders {
         if json {
             output::json(&json!({ "folder": folder, "allowed": items }))?;
@@ -118,18 +119,18 @@ fn list(host: &Host, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
-    let folder = host.workspace.join(&args.what);
+fn add_folder(machine: &Machine, args: &AddArgs) -> Result<Exit> {
+    let folder = machine.workspace.join(&args.what);
     if !folder.is_dir() {
         return Err(Failure::new(Code::Usage, format!("{} is no folder", excerpt(&folder.to_string_lossy()))));
     }
     let name = folder_name(&folder)?;
     if args.all {
-        host.trust().change(|trust| trust.add_folder(&name, [ALL.to_owned()].into()))?;
+        machine.trust().change(|trust| trust.add_folder(&name, [ALL.to_owned()].into()))?;
         output::line(format!("{} may do whatever it asks for, now and later", line(&name)))?;
         return Ok(Exit::Done);
     }
-    let (wanted, unread) = wants::of_folder(&host.in_folder(Path::new(&name))?)?;
+    let (wanted, unread) = wants::of_folder(&machine.in_folder(Path::new(&name))?)?;
     for failure in unread {
         output::line(format!("not looked at: {}", line(&failure.message)))?;
     }
@@ -140,7 +141,7 @@ fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
     }
     let fine = |item: &String| args.allow.is_empty() || args.allow.iter().any(|allowed| allows(allowed, "", item));
     let given: Items = wanted.into_iter().filter(fine).collect();
-    host.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
+    machine.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
     output::line(format!("trusted: {}", line(&name)))?;
     tell(&given, '+')?;
     if given.is_empty() {
@@ -151,14 +152,14 @@ fn add_folder(host: &Host, args: &AddArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn revoke(host: &Host, what: &str) -> Result<Exit> {
-    let trust = host.trust().read()?;
-    let folder = host.workspace.join(what);
+fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
+    let trust = machine.trust().read()?;
+    let folder = machine.workspace.join(what);
     // One that is gone is named as it stands in the list.
     let name = folder_name(&folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
     let is_pack = trust.packs.values().any(|trusted| trusted.pack == what);
     let mut found = false;
-    host.trust().change(|trust| {
+    machine.trust().change(|trust| {
         found = if is_pack && !trust.folders.contains_key(&name) {
             trust.revoke_pack(what)
         } else {
@@ -173,24 +174,16 @@ fn revoke(host: &Host, what: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns which commands of the repository's configuration git may run for a flow.
-pub(super) fn filters(host: &Host, flow: &Flow) -> Result<Items> {
-    match flow.manifest.permissions.git {
-        true => Ok(host.trust().read()?.filters(&folder_name(&host.workspace)?)),
-        false => Ok(Items::new()),
-    }
-}
-
 /// Refuses a flow that asks for more than the user trusts its pack or folder with; where somebody is there, they are
 /// asked. Returns what the user is told of it.
-pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontArgs) -> Result<Vec<String>> {
-    packs::require(host, flow)?;
-    let mut notices: Vec<String> = wants::not_the_bundled_one(host, flow, called).into_iter().collect();
-    let wanted = wants::of_flow(host, flow, called)?;
+pub(super) fn require(machine: &Machine, flow: &Flow, called: &Called, front: &FrontArgs) -> Result<Vec<String>> {
+    packs::require(machine, flow)?;
+    let mut notices: Vec<String> = wants::not_the_bundled_one(machine, flow, called).into_iter().collect();
+    let wanted = wants::of_flow(machine, flow, called)?;
     if wanted.is_empty() {
         return Ok(notices);
     }
-    let trust = host.trust().read()?;
+    let trust = machine.trust().read()?;
     for (folder, items) in wanted {
         let missing = trust.missing(&folder, &items);
         if missing.is_empty() {
@@ -201,8 +194,8 @@ pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontAr
             continue;
         }
         let there = !front.json && front.answers.is_none();
-        if there && std::io::stdin().is_terminal() && ask(host, &flow.manifest.name, &folder, &missing)? {
-            host.trust().change(|trust| trust.add_folder(&folder, missing))?;
+        if there && std::io::stdin().is_terminal() && ask(machine, &flow.manifest.name, &folder, &missing)? {
+            machine.trust().change(|trust| trust.add_folder(&folder, missing))?;
             continue;
         }
         let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
@@ -217,13 +210,13 @@ pub(super) fn require(host: &Host, flow: &Flow, called: &Called, front: &FrontAr
 
 /// Says that the model which the user named holds for all personas, where some name another one and the folder is not
 /// trusted with that; nothing where it need not.
-pub(super) fn only_model(host: &Host, flow: &Flow, front: &FrontArgs) -> Result<Option<String>> {
-    let naming = wants::with_models(host, flow)?;
-    let name = folder_name(&host.workspace)?;
+pub(super) fn only_model(machine: &Machine, flow: &Flow, front: &FrontArgs) -> Result<Option<String>> {
+    let naming = wants::with_models(machine, flow)?;
+    let name = folder_name(&machine.workspace)?;
     if naming.is_empty() || front.trust {
         return Ok(None);
     }
-    if host.trust().read()?.missing(&name, &[PERSONA_MODELS.to_owned()].into()).is_empty() {
+    if machine.trust().read()?.missing(&name, &[PERSONA_MODELS.to_owned()].into()).is_empty() {
         return Ok(None);
     }
     let text = format!(
@@ -234,7 +227,7 @@ pub(super) fn only_model(host: &Host, flow: &Flow, front: &FrontArgs) -> Result<
     Ok(Some(line(&text).into_owned()))
 }
 
-fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
+fn ask(machine: &Machine, flow: &str, folder: &str, items: &Items) -> Result<bool> {
     let list: String = items.iter().map(|item| format!("\n  {}", asked_for(item))).collect();
     let question = Question {
         id: "trust".to_owned(),
@@ -245,7 +238,7 @@ fn ask(host: &Host, flow: &str, folder: &str, items: &Items) -> Result<bool> {
         optional: false,
         complete: Vec::new(),
     };
-    let front = ui::open(Mode::Auto, "trust", &host.environment, &host.redactor());
+    let front = ui::open(Mode::Auto, "trust", &machine.environment, &machine.redactor());
     Ok(runtime()?.block_on(front.ask(&question))? == true)
 }
 

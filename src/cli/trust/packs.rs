@@ -1,9 +1,7 @@
 //! What a pack's flows may do: told in words, asked of the user, kept for that content, and required before they run.
 
-use crate::cli::host::Host;
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
-use crate::cli::session::runtime;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
@@ -15,13 +13,16 @@ use crate::pack::asks::{self, Asks, Items, allows, is_known, shown, without, wor
 use crate::pack::lock::Lock;
 use crate::pack::seal::Seal;
 use crate::pack::tree::Tree;
+use crate::run::machine::Machine;
+use crate::run::runtime;
 
 /// Trusts a pack of this project with what its flows ask for, or with the part of it that is named.
-pub(super) fn add(host: &Host, name: &str, allow: &[String]) -> Result<Exit> {
-    let lock = Lock::read(&host.workspace)?;
+pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exit> {
+    let lock = Lock::read(&machine.workspace)?;
     let locked = lock.get(name)?;
-    let asks = installed_asks(&locked.folder(&host.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
-    let granted = host.trust().read()?.of_pack(&locked.sha256);
+    let asks =
+        installed_asks(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
+    let granted = machine.trust().read()?.of_pack(&locked.sha256);
     let new = without(&asks, &granted);
     if new.is_empty() {
         output::line(format!("{name} asks for nothing more than it is trusted with"))?;
@@ -30,7 +31,7 @@ pub(super) fn add(host: &Host, name: &str, allow: &[String]) -> Result<Exit> {
     let more = if allow.is_empty() { new.clone() } else { part(&new, allow)? };
     tell(&more, '+')?;
     tell_left(name, &new, &more)?;
-    host.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(granted, more)))?;
+    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(granted, more)))?;
     Ok(Exit::Done)
 }
 
@@ -49,9 +50,9 @@ pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Re
 }
 
 /// Refuses a flow of a pack that asks for more than the user granted to just this content.
-pub(super) fn require(host: &Host, flow: &Flow) -> Result<()> {
+pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
-    let granted = host.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
+    let granted = machine.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
     let asked = asked(&flow.manifest);
     let missing: Vec<&String> = asked.difference(&granted).collect();
     if missing.is_empty() {
@@ -83,7 +84,7 @@ pub(in crate::cli) fn tell(asks: &Asks, sign: char) -> Result<()> {
 /// unasked. Where there is nothing to grant, `otherwise` is asked, if there is anything. Returns what is granted; nothing
 /// if the answer is no.
 pub(in crate::cli) fn ask(
-    host: &Host,
+    machine: &Machine,
     flags: &GrantFlags,
     pack: &str,
     wanted: &Asks,
@@ -101,7 +102,7 @@ pub(in crate::cli) fn ask(
         (0, _) => format!("May {pack} do all of this?"),
         _ => format!("May {pack} do only this: {}?", crate::model::text::line(&asked.join(", "))),
     };
-    let front = ui::open(Mode::Auto, "pack", &host.environment, &host.redactor());
+    let front = ui::open(Mode::Auto, "pack", &machine.environment, &machine.redactor());
     let question = Question {
         id: "trust".to_owned(),
         kind: QuestionKind::Confirm,

@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::assets;
-use crate::cli::host::Host;
-use crate::cli::session::{self, Begin};
 use crate::error::{Failure, Result};
 use crate::host::git::Repository;
 use crate::lua::flow::Flow;
@@ -19,6 +17,9 @@ use crate::pack::persona::Persona;
 use crate::pack::resolve;
 use crate::pack::tree::{Root, Tree};
 use crate::pack::trust::folder_name;
+use crate::run::live::Begin;
+use crate::run::machine::Machine;
+use crate::run::session;
 
 /// Models that a folder's personas name, where the user named one.
 pub(in crate::cli) const PERSONA_MODELS: &str = "persona-models";
@@ -39,7 +40,7 @@ impl Called {
 }
 
 /// Returns what a flow asks for, by folder.
-pub(super) fn of_flow(host: &Host, flow: &Flow, called: &Called) -> Result<BTreeMap<String, Items>> {
+pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Called) -> Result<BTreeMap<String, Items>> {
     let mut wanted: BTreeMap<String, Items> = BTreeMap::new();
     let mut add = |folder: &Path, items: Items| -> Result<()> {
         if !items.is_empty() {
@@ -53,25 +54,25 @@ pub(super) fn of_flow(host: &Host, flow: &Flow, called: &Called) -> Result<BTree
         items.extend(hidden(flow, called).map(|name| format!("hides={name}")));
         add(folder, items)?;
     }
-    if own.is_none_or(|folder| folder != host.workspace) {
-        add(&host.workspace, overrides(host, flow, &host.workspace, own)?)?;
-        add(&host.workspace, settings(host, flow, called))?;
+    if own.is_none_or(|folder| folder != machine.workspace) {
+        add(&machine.workspace, overrides(machine, flow, &machine.workspace, own)?)?;
+        add(&machine.workspace, settings(machine, flow, called))?;
     }
     // A copy of a bundled flow is the bundled one, and what lies beside it is somebody's own.
-    if let Some(folder) = own_place(flow).filter(|folder| own.is_none() && *folder != host.workspace) {
-        add(folder, overrides(host, flow, folder, own)?)?;
+    if let Some(folder) = own_place(flow).filter(|folder| own.is_none() && *folder != machine.workspace) {
+        add(folder, overrides(machine, flow, folder, own)?)?;
     }
     Ok(wanted)
 }
 
 /// Returns all that the flows, personas and settings of a folder can ask for, and what could not be looked at.
-pub(super) fn of_folder(host: &Host) -> Result<(Items, Vec<Failure>)> {
+pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     let (mut items, mut unread) = (Items::new(), Vec::new());
     let by_name = Called { by_name: true, with_model: false };
-    let tree = Tree::new(Root::Disk(host.workspace.clone()));
+    let tree = Tree::new(Root::Disk(machine.workspace.clone()));
     for located in resolve::flows(&tree).into_iter().chain(resolve::flows(&Tree::new(Root::Bundled))) {
-        match session::load(host, located) {
-            Ok(flow) => items.extend(of_flow(host, &flow, &by_name)?.into_values().flatten()),
+        match session::load(machine, located) {
+            Ok(flow) => items.extend(of_flow(machine, &flow, &by_name)?.into_values().flatten()),
             Err(failure) => unread.push(failure),
         }
     }
@@ -79,14 +80,15 @@ pub(super) fn of_folder(host: &Host) -> Result<(Items, Vec<Failure>)> {
         items.insert(PERSONA_MODELS.to_owned());
     }
     // A folder that is no repository, or none that can be read, has none.
-    let repository = Repository::new(&host.workspace, &host.worktrees(), "", &host.environment, host.config.git);
+    let repository =
+        Repository::new(&machine.workspace, &machine.worktrees(), "", &machine.environment, machine.config.git);
     items.extend(repository.filters().unwrap_or_default());
     Ok((items, unread))
 }
 
 /// Returns the slugs of the personas that name a model of their own, those that come with nietz aside.
-pub(super) fn with_models(host: &Host, flow: &Flow) -> Result<Vec<String>> {
-    let mut trees = host.trees()?;
+pub(super) fn with_models(machine: &Machine, flow: &Flow) -> Result<Vec<String>> {
+    let mut trees = machine.trees()?;
     trees.extend(own_folder(flow).map(|folder| Tree::new(Root::Disk(folder.to_owned()))));
     let mut found: Vec<String> =
         trees.iter().filter(|tree| tree.root != Root::Bundled).flat_map(naming_models).collect();
@@ -106,9 +108,9 @@ fn naming_models(tree: &Tree) -> Vec<String> {
 }
 
 /// Says that a name means another flow than the bundled one.
-pub(super) fn not_the_bundled_one(host: &Host, flow: &Flow, called: &Called) -> Option<String> {
+pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, called: &Called) -> Option<String> {
     let name = hidden(flow, called)?;
-    let of = flow.located.tree.origin(&host.workspace);
+    let of = flow.located.tree.origin(&machine.workspace);
     let told = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
     Some(crate::model::text::line(&told).into_owned())
 }
@@ -159,10 +161,10 @@ fn permissions(flow: &Flow) -> Items {
 
 /// Returns which personas and quotes of a folder stand in place of what the flow would have without it: its own, those of
 /// packs, and those that come with nietz. `own` is the folder of a flow that has one.
-fn overrides(host: &Host, flow: &Flow, folder: &Path, own: Option<&Path>) -> Result<Items> {
+fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) -> Result<Items> {
     let mut items = Items::new();
     let here = Tree::new(Root::Disk(folder.to_owned()));
-    let mut others = host.layers(&flow.located.tree)?;
+    let mut others = machine.layers(&flow.located.tree)?;
     others.retain(|tree| match &tree.root {
         Root::Bundled => true,
         // A stranger's persona is no other one for lying in two of their folders.
@@ -183,15 +185,15 @@ fn overrides(host: &Host, flow: &Flow, folder: &Path, own: Option<&Path>) -> Res
 }
 
 /// Returns what the workspace's file sets for a flow that is not its own.
-fn settings(host: &Host, flow: &Flow, called: &Called) -> Items {
+fn settings(machine: &Machine, flow: &Flow, called: &Called) -> Items {
     let manifest = &flow.manifest;
     let mut items = Items::new();
-    for layer in host.config.settings(&manifest.name).iter().filter(|layer| layer.project) {
+    for layer in machine.config.settings(&manifest.name).iter().filter(|layer| layer.project) {
         let free = |name: &&String| manifest.settings.get(*name).is_some_and(|setting| !setting.limit);
         items.extend(layer.values.keys().filter(free).map(|name| format!("setting={}.{name}", manifest.name)));
     }
     if manifest.permissions.llm && !called.with_model {
-        items.extend(host.config.project_model().map(|model| format!("model={model}")));
+        items.extend(machine.config.project_model().map(|model| format!("model={model}")));
     }
     items
 }

@@ -1,5 +1,6 @@
 //! The parent's side: keeps a child with the engine, gives it one call at a time, and outlives its death.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub exe: PathBuf,
     /// What makes that program call [`child::serve`](super::child::serve).
     pub arguments: Vec<String>,
+    /// The user's variables, of which pip sees some where it fetches the weights.
+    pub environment: BTreeMap<String, String>,
     /// How many threads compute; chosen by how busy the machine is where it is absent.
     pub threads: Option<usize>,
 }
@@ -81,7 +84,10 @@ impl LocalModels {
     async fn weights(&self) -> Result<PathBuf> {
         match weights::find(self.model, &self.settings.dir) {
             Some(path) => Ok(path),
-            None => weights::pull(self.model, &self.settings.dir, &mut |progress| (self.fetched)(progress)).await,
+            None => {
+                let Settings { dir, environment, .. } = &self.settings;
+                weights::pull(self.model, dir, environment, &mut |progress| (self.fetched)(progress)).await
+            }
         }
     }
 
@@ -190,7 +196,13 @@ impl Drop for Call {
 impl Settings {
     /// Returns settings for the engine as a hidden subcommand of this program.
     pub fn new(dir: &Path, exe: &Path) -> Settings {
-        Settings { dir: dir.to_owned(), exe: exe.to_owned(), arguments: vec!["__engine".into()], threads: None }
+        Settings {
+            dir: dir.to_owned(),
+            exe: exe.to_owned(),
+            arguments: vec!["__engine".into()],
+            environment: BTreeMap::new(),
+            threads: None,
+        }
     }
 }
 

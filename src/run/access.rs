@@ -1,41 +1,41 @@
 //! What a run may touch: the commands that it runs, and the files that it reads.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
-use crate::cli::host::Host;
-use crate::error::{Code, Failure, Result};
+use crate::error::Result;
 use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::files::Files;
 use crate::journal::lines::Open;
 use crate::lua::flow::Flow;
 use crate::model::command;
+use crate::pack::asks::Items;
+use crate::pack::trust::folder_name;
+use crate::run::machine::Machine;
 
 /// Returns what runs the commands of a run.
-pub(super) fn commands(host: &Host, open: &Open, limits: command::Limits) -> Result<Commands> {
+pub fn commands(machine: &Machine, open: &Open, limits: command::Limits) -> Result<Commands> {
     let outputs = format!(".nietz/runs/{}/output", open.run);
     Ok(Commands {
-        helper: itself()?,
-        environment: host.environment.clone(),
+        helper: machine.program()?,
+        environment: machine.environment.clone(),
         grants: open.grants.clone(),
-        limits: with_defaults(host.config.commands.limits).tightened(limits),
-        ends: host.config.commands.ends,
-        read: host.commands_read(),
-        kept: host.kept(),
-        outputs: host.workspace.join(&outputs),
+        limits: with_defaults(machine.config.commands.limits).tightened(limits),
+        ends: machine.config.commands.ends,
+        read: machine.commands_read(),
+        kept: machine.kept(),
+        outputs: machine.workspace.join(&outputs),
         together: Together::default(),
         outputs_shown: outputs,
-        redactor: host.redactor(),
+        redactor: machine.redactor(),
         told: Default::default(),
     })
 }
 
 /// Returns the files that a run may read.
-pub(super) fn files(host: &Host, open: &Open, flow: &Flow) -> Files {
+pub fn files(machine: &Machine, open: &Open, flow: &Flow) -> Files {
     let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
-    Files::new(&host.workspace, &open.grants.read, host.variable("HOME"))
-        .without(&host.own_folders())
+    Files::new(&machine.workspace, &open.grants.read, machine.variable("HOME"))
+        .without(&machine.own_folders())
         .of_flow(&given(open, flow), collections)
 }
 
@@ -50,8 +50,10 @@ fn given(open: &Open, flow: &Flow) -> Value {
     params
 }
 
-/// Returns where this program is.
-pub(super) fn itself() -> Result<PathBuf> {
-    std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Internal, format!("this program cannot find itself: {error}")))
+/// Returns which commands of the repository's configuration git may run for a flow.
+pub fn filters(machine: &Machine, flow: &Flow) -> Result<Items> {
+    match flow.manifest.permissions.git {
+        true => Ok(machine.trust().read()?.filters(&folder_name(&machine.workspace)?)),
+        false => Ok(Items::new()),
+    }
 }

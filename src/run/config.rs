@@ -23,7 +23,7 @@ use crate::schema::spans::{Spans, pointer};
 /// The user's configuration.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Config {
+pub struct Config {
     pub models: ModelsConfig,
     /// Limits of every run that name none of their own.
     pub budget: Budget,
@@ -44,7 +44,7 @@ type Flows = BTreeMap<String, Map<String, Value>>;
 /// What the user says of the commands that flows run.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct CommandsConfig {
+pub struct CommandsConfig {
     pub limits: Limits,
     /// Folders and files that all of them may read.
     pub read: Vec<String>,
@@ -78,7 +78,7 @@ struct ProjectModels {
 }
 
 impl Config {
-    pub(super) fn read(path: &Path) -> Result<Config> {
+    pub fn read(path: &Path) -> Result<Config> {
         // It names commands that run and addresses that keys go to; it may be a link to wherever the user keeps such files.
         let bytes = owner::read(path, disk::SETTINGS)?;
         let Some((mut config, text)) = parse::<Config>(path, bytes, &own::CONFIG)? else {
@@ -90,7 +90,7 @@ impl Config {
     }
 
     /// Adds what the project's file says where the user's own says nothing.
-    pub(super) fn take_project(&mut self, path: &Path) -> Result<()> {
+    pub fn take_project(&mut self, path: &Path) -> Result<()> {
         // It comes with a checkout.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
         let bytes = disk::read(path, links, disk::SETTINGS)?;
@@ -116,14 +116,14 @@ impl Config {
     }
 
     /// Returns the model that the project chooses where the user's own configuration chooses none.
-    pub(super) fn project_model(&self) -> Option<&str> {
+    pub fn project_model(&self) -> Option<&str> {
         let name = self.project_model.as_deref()?;
         // What is asked about is the model, and not the name: tomorrow it may stand for another one.
         Some(self.models.aliases.get(name).map_or(name, String::as_str))
     }
 
     /// Returns what each file sets for a flow, the user's own first.
-    pub(super) fn settings(&self, flow: &str) -> Vec<Layer> {
+    pub fn settings(&self, flow: &str) -> Vec<Layer> {
         self.layers.iter().filter_map(|layers| layers.get(flow).cloned()).collect()
     }
 }

@@ -54,13 +54,13 @@ fn run() -> MutexGuard<'static, Option<Run>> {
 }
 
 /// The asks of the user to end a run, as long as it lives. What comes when there is no run ends the process.
-pub(super) struct CtrlC {
+pub struct CtrlC {
     asks: mpsc::UnboundedReceiver<()>,
 }
 
 impl CtrlC {
     /// Listens for the run of this name, which the calling thread works on.
-    pub(super) fn new(name: &str) -> Result<CtrlC> {
+    pub fn new(name: &str) -> Result<CtrlC> {
         let (tell, asks) = mpsc::unbounded_channel();
         let said = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -210,7 +210,7 @@ fn end(said: &str, before: Option<&Termios>) -> ! {
 }
 
 /// Ends the process where a flow never comes back.
-pub(super) fn give_up(failure: &Failure) {
+pub fn give_up(failure: &Failure) {
     leave(&ending::failure(failure, &ending::plain), failure.code.exit())
 }
 
@@ -235,9 +235,9 @@ fn leave(said: &str, exit: Exit) -> ! {
 
 /// Lets a limit on the size of files (`ulimit -f`) fail the write that goes beyond, as a full disk does, instead of
 /// ending this process without a word. What is listened to is not handed down: commands and git are ended as ever.
-pub(super) fn outlive_file_limits() {
+pub fn outlive_file_limits() {
     // Without this the run goes on as before.
-    let Ok(runtime) = crate::cli::session::runtime() else { return };
+    let Ok(runtime) = crate::run::runtime() else { return };
     let _inside = runtime.enter();
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cli::config::Config;
-use crate::cli::folders::Folders;
 use crate::engine::own::OwnRuns;
 use crate::engine::run::Runs;
 use crate::error::{Code, Failure, Result};
@@ -15,43 +13,50 @@ use crate::model::redact::Redactor;
 use crate::pack::resolve::{self, Located};
 use crate::pack::tree::{Root, Tree};
 use crate::pack::trust::TrustFile;
+use crate::run::config::Config;
+use crate::run::folders::Folders;
 
 /// The machine and the user, as this process found them.
-pub(super) struct Host {
+pub struct Machine {
     pub workspace: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
+    /// This program's own file, where the system knows it.
+    pub program: Option<PathBuf>,
     /// How long flows were loaded that nobody runs.
     pub looked: Cell<Duration>,
     folders: Folders,
     redactor: Redactor,
 }
 
-impl Host {
-    pub(super) fn new(
+impl Machine {
+    pub fn new(
         workspace: Option<PathBuf>,
         mut environment: BTreeMap<String, String>,
         redactor: Redactor,
-    ) -> Result<Host> {
+        program: Option<PathBuf>,
+    ) -> Result<Machine> {
         let folders = Folders::of(&mut environment)?;
         let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
         let config = Config::default();
-        let mut host = Host { workspace, environment, config, looked: Cell::default(), folders, redactor };
-        host.config = Config::read(&host.config_path())?;
-        host.config.take_project(&host.workspace.join("nietz.yaml"))?;
-        host.learn_configured();
-        Ok(host)
+        let mut machine =
+            Machine { workspace, environment, config, program, looked: Cell::default(), folders, redactor };
+        machine.config = Config::read(&machine.config_path())?;
+        machine.config.take_project(&machine.workspace.join("nietz.yaml"))?;
+        machine.learn_configured();
+        Ok(machine)
     }
 
     /// Returns the same user and machine with another workspace.
-    pub(super) fn in_workspace(&self, workspace: PathBuf) -> Host {
-        Host {
+    pub fn in_workspace(&self, workspace: PathBuf) -> Machine {
+        Machine {
             workspace,
             environment: self.environment.clone(),
             config: self.config.clone(),
+            program: self.program.clone(),
             looked: self.looked.clone(),
             folders: self.folders.clone(),
             redactor: self.redactor.clone(),
@@ -74,48 +79,53 @@ impl Host {
     }
 
     /// Returns the same user and machine with another folder as the project, and that project's configuration.
-    pub(super) fn in_folder(&self, folder: &Path) -> Result<Host> {
-        let mut host = self.in_workspace(folder.to_owned());
-        host.config = Config::read(&host.config_path())?;
-        host.config.take_project(&host.workspace.join("nietz.yaml"))?;
-        Ok(host)
+    pub fn in_folder(&self, folder: &Path) -> Result<Machine> {
+        let mut machine = self.in_workspace(folder.to_owned());
+        machine.config = Config::read(&machine.config_path())?;
+        machine.config.take_project(&machine.workspace.join("nietz.yaml"))?;
+        Ok(machine)
     }
 
-    pub(super) fn workspace_name(&self) -> String {
+    /// Returns where this program is.
+    pub fn program(&self) -> Result<PathBuf> {
+        self.program.clone().ok_or_else(|| Failure::new(Code::Internal, "this program cannot find itself"))
+    }
+
+    pub fn workspace_name(&self) -> String {
         self.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+    pub fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// Returns the user's own configuration file.
-    pub(super) fn config_path(&self) -> PathBuf {
+    pub fn config_path(&self) -> PathBuf {
         self.folders.config.join("config.yaml")
     }
 
-    pub(super) fn packs(&self) -> PathBuf {
+    pub fn packs(&self) -> PathBuf {
         self.folders.data.join("packs")
     }
 
     /// Returns where worktrees of runs are.
-    pub(super) fn worktrees(&self) -> PathBuf {
+    pub fn worktrees(&self) -> PathBuf {
         self.folders.cache.join("worktrees")
     }
 
     /// Returns the folders that no command of a flow may read whole.
-    pub(super) fn kept(&self) -> Vec<PathBuf> {
+    pub fn kept(&self) -> Vec<PathBuf> {
         std::iter::once(self.workspace.clone()).chain(self.own_folders()).collect()
     }
 
     /// Returns the folders of nietz's own.
-    pub(super) fn own_folders(&self) -> [PathBuf; 4] {
+    pub fn own_folders(&self) -> [PathBuf; 4] {
         let Folders { config, data, state, cache } = self.folders.clone();
         [config, data, state, cache]
     }
 
     /// Returns what the user lets all commands read.
-    pub(super) fn commands_read(&self) -> Vec<PathBuf> {
+    pub fn commands_read(&self) -> Vec<PathBuf> {
         let home = self.variable("HOME").map(PathBuf::from);
         let whole = |path: &String| match (path.strip_prefix("~/"), &home) {
             (Some(below), Some(home)) => home.join(below),
@@ -125,26 +135,26 @@ impl Host {
     }
 
     /// Returns where indexes of documents are.
-    pub(super) fn indexes(&self) -> PathBuf {
+    pub fn indexes(&self) -> PathBuf {
         self.folders.cache.join("index")
     }
 
     #[cfg(feature = "local")]
-    pub(super) fn models_folder(&self) -> PathBuf {
+    pub fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")
     }
 
-    pub(super) fn runs(&self) -> Runs {
+    pub fn runs(&self) -> Runs {
         Runs::new(&self.workspace, OwnRuns::new(&self.folders.state))
     }
 
     /// Returns the folder of the records of the runs that the user began.
-    pub(super) fn records(&self) -> PathBuf {
+    pub fn records(&self) -> PathBuf {
         OwnRuns::new(&self.folders.state).folder().to_owned()
     }
 
     /// Returns where personas and quotes of a flow come from, nearest first.
-    pub(super) fn layers(&self, flow: &Tree) -> Result<Vec<Tree>> {
+    pub fn layers(&self, flow: &Tree) -> Result<Vec<Tree>> {
         let mut layers = vec![Tree::new(Root::Disk(self.workspace.clone()))];
         layers.push(flow.clone());
         layers.extend(resolve::installed(&self.workspace, &self.packs())?);
@@ -153,29 +163,29 @@ impl Host {
     }
 
     /// Returns every tree of this project, nearest first.
-    pub(super) fn trees(&self) -> Result<Vec<Tree>> {
+    pub fn trees(&self) -> Result<Vec<Tree>> {
         resolve::trees(&self.workspace, &self.packs())
     }
 
     /// Finds a flow again that a run named.
-    pub(super) fn located(&self, source: &str) -> Result<Located> {
+    pub fn located(&self, source: &str) -> Result<Located> {
         resolve::as_installed(Located::from_source(source)?, &self.workspace, &self.packs())
     }
 
     /// Returns where it is kept what the user trusts.
-    pub(super) fn trust(&self) -> TrustFile {
+    pub fn trust(&self) -> TrustFile {
         TrustFile { path: self.folders.state.join("trust.yaml"), older: self.folders.data.join("grants.yaml") }
     }
 
     /// Returns the user's language, two letters.
-    pub(super) fn lang(&self) -> String {
+    pub fn lang(&self) -> String {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.variable(name));
         let lang: String = locale.unwrap_or("en").chars().take_while(char::is_ascii_alphabetic).collect();
         if lang.len() == 2 { lang.to_lowercase() } else { "en".to_owned() }
     }
 
     /// Returns milliseconds since 1970; `NIETZ_CLOCK`, an ISO 8601 time, stops the clock there for tests.
-    pub(super) fn clock(&self) -> Result<Box<dyn Fn() -> u64>> {
+    pub fn clock(&self) -> Result<Box<dyn Fn() -> u64>> {
         let Some(fixed) = self.variable("NIETZ_CLOCK") else {
             return Ok(Box::new(|| {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -189,27 +199,27 @@ impl Host {
     }
 
     /// Returns what knows the secrets of this process: each copy learns what any of them does.
-    pub(super) fn redactor(&self) -> Redactor {
+    pub fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }
 
-    pub(super) fn fault(&self) -> Option<Fault> {
+    pub fn fault(&self) -> Option<Fault> {
         self.variable("NIETZ_FAULT").and_then(Fault::parse)
     }
 
     /// Returns the version of this program, as it stands in journals.
-    pub(super) fn version() -> String {
+    pub fn version() -> String {
         format!("nietz {}", env!("CARGO_PKG_VERSION"))
     }
 }
 
 /// Returns a time in milliseconds as ISO 8601; nothing for one that no calendar has.
-pub(super) fn iso(millis: u64) -> String {
+pub fn iso(millis: u64) -> String {
     formatted(millis, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// Returns the hour, minute and second of a time in milliseconds; nothing for one that no calendar has.
-pub(super) fn time_of_day(millis: u64) -> String {
+pub fn time_of_day(millis: u64) -> String {
     formatted(millis, "%H:%M:%S")
 }
 

@@ -17,7 +17,7 @@ const CACHE: &str = "XDG_CACHE_HOME";
 
 /// Where everything of the user's is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Folders {
+pub struct Folders {
     pub config: PathBuf,
     pub data: PathBuf,
     pub state: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Folders {
 impl Folders {
     /// Finds the folders. Variables that are no whole paths are taken out of the environment, so that nobody else goes
     /// by them either, `HOME` becomes what the system says where it said nothing, and `PATH` keeps its whole paths.
-    pub(super) fn of(environment: &mut BTreeMap<String, String>) -> Result<Folders> {
+    pub fn of(environment: &mut BTreeMap<String, String>) -> Result<Folders> {
         Folders::with(environment, user::home)
     }
 

@@ -1,43 +1,41 @@
 //! Playing a journal again with nobody and nothing there: no model, no key, no network, no file of the workspace.
 //! So a cassette is tested, a run becomes a cassette, and a change is told before it costs anything.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
-use crate::cli::access::{commands, files};
-use crate::cli::client::Pinned;
-use crate::cli::host::Host;
-use crate::cli::session::{Session, runtime, told, total};
-use crate::cli::signals::CtrlC;
 use crate::engine::budget::Meter;
 use crate::engine::donor::Donor;
-use crate::engine::gate::Gate;
+use crate::engine::gate::Recorded;
 use crate::engine::own::Origin;
 use crate::engine::past::Past;
-use crate::engine::world::World;
 use crate::error::{Code, Failure, Result};
-use crate::host::documents::Store;
-use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
 use crate::journal::lines::{End, Open, Read, Record};
 use crate::journal::reader;
 use crate::journal::writer::{Tail, Writer};
-use crate::lua::flow::Start;
 use crate::model::budget::Budget;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::difference::differences;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
+use crate::pack::asks::Items;
 use crate::pack::resolve::Located;
 use crate::pack::tree::{Root, Tree, below};
+use crate::run::assemble::{Parts, assemble};
+use crate::run::interrupts::CtrlC;
+use crate::run::live::{ending, total};
+use crate::run::machine::Machine;
+use crate::run::models::Pinned;
+use crate::run::runtime;
+use crate::run::session::Session;
 
 /// The first and the last line of a journal.
-pub(super) struct Ends {
+pub struct Ends {
     pub open: Open,
     pub end: Option<End>,
     /// The first line, as it stands in the file.
@@ -45,7 +43,7 @@ pub(super) struct Ends {
 }
 
 /// How a replay went.
-pub(super) struct Played {
+pub struct Played {
     pub effects: usize,
     status: EndStatus,
     result: Option<Value>,
@@ -55,7 +53,7 @@ pub(super) struct Played {
 }
 
 /// Reads how a journal begins and ends.
-pub(super) fn ends(path: &Path) -> Result<Ends> {
+pub fn ends(path: &Path) -> Result<Ends> {
     let bytes = reader::text(path)?;
     let (mut open, mut end) = (None, None);
     reader::read(path, &bytes, |_, record| {
@@ -73,15 +71,15 @@ pub(super) fn ends(path: &Path) -> Result<Ends> {
 }
 
 /// Returns the flow of a run of this workspace. Where a foreign journal says that it is, does not count.
-pub(super) fn located(host: &Host, id: &str, ends: &Ends) -> Result<Located> {
-    match host.runs().origin(id, &ends.first) {
-        Origin::Own => host.located(&ends.open.source),
-        Origin::Foreign(_) => flow_of(&host.workspace, &ends.open),
+pub fn located(machine: &Machine, id: &str, ends: &Ends) -> Result<Located> {
+    match machine.runs().origin(id, &ends.first) {
+        Origin::Own => machine.located(&ends.open.source),
+        Origin::Foreign(_) => flow_of(&machine.workspace, &ends.open),
     }
 }
 
 /// Returns the flow that a journal below `root` is of, whatever machine it was recorded on.
-pub(super) fn flow_of(root: &Path, open: &Open) -> Result<Located> {
+pub fn flow_of(root: &Path, open: &Open) -> Result<Located> {
     let bundled = open.source.strip_prefix("bundled:");
     let source = bundled.unwrap_or(&open.source);
     // What is behind the last `flows/` is the same everywhere.
@@ -113,14 +111,14 @@ fn portable(located: &Located) -> String {
 }
 
 /// Plays a journal for a flow. With `into`, what is played is written there as a journal of its own.
-pub(super) fn play(
-    host: &Host,
+pub fn play(
+    machine: &Machine,
     (located, layers): (Located, Vec<Tree>),
     (journal, open): (&Path, &Open),
     into: Option<&Path>,
 ) -> Result<Played> {
     let source = portable(&located);
-    let session = Session::load_with(host, located, layers)?;
+    let session = Session::load_with(machine, located, layers)?;
     let unknown = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
     *session.pinned.borrow_mut() =
         Pinned { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
@@ -128,46 +126,31 @@ pub(super) fn play(
     flow.context().personas.hold_to_model(open.only_model);
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
     let at = u64::try_from(at).unwrap_or_default();
-    let world = World {
-        run: open.run.clone(),
-        models: Box::new(Nobody),
-        store: Store::new(&host.workspace)?.without(&host.own_folders()),
-        front: Rc::new(Nobody),
-        details: false,
-        collections: RefCell::new(flow.context().collections.borrow().clone()),
-        declared: RefCell::default(),
-        written: Default::default(),
-        repository: Repository::new(&host.workspace, &host.worktrees(), &open.run, &host.environment, host.config.git),
-        commands: commands(host, open, flow.manifest.exec_limits)?,
-        files: files(host, open, flow),
-        now: Box::new(move || at),
-    };
     let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();
     let mut open = open.clone();
     open.files = flow.sources();
     open.source = source;
     open.fork = None;
-    host.redactor().value(&mut open.params);
+    machine.redactor().value(&mut open.params);
     writer.append(&Record::Open(Box::new(open.clone())))?;
-    let recorded = (writer, Past::default(), None);
-    let meter = Meter::new(Budget::default());
-    let gate = Rc::new(Gate::new(Rc::new(world), Rc::new(host.redactor()), meter, recorded, open.seed));
-    gate.take_from(Donor::alone(journal)?);
-    gate.permit(flow.manifest.permissions.with_params(&open.params));
-    let start = Start {
-        params: open.params.clone(),
-        settings: session.settled(&open),
-        run: open.run.clone(),
-        lang: open.lang.clone(),
-        workspace: open.workspace.clone().unwrap_or_else(|| host.workspace_name()),
+    let recorded = Recorded { writer, past: Past::default(), resume: None };
+    let parts = Parts {
+        models: Box::new(Nobody),
+        front: Rc::new(Nobody),
+        details: false,
+        filters: Items::new(),
+        now: Box::new(move || at),
+        meter: Meter::new(Budget::default()),
     };
+    let (gate, start) = assemble(machine, &session, &open, parts, recorded)?;
+    gate.take_from(Donor::alone(journal)?);
     let done = runtime()?.block_on(async {
         let mut interrupts = CtrlC::new(&open.run)?;
         flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
     });
     let donor = gate.donor();
     let left = donor.as_ref().map(Donor::left).transpose()?.unwrap_or_default();
-    let (status, result, failure) = told(done);
+    let (status, result, failure) = ending(done);
     let spent = gate.spent();
     let (usage, calls) = total(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
@@ -179,21 +162,21 @@ pub(super) fn play(
 
 impl Played {
     /// Tells whether the flow asked for the effect with this key.
-    pub(super) fn asked_for(&self, key: Key) -> bool {
+    pub fn asked_for(&self, key: Key) -> bool {
         self.donor.as_ref().is_some_and(|donor| donor.gave(key))
     }
 
     /// Returns what was asked for and is not recorded.
-    pub(super) fn missed(&self) -> Option<&Failure> {
+    pub fn missed(&self) -> Option<&Failure> {
         self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
     }
 
-    pub(super) fn forget_left(&mut self) {
+    pub fn forget_left(&mut self) {
         self.left.clear();
     }
 
     /// Compares how it went with how it was, as a whole; `path` is for the message.
-    pub(super) fn compared(&self, path: &Path, was: &End) -> Result<()> {
+    pub fn compared(&self, path: &Path, was: &End) -> Result<()> {
         let differs = |what: &str| {
             Failure::new(Code::CassetteDiffers, format!("{}: {what}", path.display()))
                 .hint("if that is as it should be, record it anew: nietz test --record")
@@ -228,12 +211,12 @@ impl Played {
 }
 
 /// Returns where the cassettes of a pack are.
-pub(super) fn folder(root: &Path) -> PathBuf {
+pub fn folder(root: &Path) -> PathBuf {
     root.join("tests/cassettes")
 }
 
 /// Returns the cassettes below a folder, sorted, each with its name. The folder itself is no link.
-pub(super) fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
+pub fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
     walkdir::WalkDir::new(folder)
         .follow_root_links(false)
         .max_depth(8)

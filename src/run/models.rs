@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::cli::host::Host;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
 use crate::host::llm::{Client, Settings};
 #[cfg(feature = "local")]
 use crate::model::event::Event;
 use crate::model::permission::Permission;
+use crate::run::machine::Machine;
 
 /// The models that a run was begun with. Filled when they are known, read by flows.
 #[derive(Default)]
-pub(super) struct Pinned {
+pub struct Pinned {
     pub default: Option<Result<String>>,
     pub aliases: BTreeMap<String, String>,
 }
 
 impl Pinned {
-    pub(super) fn resolve(&self, name: Option<&str>) -> Result<String> {
+    pub fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
             None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared())),
             Some(name) => match self.aliases.get(name) {
@@ -40,26 +40,27 @@ impl Pinned {
 }
 
 /// Where the front end of a run will be, for what has to be told before there is one.
-pub(super) type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
+pub type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 
 /// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
-pub(super) fn listening_client(host: &Host, listener: &Listener) -> Result<Client> {
-    let settings = Settings::from_environment(&host.environment, &host.config.models)?;
-    let client = Client::new(settings).telling(host.redactor());
-    Ok(with_local(host, client, listener))
+pub fn listening_client(machine: &Machine, listener: &Listener) -> Result<Client> {
+    let settings = Settings::from_environment(&machine.environment, &machine.config.models)?;
+    let client = Client::new(settings).telling(machine.redactor());
+    Ok(with_local(machine, client, listener))
 }
 
 /// Returns the client for all models.
-pub(super) fn client(host: &Host) -> Result<Client> {
-    listening_client(host, &Listener::default())
+pub fn client(machine: &Machine) -> Result<Client> {
+    listening_client(machine, &Listener::default())
 }
 
 #[cfg(feature = "local")]
-fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
+fn with_local(machine: &Machine, client: Client, listener: &Listener) -> Client {
     use crate::host::llm::local::{adapter, catalogue, every::EveryLocal, weights::Progress};
-    let Ok(program) = std::env::current_exe() else { return client };
-    let mut settings = adapter::Settings::new(&host.models_folder(), &program);
-    settings.threads = host.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
+    let Some(program) = &machine.program else { return client };
+    let mut settings = adapter::Settings::new(&machine.models_folder(), program);
+    settings.environment.clone_from(&machine.environment);
+    settings.threads = machine.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
     let listener = Rc::clone(listener);
     let tell = move |progress: Progress| {
         let Some(front) = listener.get() else { return };
@@ -77,6 +78,6 @@ fn with_local(host: &Host, client: Client, listener: &Listener) -> Client {
 }
 
 #[cfg(not(feature = "local"))]
-fn with_local(_: &Host, client: Client, _: &Listener) -> Client {
+fn with_local(_: &Machine, client: Client, _: &Listener) -> Client {
     client
 }

@@ -1,0 +1,40 @@
+//! The options by which the user says how a run is shown and answered.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::run::front::Front;
+
+/// How a run is shown and answered.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FrontArgs {
+    /// Write events as JSON lines; answers are read as JSON lines
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
+    #[arg(long, value_name = "FILE", global = true)]
+    pub answers: Option<PathBuf>,
+    /// Show each request to a model and its reply, on standard error, without secrets
+    #[arg(long, global = true)]
+    pub verbose: bool,
+    /// Trust this folder with what it asks for, in this run alone: for CI
+    #[arg(long, global = true)]
+    pub trust: bool,
+}
+
+impl FrontArgs {
+    /// Adds what was said in another place of the command line.
+    pub(super) fn or(self, other: FrontArgs) -> FrontArgs {
+        FrontArgs {
+            json: self.json || other.json,
+            answers: self.answers.or(other.answers),
+            verbose: self.verbose || other.verbose,
+            trust: self.trust || other.trust,
+        }
+    }
+
+    pub(super) fn front(&self) -> Front {
+        Front { json: self.json, answers: self.answers.clone(), verbose: self.verbose }
+    }
+}

@@ -1,0 +1,71 @@
+//! Putting a run together: what is outside of it, the gate in front of that, and what the flow begins with.
+//!
+//! Whoever runs a flow does it here, whether live, from a journal, or in a test, so that none differs by accident.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::engine::budget::Meter;
+use crate::engine::gate::{Gate, Recorded};
+use crate::engine::world::World;
+use crate::error::Result;
+use crate::host::documents::Store;
+use crate::host::git::Repository;
+use crate::host::{FrontEnd, Models};
+use crate::journal::lines::Open;
+use crate::lua::flow::Start;
+use crate::pack::asks::Items;
+use crate::run::access::{commands, files};
+use crate::run::machine::Machine;
+use crate::run::session::Session;
+
+/// What differs between a run that is live, one that is played, and a test.
+pub struct Parts {
+    pub models: Box<dyn Models>,
+    pub front: Rc<dyn FrontEnd>,
+    /// Whether the front end wants each request and reply.
+    pub details: bool,
+    /// The commands of git's filters that the user trusts.
+    pub filters: Items,
+    /// Milliseconds since 1970.
+    pub now: Box<dyn Fn() -> u64>,
+    pub meter: Rc<Meter>,
+}
+
+/// Returns the gate of a run, and what its flow begins with.
+pub fn assemble(
+    machine: &Machine,
+    session: &Session,
+    open: &Open,
+    parts: Parts,
+    recorded: Recorded,
+) -> Result<(Rc<Gate>, Start)> {
+    let flow = &session.flow;
+    let environment = &machine.environment;
+    let repository =
+        Repository::new(&machine.workspace, &machine.worktrees(), &open.run, environment, machine.config.git);
+    let world = World {
+        run: open.run.clone(),
+        models: parts.models,
+        store: Store::new(&machine.workspace)?.without(&machine.own_folders()).with_indexes(&machine.indexes()),
+        front: parts.front,
+        details: parts.details,
+        collections: RefCell::new(flow.context().collections.borrow().clone()),
+        declared: RefCell::default(),
+        written: Default::default(),
+        files: files(machine, open, flow),
+        repository: repository.trusting(parts.filters),
+        commands: commands(machine, open, flow.manifest.exec_limits)?,
+        now: parts.now,
+    };
+    let gate = Gate::new(Rc::new(world), Rc::new(machine.redactor()), parts.meter, recorded, open.seed);
+    gate.permit(flow.manifest.permissions.with_params(&open.params));
+    let start = Start {
+        params: open.params.clone(),
+        settings: session.settled(open),
+        run: open.run.clone(),
+        lang: open.lang.clone(),
+        workspace: open.workspace.clone().unwrap_or_else(|| machine.workspace_name()),
+    };
+    Ok((Rc::new(gate), start))
+}

@@ -1,0 +1,94 @@
+//! Who a run is shown to and answered by.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::host::FrontEnd;
+use crate::host::telemetry::{self, Traced};
+use crate::host::ui::answers::Answers;
+use crate::host::ui::{self, Mode};
+use crate::model::event::Event;
+use crate::model::question::Question;
+use crate::run::machine::Machine;
+
+/// How a run is shown and answered.
+#[derive(Clone, Debug, Default)]
+pub struct Front {
+    /// As JSON lines, both ways.
+    pub json: bool,
+    /// A file that answers questions.
+    pub answers: Option<PathBuf>,
+    /// Each request to a model and its reply are shown, too.
+    pub verbose: bool,
+}
+
+/// A front end that is open.
+pub struct OpenFront {
+    pub shown: Rc<dyn FrontEnd>,
+    /// The answers file that stands in front of it.
+    answers: Option<Rc<Answers>>,
+    /// Whether somebody wants each request and reply: the user or a collector.
+    pub details: bool,
+}
+
+impl Front {
+    /// Opens the front end of a run, and what takes spans to a collector where the environment names one.
+    pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
+        let mode = if self.json { Mode::Json } else { Mode::Auto };
+        let plain = ui::open(mode, run, &machine.environment, &machine.redactor());
+        let (mut shown, answers): (Rc<dyn FrontEnd>, _) = match &self.answers {
+            None => (Rc::from(plain), None),
+            Some(path) => {
+                let answers = Rc::new(Answers::open(path, plain)?);
+                (Rc::new(Shared(Rc::clone(&answers))), Some(answers))
+            }
+        };
+        let traced = telemetry::wanted(&machine.environment);
+        if traced {
+            // What is said of this process goes to the collector, too.
+            let mut environment = machine.environment.clone();
+            for name in ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"] {
+                if let Some(value) = environment.get_mut(name) {
+                    *value = machine.redactor().text(value).into_owned();
+                }
+            }
+            shown = Rc::new(Traced::open(shown, self.verbose, run, &environment)?);
+        }
+        Ok(OpenFront { shown, answers, details: traced || self.verbose })
+    }
+}
+
+impl OpenFront {
+    pub fn notice(&self, text: impl Into<String>) {
+        self.shown.show(&Event::Notice { text: text.into() });
+    }
+
+    /// Tells which answers of the file nobody asked for.
+    pub fn tell_unused_answers(&self) {
+        let unused = self.answers.as_ref().map(|answers| answers.unused()).unwrap_or_default();
+        if !unused.is_empty() {
+            self.notice(format!("answers that nobody asked for: {}", unused.join(", ")));
+        }
+    }
+}
+
+/// Shares the answers between the gate and who tells what is left of them.
+struct Shared<F: FrontEnd + ?Sized>(Rc<F>);
+
+impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
+    fn show(&self, event: &Event) {
+        self.0.show(event);
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
+        self.0.ask(question)
+    }
+
+    fn answered_before(&self, question: &Question) {
+        self.0.answered_before(question);
+    }
+}

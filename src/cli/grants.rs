@@ -1,6 +1,6 @@
 //! The options by which the user grants a run what no flow can grant itself.
 
-use clap::Args;
+use clap::{Args, Command};
 
 use crate::model::command::Grants;
 use crate::run::machine::Machine;
@@ -22,6 +22,11 @@ pub(super) struct ReadArgs {
     /// Let the flow read this file or folder outside of the workspace; can be given several times
     #[arg(long, value_name = "PATH", global = true)]
     allow_read: Vec<String>,
+}
+
+/// Adds the options by which the user grants what no flow can grant itself.
+pub(super) fn granting(command: Command) -> Command {
+    ReadArgs::augment_args(GrantArgs::augment_args(command))
 }
 
 impl GrantArgs {

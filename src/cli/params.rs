@@ -1,9 +1,12 @@
 //! From a flow's manifest to a command line, and from a command line to params.
 
+use std::collections::BTreeSet;
+
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
+use crate::cli::grants::granting;
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::param::{Param, ParamKind};
@@ -14,21 +17,25 @@ const OWN: &str = "Options of this flow";
 
 /// Adds a flow's params and commands to the command that parses its run.
 pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
-    command = add_params(command, &manifest.main)?;
+    // A command of the flow has them, too, and so has a flow that is granted nothing yet.
+    let grants = granting(Command::new("run"));
+    let options = command.get_arguments().chain(grants.get_arguments()).filter_map(Arg::get_long);
+    let taken: BTreeSet<String> = options.chain(["help"]).map(str::to_owned).collect();
+    command = add_params(command, &manifest.main, &taken)?;
     for (name, own) in &manifest.commands {
         let sub = Command::new(name.clone()).about(told(&own.summary));
-        command = command.subcommand(add_params(sub, own)?);
+        command = command.subcommand(add_params(sub, own, &taken)?);
     }
     Ok(command)
 }
 
-fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> {
+fn add_params(mut command: Command, own: &manifest::Command, taken: &BTreeSet<String>) -> Result<Command> {
     let mut params: Vec<(&String, &Param)> = own.params.iter().collect();
     params.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
     for (name, param) in params {
         let flag = name.replace('_', "-");
-        let taken = command.get_arguments().any(|arg| arg.get_long() == Some(&flag) || arg.get_id() == name.as_str());
-        if taken || RESERVED.contains(&flag.as_str()) {
+        let again = command.get_arguments().any(|arg| arg.get_long() == Some(&flag) || arg.get_id() == name.as_str());
+        if again || taken.contains(&flag) {
             return Err(Failure::new(
                 Code::FlowInvalid,
                 format!("param `{name}`: the host has an option `--{flag}` itself"),
@@ -39,26 +46,6 @@ fn add_params(mut command: Command, own: &manifest::Command) -> Result<Command> 
     }
     Ok(command)
 }
-
-/// Options that every run has.
-const RESERVED: &[&str] = &[
-    "json",
-    "answers",
-    "verbose",
-    "model",
-    "seed",
-    "lang",
-    "workspace",
-    "help",
-    "max-calls",
-    "max-tokens",
-    "max-cost",
-    "max-time",
-    "plan",
-    "allow-net",
-    "no-sandbox",
-    "allow-read",
-];
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let mut help = told(&param.help);

@@ -9,7 +9,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::front::FrontArgs;
-use crate::cli::grants::{GrantArgs, ReadArgs};
+use crate::cli::grants::{GrantArgs, ReadArgs, granting};
 use crate::cli::start;
 use crate::cli::{output, params, plan};
 use crate::error::{Code, Exit, Failure, Result};
@@ -78,19 +78,6 @@ struct HostArgs {
     #[command(flatten)]
     budget: BudgetArgs,
 }
-
-/// Options of every run that take a value: the flow's name does not follow them.
-const WITH_VALUE: &[&str] = &[
-    "--answers",
-    "--model",
-    "--lang",
-    "--seed",
-    "--max-calls",
-    "--max-tokens",
-    "--max-cost",
-    "--max-time",
-    "--allow-read",
-];
 
 pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
     let mut rest: Vec<String> = Vec::new();
@@ -232,13 +219,21 @@ fn take_runs(machine: &Machine, flow: &str, own: &manifest::Command, params: &mu
 
 /// Returns where the flow's name stands: the first word that is neither an option nor its value.
 fn flow_at(rest: &[String]) -> Option<usize> {
+    if !rest.first()?.starts_with('-') {
+        return Some(0);
+    }
+    let all = granting(command("nietz run", ""));
+    let takes_value = |word: &str| {
+        let mut options = all.get_arguments().filter(|option| option.get_action().takes_values());
+        options.any(|option| word.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name)))
+    };
     let mut skip = false;
-    rest.iter().position(|arg| {
+    rest.iter().position(|word| {
         if std::mem::take(&mut skip) {
             return false;
         }
-        skip = WITH_VALUE.contains(&arg.as_str());
-        !arg.starts_with('-')
+        skip = takes_value(word);
+        !word.starts_with('-')
     })
 }
 

@@ -305,3 +305,36 @@ fn completions_and_manual_pages_tell_every_command() {
     }
     assert!(env.documents().keys().all(|name| !name.contains("__")), "hidden commands have no page");
 }
+
+#[test]
+fn an_option_of_every_run_is_no_param_of_a_flow_and_its_value_is_not_the_flow() {
+    let flow = |param: &str| {
+        format!(
+            "local nietz = require('@nietz')
+            local take = {{ summary = 's', params = {{ {param} = {{ type = 'string' }} }}, run = function() return 'x' end }}
+            return nietz.flow {{ name = 'takes', summary = 's', commands = {{ take = take }}, run = function() end }}"
+        )
+    };
+    let env = Env::new();
+    // As the help of a flow with every permission tells them: none is forgotten when one is added.
+    let all = "permissions = { files = true, exec = { 'sh' } }";
+    let all = format!("return require('@nietz').flow {{ name = 'all', summary = 's', {all}, run = function() end }}");
+    env.write("flows/all.lua", &all);
+    let help = env.nietz(["run", "all", "--help"]).go().exits(0).stdout;
+    let options: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.trim_start().split_once("--").map(|(_, rest)| rest.split(' ').next().unwrap()))
+        .collect();
+    assert!(options.len() > 14 && options.contains(&"trust") && options.contains(&"allow-read"), "{options:?}");
+    for option in options {
+        env.write("flows/takes.lua", &flow(&option.replace('-', "_")));
+        let ended = env.nietz(["run", "takes", "take"]).go().exits(4);
+        assert!(ended.stderr.contains(&format!("has an option `--{option}` itself")), "{option}: {}", ended.stderr);
+    }
+    env.write("flows/takes.lua", &flow("mine"));
+    for before in [&["--model", "a/b"][..], &["--max-calls=3"], &["--seed", "7"], &["--answers", "x", "--trust"]] {
+        let arguments = [&["run"][..], before, &["--plan", "takes", "take"]].concat();
+        let plan = env.nietz(arguments.iter().copied()).go().exits(0);
+        assert!(plan.stdout.contains("command       take"), "{arguments:?}: {plan:?}");
+    }
+}

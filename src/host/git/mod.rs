@@ -3,9 +3,9 @@
 //! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
 //!   repository's own configuration would run, and `run` starts it, within limits;
 //! - `branches` makes, compares and merges branches, all in memory; `brings` finds what of a change starts by itself;
-//! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
-//!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
-//!   them;
+//! - `worktrees` makes and removes worktrees (each a `worktree`), `commits` commits and restores them, by way of `stage`
+//!   and `host::sweep`, which take a folder as commands have left it; `files` and `search` read and write in them, through
+//!   `host::confined`, which cannot leave them;
 //! - `folders` holds that the repository is the workspace's own, and `own` what of the user's own git is gone by;
 //! - `fetch` gets one commit of somebody's repository.
 //!
@@ -13,18 +13,20 @@
 //! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
 //! `.git` file least of all, is trusted to say where the repository is.
 
-pub(super) mod beneath;
 mod branches;
 mod brings;
 mod call;
+mod commits;
 pub mod fetch;
 mod files;
 mod folders;
+mod names;
 mod own;
 mod programs;
 mod run;
-pub(super) mod search;
+mod search;
 mod stage;
+mod worktree;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

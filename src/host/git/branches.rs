@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use serde_json::{Value, json};
 
 use super::Repository;
-use super::call::{Call, failure, names, paths};
+use super::call::{Call, names, paths};
 use super::names::{check_branch, check_commit, check_own};
+use super::run::failure;
 use crate::error::{Code, Failure, Result};
 use crate::host::globs::{found, globs};
 use crate::model::git::{Git, PREFIX, is_reserved};

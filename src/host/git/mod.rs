@@ -276,7 +276,7 @@ impl Repository {
             let said = String::from_utf8_lossy(&out.stderr);
             return Err(match said.contains("dubious ownership") {
                 true => self.of_another_user(),
-                false => no_repository().because(call::failure("rev-parse", &out).message),
+                false => no_repository().because(run::failure("rev-parse", &out).message),
             });
         }
         let out = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -345,7 +345,7 @@ impl Repository {
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
-                call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+                run::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
         Ok(listed.stdout)

@@ -8,8 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Repository;
-use super::call::{Call, failure, paths};
+use super::call::{Call, paths};
 use super::own::Settings;
+use super::run::failure;
 use super::stage;
 use crate::error::{Code, Failure, Result};
 use crate::host::sweep;

@@ -33,8 +33,9 @@ use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::difference::differences;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
+use crate::pack::path::below;
 use crate::pack::resolve::Located;
-use crate::pack::tree::{Root, Tree, below};
+use crate::pack::tree::{Root, Tree};
 
 /// The first and the last line of a journal.
 pub(super) struct Ends {

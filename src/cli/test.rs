@@ -14,8 +14,9 @@ use crate::cli::replay::{self, Ends};
 use crate::cli::session::FrontArgs;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
+use crate::pack::path::below;
 use crate::pack::resolve::{self, Located};
-use crate::pack::tree::{Root, Tree, below};
+use crate::pack::tree::{Root, Tree};
 
 /// Test flows: replay their cassettes, with no model, no key and no network
 ///

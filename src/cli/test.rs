@@ -12,8 +12,9 @@ use crate::cli::front::FrontArgs;
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
+use crate::pack::path::below;
 use crate::pack::resolve::{self, Located};
-use crate::pack::tree::{Root, Tree, below};
+use crate::pack::tree::{Root, Tree};
 use crate::run::machine::Machine;
 use crate::run::replay::{self, Ends};
 

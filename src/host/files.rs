@@ -9,17 +9,17 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::git::beneath::{Beneath, For};
-use super::git::search::{found, globs};
+use super::confined::{Access, ConfinedDir, Largest, invalid};
+use super::globs::{found, globs};
+use super::path;
 use crate::error::{Code, Failure, Result};
-use crate::host::path;
 use crate::model::collection::Collection;
 use crate::model::file::FileOp;
 use crate::model::pattern::Pattern;
 use crate::model::text::{excerpt, shell};
 
 /// The largest file that a flow can read.
-const LARGEST: u64 = 2 << 20;
+const LARGEST: Largest = Largest { megabytes: 2, hint: None };
 /// How many entries of folders one search looks at.
 const MOST_SEEN: usize = 100_000;
 /// Folders that are made from others, and those of tools: nobody means a file in them by its bare name.
@@ -96,15 +96,15 @@ impl Files {
         if !self.may_read(&full) {
             return Err(held_back(path, "is", path));
         }
-        let beneath = Beneath::open(&folder)?;
-        let file = beneath.file(&below, For::Reading).map_err(|failure| match failure.code {
+        let confined = ConfinedDir::open(&folder)?;
+        let file = confined.file(&below, Access::Read).map_err(|failure| match failure.code {
             Code::PathRefused => {
                 Failure::new(Code::PathRefused, format!("`{}` cannot be read", excerpt(path))).because(failure.message)
             }
             _ => failure,
         })?;
         // A link was followed: what it leads to is what is read.
-        match beneath.path_of(&file) {
+        match confined.path_of(&file) {
             Some(real) if real == below => {}
             Some(real) if self.may_read(&folder.join(&real)) => {}
             Some(real) => return Err(held_back(path, "leads to what is", &folder.join(real).display().to_string())),
@@ -112,18 +112,8 @@ impl Files {
                 return Err(Failure::new(Code::PathRefused, format!("where `{}` leads cannot be told", excerpt(path))));
             }
         }
-        let invalid = |why: &str| Failure::new(Code::RequestInvalid, format!("`{}` {why}", excerpt(path)));
-        let failed = |error: std::io::Error| Failure::io(&full, "read", &error);
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(invalid(if metadata.is_dir() { "is a folder" } else { "is no plain file" }));
-        }
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, LARGEST + 1), &mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(invalid("is larger than 2 MB"));
-        }
-        let text = String::from_utf8(bytes).map_err(|_| invalid("is not UTF-8 text"))?;
+        let bytes = LARGEST.contents(file, path, |error| Failure::io(&full, "read", &error))?;
+        let text = String::from_utf8(bytes).map_err(|_| invalid(path, "is not UTF-8 text"))?;
         let shown = match full.strip_prefix(&self.workspace) {
             Ok(below) => below.display().to_string(),
             Err(_) => full.display().to_string(),

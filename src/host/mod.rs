@@ -1,9 +1,11 @@
 //! The world behind traits. Nothing here knows Lua or the journal.
 
+mod confined;
 pub mod documents;
 pub mod exec;
 pub mod files;
 pub mod git;
+mod globs;
 pub mod llm;
 pub mod path;
 mod sweep;

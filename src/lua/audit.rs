@@ -8,7 +8,8 @@ use crate::error::{Code, nearest};
 use crate::lua::api;
 use crate::lua::scan::{Is, Word, words};
 use crate::model::permission::{self, Permission, Permissions};
-use crate::pack::tree::{Tree, join};
+use crate::pack::path::join;
+use crate::pack::tree::Tree;
 use crate::template;
 
 /// The modules of the host, each with the names that it has.

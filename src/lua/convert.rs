@@ -96,7 +96,7 @@ pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
 
 /// Like [`to_json`], for several values that share one budget.
 pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budget) -> Result<Value> {
-    let mark = list_mark(lua).map_err(|error| crate::lua::fault::from_error(&error))?.to_pointer();
+    let mark = list_mark(lua).map_err(|error| crate::lua::thrown::from_error(&error))?.to_pointer();
     visit(&mut Walk { mark, budget }, value, At::Root(what), 0)
 }
 

@@ -4,6 +4,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use crate::error::{Code, Failure, Place};
 use crate::lua::convert;
+use crate::lua::thrown::{from_error, memory};
 use crate::model::text::clean;
 
 /// Registry name of the metatable of error values.
@@ -79,12 +80,6 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     failure
 }
 
-/// Returns the failure of a VM that used up its memory.
-pub fn memory() -> Failure {
-    Failure::new(Code::FlowMemory, "the flow used up its memory")
-        .hint("keep less in tables and strings, or ask for more in the manifest: limits = { megabytes = … }")
-}
-
 /// Returns the failure of a flow that ran too long without an effect.
 pub fn time(seconds: f64) -> Failure {
     Failure::new(Code::FlowLimit, format!("the flow ran for {seconds} s without an effect"))
@@ -112,21 +107,6 @@ fn from_table(lua: &Lua, table: &Table) -> Failure {
         failure.details = shown.collect();
     }
     failure
-}
-
-/// Returns the failure of an error that mlua made: syntax, memory, or a callback's own.
-pub fn from_error(error: &mlua::Error) -> Failure {
-    match error {
-        mlua::Error::CallbackError { cause, .. } | mlua::Error::WithContext { cause, .. } => from_error(cause),
-        mlua::Error::ExternalError(source) => match source.downcast_ref::<Failure>() {
-            Some(failure) => failure.clone(),
-            None => Failure::new(Code::Internal, source.to_string()),
-        },
-        mlua::Error::MemoryError(_) => memory(),
-        mlua::Error::SyntaxError { message, .. } => Failure::new(Code::FlowInvalid, clean(message)),
-        mlua::Error::RuntimeError(message) => Failure::new(Code::FlowError, clean(message)),
-        other => Failure::new(Code::FlowError, clean(&other.to_string())),
-    }
 }
 
 /// Returns where the error was raised, and takes it out of the message where it stands in front of it.

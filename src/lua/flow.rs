@@ -12,10 +12,10 @@ use crate::lua::limits::Limits;
 use crate::lua::manifest::{Command, Manifest};
 use crate::lua::scheduler::{Ended, Interrupts, Scheduler};
 use crate::lua::vm::Vm;
-use crate::lua::{convert, fault, modules};
+use crate::lua::{convert, fault, modules, thrown};
 use crate::model::effect::Sources;
+use crate::pack::path::join;
 use crate::pack::resolve::Located;
-use crate::pack::tree::join;
 use crate::schema::source;
 
 /// A flow that was loaded.
@@ -41,16 +41,16 @@ impl Flow {
         let vm = Rc::new(Vm::new(limits)?);
         let context = Rc::new(context);
         vm.lua.set_app_data(Rc::clone(&context));
-        modules::install(&vm, &located.tree).map_err(|error| fault::from_error(&error))?;
+        modules::install(&vm, &located.tree).map_err(|error| thrown::from_error(&error))?;
         vm.close()?;
         let text = located
             .tree
             .text(&located.path)?
             .ok_or_else(|| Failure::new(Code::FlowNotFound, format!("{} is not there any more", located.source())))?;
         let chunk = vm.compile(&located.path, &text).map_err(|failure| snippet(&located, failure))?;
-        let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
         let resumed = vm.slice(|| thread.resume::<MultiValue>((vm.bridge.load.clone(), chunk)))?;
-        let mut values = resumed.map_err(|error| fault::from_error(&error))?.into_iter();
+        let mut values = resumed.map_err(|error| thrown::from_error(&error))?.into_iter();
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "coroutine.yield was called while the file was loaded"));
         }
@@ -112,7 +112,7 @@ impl Flow {
             "params": start.params, "settings": start.settings, "run": start.run, "lang": start.lang,
             "workspace": start.workspace,
         });
-        let argument = self.argument(&context).map_err(|error| fault::from_error(&error))?;
+        let argument = self.argument(&context).map_err(|error| thrown::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
             Ended::Returned(value) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
                 Ok(result) => Ok(Done::Returned(result)),
@@ -170,10 +170,10 @@ impl Flow {
     /// Runs a function that may do nothing but compute.
     fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
         let lua = &self.vm.lua;
-        let argument = convert::to_lua(lua, argument).map_err(|error| fault::from_error(&error))?;
-        let thread = lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+        let argument = convert::to_lua(lua, argument).map_err(|error| thrown::from_error(&error))?;
+        let thread = lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
         let resumed = self.vm.slice(|| thread.resume::<MultiValue>((function.clone(), argument)))?;
-        let mut values = resumed.map_err(|error| fault::from_error(&error))?.into_iter();
+        let mut values = resumed.map_err(|error| thrown::from_error(&error))?.into_iter();
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "migrations and rules may only compute: no effect in them"));
         }

@@ -72,7 +72,7 @@ pub struct Declared {
 /// Checks names of fields, and says what was meant.
 fn only(table: &Table, what: &str, known: &[&str]) -> Result<()> {
     for pair in table.pairs::<LuaValue, LuaValue>() {
-        let (key, _) = pair.map_err(|error| crate::lua::fault::from_error(&error))?;
+        let (key, _) = pair.map_err(|error| crate::lua::thrown::from_error(&error))?;
         let name = match &key {
             LuaValue::String(name) => name.to_string_lossy(),
             other => return Err(invalid(format!("{what} has a key of type {}", other.type_name()))),

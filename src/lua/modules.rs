@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Value as LuaValue};
+use mlua::{Function, MultiValue, Value as LuaValue};
 
 use crate::error::{Code, Failure, Result, nearest};
-use crate::lua::vm::Vm;
-use crate::lua::{api, fault};
+use crate::lua::vm::{Vm, answer};
+use crate::lua::{api, fault, thrown};
 use crate::model::text::excerpt;
-use crate::pack::tree::{Tree, join};
+use crate::pack::path::join;
+use crate::pack::tree::Tree;
 
 /// A module that was asked for.
 enum Module {
@@ -46,17 +47,6 @@ pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
     vm.lua.globals().raw_set("require", require)
 }
 
-/// Returns what the bridge expects of a host function: true and the results, or false and an error value.
-pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue> {
-    match result {
-        Ok(mut values) => {
-            values.push_front(LuaValue::Boolean(true));
-            Ok(values)
-        }
-        Err(failure) => (false, fault::to_lua(lua, &failure)?).into_lua_multi(lua),
-    }
-}
-
 impl Modules {
     /// Returns a module of the host, made when it is first asked for.
     fn host(&self, vm: &Rc<Vm>, wanted: &str) -> mlua::Result<Option<LuaValue>> {
@@ -77,7 +67,7 @@ impl Modules {
             }
         };
         if path.starts_with('@') {
-            let found = self.host(vm, &path).map_err(|error| fault::from_error(&error))?;
+            let found = self.host(vm, &path).map_err(|error| thrown::from_error(&error))?;
             return found.map(|module| MultiValue::from_iter([module])).ok_or_else(|| {
                 let failure = not_found(&format!("there is no module `{}`", excerpt(&path)));
                 match nearest(&path, api::ALL.iter().map(|(name, ..)| *name)) {
@@ -105,7 +95,7 @@ impl Modules {
             if let Some(text) = self.tree.text(&name)? {
                 let chunk = vm.compile(&name, &text)?;
                 self.files.borrow_mut().insert(name.clone(), Module::Loading);
-                let name = vm.lua.create_string(&name).map_err(|error| fault::from_error(&error))?;
+                let name = vm.lua.create_string(&name).map_err(|error| thrown::from_error(&error))?;
                 return Ok(MultiValue::from_iter([LuaValue::Nil, LuaValue::Function(chunk), LuaValue::String(name)]));
             }
         }

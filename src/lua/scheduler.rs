@@ -20,35 +20,14 @@ use crate::engine::past::Turn;
 use crate::engine::world::Pulse;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::Key;
-use crate::lua::fault;
+use crate::lua::request::{Finish, Limited, Request, nothing};
 use crate::lua::vm::{Vm, Yielded};
+use crate::lua::{fault, thrown};
 use crate::model::effect::Effect;
 
 mod limits;
 
 use limits::{Limit, LimitKind};
-
-/// What a function of the API yields.
-pub enum Request {
-    /// An effect, and how its outcome becomes Lua values.
-    Effect(Box<Effect>, Finish),
-    /// Branches by name; with `settle`, failures are results too.
-    All { branches: Vec<(String, Function)>, settle: bool },
-    /// A named scope, with a limit or without.
-    Scope { name: String, run: Function, limit: Option<Limited> },
-}
-
-/// How long the effects of a scope may take, in seconds.
-#[derive(Clone, Copy, Debug)]
-pub enum Limited {
-    /// All of them together.
-    Whole(f64),
-    /// Each, from the last sign of life in it on.
-    Silence(f64),
-}
-
-/// Makes the Lua value of an outcome.
-pub type Finish = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
 
 /// How a flow ended.
 pub enum Ended {
@@ -215,7 +194,7 @@ impl<'a> Scheduler<'a> {
         let id = self.next_id;
         self.next_id += 1;
         let thread =
-            self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| fault::from_error(&error))?;
+            self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
         self.tasks.insert(id, Task { thread, scope, role, finish: nothing, failed: None });
         self.ready.push_back((id, Answer::Begin(run, argument)));
         Ok(id)
@@ -242,8 +221,8 @@ impl<'a> Scheduler<'a> {
                 self.finished(id, if fine { Ok(value) } else { Err(value) })
             }
             Err(error) => {
-                let failure = fault::from_error(&error);
-                let value = fault::to_lua(&self.vm.lua, &failure).map_err(|error| fault::from_error(&error))?;
+                let failure = thrown::from_error(&error);
+                let value = fault::to_lua(&self.vm.lua, &failure).map_err(|error| thrown::from_error(&error))?;
                 self.finished(id, Err(LuaValue::Table(value)))
             }
         }
@@ -258,7 +237,7 @@ impl<'a> Scheduler<'a> {
         match request {
             None => {
                 let stray = Failure::new(Code::FlowError, "coroutine.yield was called outside of a coroutine");
-                let value = fault::to_lua(&self.vm.lua, &stray).map_err(|error| fault::from_error(&error))?;
+                let value = fault::to_lua(&self.vm.lua, &stray).map_err(|error| thrown::from_error(&error))?;
                 self.finished(id, Err(LuaValue::Table(value)))
             }
             Some(Request::Effect(effect, finish)) => {
@@ -401,7 +380,7 @@ impl<'a> Scheduler<'a> {
             }
         }
         let finish = self.tasks.get(&id).map_or(nothing as Finish, |task| task.finish);
-        let answer = outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| fault::from_error(&error)));
+        let answer = outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| thrown::from_error(&error)));
         self.answer(id, answer)
     }
 
@@ -426,7 +405,7 @@ impl<'a> Scheduler<'a> {
             Ok(value) => Answer::Value(value),
             Err(failure) => match fault::to_lua(&self.vm.lua, &failure) {
                 Ok(table) => Answer::Error(LuaValue::Table(table)),
-                Err(error) => return Err(fault::from_error(&error)),
+                Err(error) => return Err(thrown::from_error(&error)),
             },
         };
         self.ready.push_back((id, answer));
@@ -522,7 +501,7 @@ impl<'a> Scheduler<'a> {
             }
             Ok(Ok(LuaValue::Table(table)))
         };
-        let answer = build().map_err(|error| fault::from_error(&error))?;
+        let answer = build().map_err(|error| thrown::from_error(&error))?;
         let failure = answer.as_ref().err().map(|raised| self.failure(raised));
         self.came_up(id, gathering.escaped, failure.as_ref());
         self.ready.push_back((id, plain(answer)));
@@ -560,9 +539,4 @@ fn plain(result: std::result::Result<LuaValue, LuaValue>) -> Answer {
 /// Returns whether a run waits with this failure rather than fails.
 fn parks(code: Code) -> bool {
     matches!(code, Code::AnswerMissing | Code::BudgetUsedUp)
-}
-
-/// For requests without a result.
-pub fn nothing(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
-    Ok(LuaValue::Nil)
 }

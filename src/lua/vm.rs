@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use mlua::chunk::{ChunkMode, Compiler};
-use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
+use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value as LuaValue, VmState};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::limits::{Limits, Watchdog};
-use crate::lua::{convert, fault, strings};
+use crate::lua::request::Request;
+use crate::lua::{convert, fault, strings, thrown};
 
 /// The longest file that is compiled: compiling is not interrupted, and its memory is not counted.
 const LONGEST_SOURCE: usize = 256 * 1024;
@@ -32,20 +33,31 @@ pub struct Bridge {
     pub lazy: Function,
 }
 
+/// Returns what the bridge expects of a host function: true and the results, or false and an error value.
+pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue> {
+    match result {
+        Ok(mut values) => {
+            values.push_front(LuaValue::Boolean(true));
+            Ok(values)
+        }
+        Err(failure) => (false, fault::to_lua(lua, &failure)?).into_lua_multi(lua),
+    }
+}
+
 /// What a request is when it is yielded; flows can neither make nor look into one.
-pub struct Yielded(pub std::cell::RefCell<Option<crate::lua::scheduler::Request>>);
+pub struct Yielded(pub std::cell::RefCell<Option<Request>>);
 
 impl mlua::UserData for Yielded {}
 
 impl Vm {
     /// Makes a machine. Its globals become read-only with [`Vm::close`], after the modules are in.
     pub fn new(limits: Limits) -> Result<Vm> {
-        build(limits).map_err(|error| fault::from_error(&error))
+        build(limits).map_err(|error| thrown::from_error(&error))
     }
 
     /// Closes the sandbox: nothing global can be changed from here on.
     pub fn close(&self) -> Result<()> {
-        self.lua.sandbox(true).map_err(|error| fault::from_error(&error))?;
+        self.lua.sandbox(true).map_err(|error| thrown::from_error(&error))?;
         // The sandbox lets flows write to a table in front of the globals; a name that was forgotten to be
         // declared `local` is a mistake, and says so.
         self.lua.globals().set_readonly(true);
@@ -92,7 +104,7 @@ impl Vm {
     /// Sets what the manifest asked for.
     pub fn limit(&self, limits: Limits) -> Result<()> {
         self.limits.set(limits);
-        self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| fault::from_error(&error))
+        self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| thrown::from_error(&error))
     }
 }
 
@@ -102,7 +114,7 @@ fn bytes(limits: Limits) -> usize {
 
 /// Returns the failure of a file that is not Luau: message, file and line.
 fn syntax(error: &mlua::Error) -> Failure {
-    let failure = fault::from_error(error);
+    let failure = thrown::from_error(error);
     match fault::split_place(&failure.message) {
         Some((at, message)) => Failure::new(Code::FlowInvalid, message.to_owned()).because(format!("at {at}")),
         None => Failure::new(Code::FlowInvalid, failure.message),

@@ -6,6 +6,7 @@ pub mod about;
 pub mod asks;
 pub mod intake;
 pub mod lock;
+pub mod path;
 pub mod persona;
 pub mod quote;
 pub mod resolve;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::pack::lock::Lock;
+use crate::pack::path::below;
 use crate::pack::seal::Seal;
-use crate::pack::tree::{Root, Tree, below};
+use crate::pack::tree::{Root, Tree};
 
 /// A flow that was found: its pack's files and its path in it.
 #[derive(Clone)]

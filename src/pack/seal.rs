@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Failure, Result};
-use crate::pack::tree::below;
+use crate::pack::path::below;
 
 /// What an installed tree must be.
 #[derive(Debug)]

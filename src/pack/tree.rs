@@ -10,6 +10,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 use crate::model::effect::Sources;
 use crate::model::text::excerpt;
+use crate::pack::path::below;
 use crate::pack::seal::Seal;
 
 /// Source files larger than this are refused: they are meant to be read by people.
@@ -176,48 +177,5 @@ impl Tree {
             Root::Bundled => format!("bundled:{path}"),
             Root::Disk(root) => root.join(path).display().to_string(),
         }
-    }
-}
-
-/// Returns a path below `root`, with `/` between its parts.
-pub fn below(root: &Path, path: &Path) -> Option<String> {
-    let parts: Option<Vec<&str>> = path.strip_prefix(root).ok()?.iter().map(std::ffi::OsStr::to_str).collect();
-    parts.map(|parts| parts.join("/"))
-}
-
-/// Returns the path that `relative` means when it stands in the file `from`, or nothing when it leaves the pack.
-///
-/// Both `./x` and `../x` are taken from the folder of `from`; no other form is relative.
-pub fn join(from: &str, relative: &str) -> Option<String> {
-    if relative.len() > 1000 || !(relative.starts_with("./") || relative.starts_with("../")) || relative.contains('\\')
-    {
-        return None;
-    }
-    let mut parts: Vec<&str> = from.split('/').collect();
-    parts.pop();
-    for part in relative.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part if part.contains('\0') => return None,
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_relative_path_stays_in_its_pack() {
-        assert_eq!(join("flows/a.lua", "./a/b").as_deref(), Some("flows/a/b"));
-        assert_eq!(join("flows/a/b.lua", "../c").as_deref(), Some("flows/c"));
-        assert_eq!(join("flows/a.lua", "../../etc/passwd"), None);
-        assert_eq!(join("flows/a.lua", "/etc/passwd"), None);
-        assert_eq!(join("flows/a.lua", "etc/passwd"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Number, Value};
 
-use super::spans::Place;
+use super::place::Place;
 use super::tree::{Tree, Trouble};
 
 /// Reads one JSON value. Positions are byte offsets, see [`place`].

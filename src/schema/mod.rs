@@ -12,6 +12,7 @@ pub mod expect;
 mod json;
 pub mod notes;
 pub mod own;
+mod place;
 pub mod report;
 mod scalar;
 pub mod shape;
@@ -25,8 +26,8 @@ mod yaml;
 
 pub use cache::Schemas;
 pub use check::{Fault, Formats, Schema};
+pub use place::Place;
 pub use report::Located;
-pub use spans::Place;
 
 /// A root keyword of a schema by which formats (uuid, date-time …) bind only what is written, because
 /// files of that kind exist which never had them: `"x-formats": "on-save"`. `"never"` makes them remarks.

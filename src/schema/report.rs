@@ -5,7 +5,8 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
 use super::check::Fault;
-use super::spans::{Place, Spans};
+use super::place::Place;
+use super::spans::Spans;
 use crate::error::{Code, Failure};
 use crate::model::collection::Format;
 use crate::model::text;

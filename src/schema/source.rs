@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::json;
-use super::spans::Place;
+use super::place::Place;
 use super::yaml;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;

@@ -5,19 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::Serialize;
-
 use super::json;
+use super::place::Place;
 use super::tree::{Spot, escape};
 use super::yaml;
 use crate::model::collection::Format;
-
-/// A line and a column, both from 1, the column in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
-    pub line: usize,
-    pub column: usize,
-}
 
 /// Returns the JSON pointer that leads through these members.
 pub fn pointer(names: &[&str]) -> String {

@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag, options};
 
+use super::place::Place;
 use super::scalar;
-use super::spans::Place;
 use super::tree::{DEPTH, Tree, Trouble, too_deep};
 use crate::model::text::{clean, excerpt};
 

@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use crate::cpu::{Overrun, within};
 use crate::error::{Code, Failure, Result};
-use crate::pack::tree::{Tree, join};
+use crate::pack::path::join;
+use crate::pack::tree::Tree;
 
 /// Steps that one rendering may take.
 const FUEL: u64 = 200_000;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod chance;
+mod circles;
 mod errors;
 pub(crate) mod exact;
 mod hostile;

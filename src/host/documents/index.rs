@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, Error, OpenFlags, Transaction, TransactionBehavior, params_from_iter};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::list::Found;
-use super::query::{Broken, cell, quoted};
+use super::sqlite::{cell, confine, quoted};
 use super::{PATIENCE, Store, disk};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, IndexTable};
@@ -34,6 +34,14 @@ const FRESH: Duration = Duration::from_millis(100);
 const NAMED: usize = 20;
 /// Fewer files than this are read by one thread.
 const FEW: usize = 32;
+
+/// A document that cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broken {
+    pub path: String,
+    pub message: String,
+}
 
 /// What a file brings into the index: the rows of each table, or why it cannot be read.
 type Entry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
@@ -166,19 +174,6 @@ fn open(place: &Path) -> rusqlite::Result<Connection> {
         0 => Ok(database),
         _ => Err(Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)),
     }
-}
-
-/// Keeps a connection from running what stands in a database that it opens.
-pub(super) fn confine(database: &Connection) -> rusqlite::Result<()> {
-    for (setting, on) in [
-        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
-        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
-    ] {
-        database.set_db_config(setting, on)?;
-    }
-    Ok(())
 }
 
 /// What has changed since the index was made: files with their stamp, and paths.

@@ -3,8 +3,8 @@
 //! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
 //!
 //! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
-//! - `read` loads and judges, `version` tells old from new;
-//! - `save` shapes, validates and writes, `rows` appends at the `tail`, both under a `lock`;
+//! - `judge` says what makes a document valid, `version` tells old from new;
+//! - `read` loads, `save` shapes and writes, `rows` appends at the `tail`, these two under a `lock`;
 //! - `scan` goes through a large collection page by page;
 //! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
 //! - `index` keeps tables of what stands in documents, so that many of them can be asked;
@@ -14,6 +14,7 @@
 
 mod disk;
 mod index;
+mod judge;
 mod list;
 mod lock;
 mod paths;
@@ -24,6 +25,7 @@ mod rows;
 mod save;
 mod scan;
 mod sql;
+mod sqlite;
 mod tail;
 #[cfg(test)]
 mod testing;

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::{Value as Cell, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::index::Broken;
+use super::sqlite::{cell, confine, quoted};
 use super::{Store, sql};
 use crate::cpu::{CpuLimit, Overrun, Thread, within};
 use crate::error::{Code, Failure, Result};
@@ -46,14 +48,6 @@ pub struct Answer {
     pub broken: Vec<Broken>,
 }
 
-/// A document that cannot be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Broken {
-    pub path: String,
-    pub message: String,
-}
-
 impl Store {
     /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
     /// of their paths. Collections of documents give the tables of their index.
@@ -71,7 +65,7 @@ impl Store {
     fn database(&self, collections: &[Collection], key: &Key) -> Result<(Connection, Vec<Broken>)> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
-        super::index::confine(&database).map_err(failed)?;
+        confine(&database).map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
         // What a query puts aside counts as well, and fills no disk.
         database.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
@@ -196,24 +190,6 @@ fn uri(path: &std::path::Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte);
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.iter().map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") }).collect()
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// Returns a value as SQLite keeps it: lists and objects as their JSON, which its functions can read.
-pub(super) fn cell(value: &Value) -> Cell {
-    match value {
-        Value::Null => Cell::Null,
-        Value::Bool(flag) => Cell::Integer(i64::from(*flag)),
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => Cell::Integer(number),
-            None => Cell::Real(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Cell::Text(text.clone()),
-        Value::Array(_) | Value::Object(_) => Cell::Text(value.to_string()),
-    }
 }
 
 fn plain(value: ValueRef<'_>) -> Value {

@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use super::version::{self, Judged};
-use super::{Store, disk, rows};
+use super::{Store, disk, judge, rows};
 use crate::error::Result;
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::{Loaded, Standing};
-use crate::schema::report::{self, Located, Severity};
-use crate::schema::{FORMATS, Fault, Formats, Schema, notes, source};
+use crate::schema::report::Located;
+use crate::schema::source;
 
 impl Store {
     /// Loads a document; nothing if there is none.
@@ -25,7 +24,8 @@ impl Store {
             Format::Jsonl => (Value::Array(self.parse_rows(collection, text, &relative)?), Standing::Current),
             format => {
                 let value = source::parse(text, format, &relative)?;
-                let standing = self.judge(collection, &value, text, &relative, Some(key))?;
+                let schema = self.schema_for_reading(collection)?;
+                let standing = judge::standing(collection, &schema, &value, text, &relative, Some(key))?;
                 (value, standing)
             }
         };
@@ -33,11 +33,6 @@ impl Store {
             self.remember(&digest);
         }
         Ok(Some(Loaded { value, digest, path: relative, standing }))
-    }
-
-    /// Returns all faults that would keep a value from being saved, key and folder aside.
-    pub fn validate(&self, collection: &Collection, value: &Value) -> Result<Vec<Fault>> {
-        Ok(self.schema_for_writing(collection)?.faults(value))
     }
 
     /// Returns every fault and every note of a file's text, sorted by place, as `nietz check` shows them.
@@ -51,145 +46,8 @@ impl Store {
             return Ok(rows::check(collection, &schema, text, file));
         }
         let key = self.match_path(collection, std::path::Path::new(file));
-        Ok(check_one(collection, &schema, text, collection.format, file, key.as_ref()))
+        Ok(judge::check(collection, &schema, text, collection.format, file, key.as_ref()))
     }
-
-    /// Tells whether a document is of a newer version that may be read all the same: nobody here knows what is valid.
-    pub fn is_newer(&self, collection: &Collection, value: &Value) -> bool {
-        matches!(version::judge(collection, value, ""), Ok(Judged::Known(Standing::Newer(_))))
-    }
-
-    /// Judges a value that was read from a text.
-    fn judge(
-        &self,
-        collection: &Collection,
-        value: &Value,
-        text: &str,
-        file: &str,
-        key: Option<&Key>,
-    ) -> Result<Standing> {
-        judge_by(collection, &*self.schema_for_reading(collection)?, value, text, file, key)
-    }
-
-    pub(super) fn schema_for_reading(&self, collection: &Collection) -> Result<std::sync::Arc<Schema>> {
-        let formats = match collection.schema.get(FORMATS).and_then(Value::as_str) {
-            Some("on-save" | "never") => Formats::Annotations,
-            _ => Formats::Asserted,
-        };
-        self.schemas.get(&collection.schema, formats)
-    }
-
-    pub(super) fn schema_for_writing(&self, collection: &Collection) -> Result<std::sync::Arc<Schema>> {
-        let formats = match collection.schema.get(FORMATS).and_then(Value::as_str) {
-            Some("never") => Formats::Annotations,
-            _ => Formats::Asserted,
-        };
-        self.schemas.get(&collection.schema, formats)
-    }
-}
-
-/// Judges a value that was read from a text by the collection's compiled schema.
-pub(super) fn judge_by(
-    collection: &Collection,
-    schema: &Schema,
-    value: &Value,
-    text: &str,
-    file: &str,
-    key: Option<&Key>,
-) -> Result<Standing> {
-    let judged = version::judge(collection, value, file)?;
-    if let Judged::Known(standing @ (Standing::Older(_) | Standing::Newer(_))) = judged {
-        return Ok(standing);
-    }
-    let faults = faults(collection, schema, value, judged, key);
-    let located = report::locate(faults, Severity::Error, text, collection.format, file);
-    match located.is_empty() {
-        true => Ok(Standing::Current),
-        false => Err(report::failure(file, &located)),
-    }
-}
-
-/// Checks one document or one row.
-pub(super) fn check_one(
-    collection: &Collection,
-    schema: &Schema,
-    text: &str,
-    format: Format,
-    file: &str,
-    key: Option<&Key>,
-) -> Vec<Located> {
-    let value = match source::read(text, format) {
-        Ok(value) => value,
-        Err((place, reason)) => return vec![Located::unreadable(file, place, reason)],
-    };
-    let judged = match version::judge(collection, &value, file) {
-        Ok(Judged::Known(Standing::Older(_))) => return Vec::new(),
-        Ok(Judged::Known(Standing::Newer(found))) => {
-            let version = collection.version.as_ref();
-            let current = version.map(|version| version.current.to_string()).unwrap_or_default();
-            let message = format!(
-                "{found} is newer than {current}: what is known of it is loaded, nothing of it is checked, and it is never \
-                 saved over"
-            );
-            let note = Fault::new(version.map_or("", |version| version.field.as_str()), "version", message);
-            return report::locate(vec![note], Severity::Note, text, format, file);
-        }
-        Ok(judged) => judged,
-        Err(failure) => {
-            let field = collection.version.as_ref().map_or("", |version| version.field.as_str());
-            let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            let fault = Fault::new(field, "version", format!("{}{hint}", failure.message));
-            return report::locate(vec![fault], Severity::Error, text, format, file);
-        }
-    };
-    let faults = faults(collection, schema, &value, judged, key);
-    // What the schema forbids is a fault already, and not kept.
-    let mut notes = notes::notes(&value, &collection.schema);
-    notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
-    let mut found = report::locate(faults, Severity::Error, text, format, file);
-    found.extend(report::locate(notes, Severity::Note, text, format, file));
-    found.sort_by_key(|fault| (fault.line, fault.column, fault.severity));
-    found
-}
-
-fn faults(collection: &Collection, schema: &Schema, value: &Value, judged: Judged, key: Option<&Key>) -> Vec<Fault> {
-    let mut faults = schema.faults(value);
-    // Where the schema itself asks for the version, it has said so already.
-    if let Judged::Missing(fault) = judged
-        && !faults.iter().any(|other| other.pointer == fault.pointer)
-    {
-        faults.push(fault);
-    }
-    if let Some(key) = key {
-        faults.extend(key_faults(collection, value, key));
-    }
-    faults
-}
-
-/// Returns a fault for each part of the key that the document does not carry.
-pub(super) fn key_faults(collection: &Collection, value: &Value, key: &Key) -> Vec<Fault> {
-    let carries = |found: &Value, wanted: &str| match found {
-        Value::String(text) => text == wanted,
-        Value::Number(number) => number.to_string() == wanted,
-        _ => false,
-    };
-    let mut faults = Vec::new();
-    for (hole, pointer) in &collection.keys {
-        let Some(wanted) = key.get(hole) else { continue };
-        match value.pointer(pointer) {
-            Some(found) if carries(found, wanted) => {}
-            Some(found) => {
-                let found = crate::model::text::excerpt(&found.to_string());
-                let message = format!("must be \"{wanted}\", as the file's name says; found {found}");
-                faults.push(Fault::new(pointer.as_str(), "key", message));
-            }
-            None => {
-                let message = format!("is missing, and must be \"{wanted}\", as the file's name says");
-                faults.push(Fault::new(pointer.as_str(), "key", message));
-            }
-        }
-    }
-    faults
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::lock::Lock;
 use super::tail::Tail;
 use super::version::{self, Judged};
-use super::{Store, disk, read, save, tail};
+use super::{Store, disk, judge, tail};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Standing;
@@ -121,7 +121,7 @@ impl Store {
         }
         match faults.is_empty() {
             true => Ok(text::to_text(&row, Format::Jsonl)),
-            false => Err(save::invalid(file, &faults)),
+            false => Err(judge::invalid(file, &faults)),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Store {
 pub(super) fn check(collection: &Collection, schema: &Schema, text: &str, file: &str) -> Vec<Located> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        for mut located in read::check_one(collection, schema, line, Format::Jsonl, file, None) {
+        for mut located in judge::check(collection, schema, line, Format::Jsonl, file, None) {
             located.line = index + 1;
             found.push(located);
         }

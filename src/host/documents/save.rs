@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::lock::Lock;
 use super::version::{self, Judged};
-use super::{Store, disk, read};
+use super::{Store, disk, judge};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::{Expect, Saved, Standing};
-use crate::schema::{Fault, shape, source, text};
+use crate::schema::{shape, source, text};
 
 impl Store {
     /// Saves a document, if it is valid and if what stands at its path is what is expected.
@@ -70,7 +70,7 @@ impl Store {
         };
         let faults = self.faults_to_save(collection, key, &value)?;
         if !faults.is_empty() {
-            return Err(invalid(&relative, &faults));
+            return Err(judge::invalid(&relative, &faults));
         }
         drop(value);
         let draft = match draft {
@@ -115,19 +115,6 @@ impl Store {
         if self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
             disk::clear(folder);
         }
-    }
-
-    /// Returns what keeps a shaped value from being stored under this key.
-    pub(super) fn faults_to_save(&self, collection: &Collection, key: &Key, value: &Value) -> Result<Vec<Fault>> {
-        let mut faults = self.schema_for_writing(collection)?.faults(value);
-        faults.extend(read::key_faults(collection, value, key));
-        if let Some(version) = &collection.version
-            && !matches!(version::judge(collection, value, &collection.name), Ok(Judged::Known(Standing::Current)))
-        {
-            let message = format!("must be the current version {}", version.current);
-            faults.push(Fault::new(version.field.as_str(), "version", message));
-        }
-        Ok(faults)
     }
 
     /// Refuses to write over a file that a newer flow wrote: what this one does not know would be lost.
@@ -196,16 +183,6 @@ fn changed(file: &str, present: Option<&[u8]>) -> Failure {
     };
     Failure::new(Code::DocumentChanged, message)
         .hint("nothing was written: save the version in memory under another name, or load the file again")
-}
-
-pub(super) fn invalid(file: &str, faults: &[Fault]) -> Failure {
-    let message = match faults {
-        [fault] => format!("{file} was not saved, because it would not be valid: {fault}"),
-        faults => format!("{file} was not saved, because it would have {} faults", faults.len()),
-    };
-    let mut failure = Failure::new(Code::DocumentInvalid, message);
-    failure.details = faults.iter().map(|fault| format!("{file}: {fault}")).collect();
-    failure
 }
 
 #[cfg(test)]

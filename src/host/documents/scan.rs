@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use super::paths::Place;
-use super::{Store, disk, list, read};
+use super::{Store, disk, judge, list};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
 use crate::model::document::{Page, Scanned, Standing};
@@ -152,7 +152,7 @@ impl Scanner {
         let text = source::decode(&bytes, path)?;
         let value = source::parse(text, self.collection.format, path)?;
         let key = Pattern::of(&self.collection)?.matches(path);
-        let standing = read::judge_by(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
+        let standing = judge::standing(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
         Ok(Some((value, standing)))
     }
 }

@@ -15,18 +15,16 @@ use std::process::{Command, ExitCode};
 use rustix::process::WaitOptions;
 
 use super::cgroup::{self, Cgroup};
-use super::oversee::{Oversight, oversee};
+pub use super::oversee::INNER_VERB;
+use super::oversee::{NOT_STARTED, Oversight, oversee};
 use super::policy::Policy;
 use super::{Report, confine, namespace};
 use crate::host::sweep;
 use crate::model::command::Ends;
 
-/// The hidden verbs of the command line.
+/// The hidden verb of the command line that starts a helper.
 pub const VERB: &str = "__command";
-pub const INNER_VERB: &str = "__confined";
 
-/// What the inner child exits with when it does not become the command; the reason goes through the report.
-pub(super) const NOT_STARTED: u8 = 127;
 /// What the first process of a namespace exits with when the lifeline has ended.
 const ALONE: u8 = 3;
 

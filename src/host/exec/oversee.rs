@@ -10,9 +10,13 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::Report;
 use super::cgroup::Cgroup;
-use super::helper::{INNER_VERB, NOT_STARTED};
 use super::policy::Policy;
 use super::processes::{self, Used};
+
+/// The hidden verb of the command line that becomes the command.
+pub const INNER_VERB: &str = "__confined";
+/// What the inner child exits with when it does not become the command; the reason goes through the report.
+pub(super) const NOT_STARTED: u8 = 127;
 
 /// How often it is looked at what they use: all processes of a machine are looked at, or those of a namespace.
 const LOOK: Duration = Duration::from_millis(200);

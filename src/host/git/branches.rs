@@ -5,9 +5,11 @@ use std::ffi::OsStr;
 use serde_json::{Value, json};
 
 use super::Repository;
-use super::call::{Call, failure, names, paths};
-use super::search::{found, globs};
+use super::call::{Call, names, paths};
+use super::names::{check_branch, check_commit, check_own};
+use super::run::failure;
 use crate::error::{Code, Failure, Result};
+use crate::host::globs::{found, globs};
 use crate::model::git::{Git, PREFIX, is_reserved};
 use crate::model::text::{excerpt, shell};
 
@@ -42,7 +44,7 @@ impl Repository {
 
     /// Returns the commit of a branch, whoever's it is; nothing where there is no such branch.
     pub(super) fn commit_of(&self, branch: &str) -> Result<Option<String>> {
-        check_name(branch)?;
+        check_branch(branch)?;
         self.check_read(branch)?;
         let full = format!("refs/heads/{branch}^{{commit}}");
         let output = self.reading()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
@@ -235,42 +237,4 @@ impl Call {
         let bytes = self.args(CHANGED).args([from, to]).bytes()?;
         Ok(names(&bytes).map(str::to_owned).collect())
     }
-}
-
-/// Only branches of runs are made and moved.
-pub(super) fn check_own(branch: &str) -> Result<()> {
-    check_name(branch)?;
-    if branch.starts_with(PREFIX) {
-        return Ok(());
-    }
-    let message = format!("a flow may only make and move branches that begin with `{PREFIX}`, not `{branch}`");
-    Err(Failure::new(Code::PermissionRefused, message).hint("put that in front of the name"))
-}
-
-fn check_name(branch: &str) -> Result<()> {
-    let fine = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with(['.', '-'])
-            && !part.ends_with(['.'])
-            && !part.ends_with(".lock")
-            && !part.contains("..")
-            && !part.contains("@{")
-            && !part.contains(['~', '^', ':', '?', '*', '[', '\\', ' '])
-            && !part.contains(char::is_control)
-    };
-    if branch.len() <= 200 && branch.split('/').all(fine) {
-        return Ok(());
-    }
-    let shown = excerpt(branch);
-    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no name of a branch")))
-}
-
-pub(super) fn check_commit(commit: &str) -> Result<()> {
-    let fine = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if fine {
-        return Ok(());
-    }
-    let shown = excerpt(commit);
-    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no commit: give all of its hexadecimal digits"))
-        .hint("git.commit_of(BRANCH) returns them"))
 }

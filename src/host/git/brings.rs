@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Repository;
-use super::branches::check_commit;
+use super::names::check_commit;
 use super::stage::named;
 use crate::error::Result;
 use crate::model::brings::{

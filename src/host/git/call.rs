@@ -11,11 +11,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use super::run::{self, Bounds, Running, Started};
+use super::run::{self, Bounds, Running, Started, failure};
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
 use crate::model::git::Limits;
-use crate::model::text::excerpt;
 
 /// Settings that the repository's own file might have otherwise.
 const SETTINGS: &[&str] = &[
@@ -55,9 +54,6 @@ const USERS: &[&str] = &[
 /// Where the user's own configuration is, and who the user was before `sudo`.
 const CONFIGURATION: &[&str] =
     &["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID"];
-
-/// How many characters of what git said are kept.
-const MOST_SAID: usize = 1000;
 
 /// Who makes the commits of runs.
 const NAME: &str = "nietz";
@@ -328,18 +324,6 @@ pub(super) fn configuration(environment: &BTreeMap<String, String>) -> BTreeMap<
     };
     let all = CONFIGURATION.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(*name)?.clone())));
     all.filter(|(name, value)| whole(name, value)).collect()
-}
-
-/// Says what git said.
-pub(super) fn failure(what: &str, output: &Output) -> Failure {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("fatal: ");
-    let short = excerpt(said);
-    let failure = Failure::new(Code::GitFailed, format!("git {what}: {short}"));
-    match short.ends_with('…') {
-        true => failure.because(said.chars().take(MOST_SAID).collect::<String>()),
-        false => failure,
-    }
 }
 
 /// Returns the paths in a list that git separates by NUL, whatever they are called.

@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::call::{Call, failure};
+use super::call::Call;
+use super::run::failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 

@@ -3,9 +3,9 @@
 //! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
 //!   repository's own configuration would run, and `run` starts it, within limits;
 //! - `branches` makes, compares and merges branches, all in memory; `brings` finds what of a change starts by itself;
-//! - `worktrees` makes and removes worktrees, commits and restores them, by way of `stage` and `host::sweep`, which take a
-//!   folder as commands have left it; `files` and `search` read and write in them, through `beneath`, which cannot leave
-//!   them;
+//! - `worktrees` makes and removes worktrees (each a `worktree`), `commits` commits and restores them, by way of `stage`
+//!   and `host::sweep`, which take a folder as commands have left it; `files` and `search` read and write in them, through
+//!   `host::confined`, which cannot leave them;
 //! - `folders` holds that the repository is the workspace's own, and `own` what of the user's own git is gone by;
 //! - `fetch` gets one commit of somebody's repository.
 //!
@@ -13,18 +13,20 @@
 //! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
 //! `.git` file least of all, is trusted to say where the repository is.
 
-pub(super) mod beneath;
 mod branches;
 mod brings;
 mod call;
+mod commits;
 pub mod fetch;
 mod files;
 mod folders;
+mod names;
 mod own;
 mod programs;
 mod run;
-pub(super) mod search;
+mod search;
 mod stage;
+mod worktree;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -274,7 +276,7 @@ impl Repository {
             let said = String::from_utf8_lossy(&out.stderr);
             return Err(match said.contains("dubious ownership") {
                 true => self.of_another_user(),
-                false => no_repository().because(call::failure("rev-parse", &out).message),
+                false => no_repository().because(run::failure("rev-parse", &out).message),
             });
         }
         let out = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -343,7 +345,7 @@ impl Repository {
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
-                call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+                run::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
         Ok(listed.stdout)

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::{Repository, call};
+use super::{Repository, call, run};
 use crate::error::Result;
 
 /// The user's files of patterns.
@@ -65,7 +65,7 @@ impl Repository {
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
-                call::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+                run::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
         let settings = settings(&listed.stdout, |name| self.usual(name));

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::call::failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::git::Limits;
+use crate::model::text::excerpt;
 
 /// How much of what git says of a failure is kept.
 const MOST_SAID: u64 = 64 << 10;
@@ -22,6 +22,9 @@ const SAYING: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a git that is ended may take to remove its locks.
 const UNLOCKING: Duration = Duration::from_millis(100);
+
+/// How many characters of what git said are kept.
+const MOST_TOLD: usize = 1000;
 
 /// What one call is bounded by.
 #[derive(Clone, Copy, Debug)]
@@ -271,6 +274,18 @@ impl Running {
             false if self.late.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
             false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: said })),
         }
+    }
+}
+
+/// Says what git said.
+pub(super) fn failure(what: &str, output: &Output) -> Failure {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().trim_start_matches("fatal: ");
+    let short = excerpt(said);
+    let failure = Failure::new(Code::GitFailed, format!("git {what}: {short}"));
+    match short.ends_with('…') {
+        true => failure.because(said.chars().take(MOST_TOLD).collect::<String>()),
+        false => failure,
     }
 }
 

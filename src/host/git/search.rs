@@ -3,21 +3,20 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use super::beneath::Beneath;
 use super::call::names;
 use super::files;
-use super::worktrees::Tree;
+use super::worktree::Worktree;
 use crate::cpu::{CpuLimit, Overrun, Thread, within};
 use crate::error::{Code, Failure, Result};
+use crate::host::confined::ConfinedDir;
+use crate::host::globs::{found, globs};
 use crate::model::regexes::Compiled;
 use crate::model::text::excerpt;
 
-/// The most files and lines that one search gives.
-const MOST_FILES: usize = 1000;
+/// The most lines that one search gives.
 const MOST_LINES: usize = 200;
 /// How much of a long line is shown.
 const LINE: usize = 300;
@@ -27,7 +26,7 @@ const LINE: usize = 300;
 const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 16 << 10;
 
-fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
+fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
     let list = tree.reading().of_user(tree.patterns()?, &[]);
     let list = list.args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
     let deleted = tree.reading().args(["ls-files", "-z", "-d"]).bytes()?;
@@ -38,43 +37,19 @@ fn all(tree: &Tree<'_>) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// Returns a matcher of globs: `*` stays within a folder, `**` does not. A glob that names a folder means all in it.
-pub(in crate::host) fn globs(patterns: &[String]) -> Result<GlobSet> {
-    let wrong = |pattern: &str, error: &dyn std::fmt::Display| {
-        let message = format!("`{}` is no glob: {error}", excerpt(pattern));
-        Failure::new(Code::RequestInvalid, message).hint("such as `src/**/*.rs`")
-    };
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let plain = pattern.trim_start_matches("./").trim_end_matches('/');
-        for pattern in [plain.to_owned(), format!("{plain}/**")] {
-            let glob = GlobBuilder::new(&pattern).literal_separator(true).backslash_escape(true).build();
-            set.add(glob.map_err(|error| wrong(&pattern, &error))?);
-        }
-    }
-    set.build().map_err(|error| wrong(&patterns.join(" "), &error))
-}
-
-pub(super) fn find(tree: &Tree<'_>, glob: &str) -> Result<Value> {
-    let matcher = globs(std::slice::from_ref(&glob.to_owned()))?;
+pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<Value> {
+    let matcher = globs(&[glob.to_owned()])?;
     Ok(found(all(tree)?.into_iter().filter(|path| matcher.is_match(path)).collect()))
 }
 
-/// Returns as many paths as a flow may have.
-pub(in crate::host) fn found(mut paths: Vec<String>) -> Value {
-    let cut = paths.len() > MOST_FILES;
-    paths.truncate(MOST_FILES);
-    json!({ "paths": paths, "cut": cut })
-}
-
-pub(super) fn grep(tree: &Tree<'_>, pattern: &str, glob: Option<&str>) -> Result<Value> {
+pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Value> {
     let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|error| {
         let message = format!("`{}` is no regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
     })?;
     let size = Compiled::new(pattern).ok();
     let matcher = globs(&[glob.unwrap_or("**").to_owned()])?;
-    let beneath = Beneath::open(tree.folder())?;
+    let folder = ConfinedDir::open(tree.folder())?;
     let too_long = |path: &str| {
         let message = format!("searching for `{}` takes too long; it came to `{path}`", excerpt(pattern));
         Failure::new(Code::TimedOut, message).hint("search in fewer files, or for a text that repeats nothing")
@@ -88,7 +63,7 @@ pub(super) fn grep(tree: &Tree<'_>, pattern: &str, glob: Option<&str>) -> Result
             return Err(too_long(&path));
         }
         // What was deleted, is no text, or is too large has no lines to show.
-        let Ok(bytes) = files::bytes(&beneath, &path) else { continue };
+        let Ok(bytes) = files::bytes(&folder, &path) else { continue };
         if memchr::memchr(0, &bytes[..bytes.len().min(8000)]).is_some() {
             continue;
         }

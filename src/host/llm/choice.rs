@@ -1,15 +1,18 @@
 //! Which model a name means, which one is meant by no name at all, and why.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::sync::OnceCell as AsyncOnceCell;
 
-use super::client::{Client, Local};
+use super::http;
+use super::provider::{LOCAL, Provider};
 use super::secret::KeySource;
-use super::settings::{LOCAL, Provider};
+use super::settings::Settings;
 use super::stream;
 use crate::error::{Code, Failure, Result, nearest};
+use crate::host::Models;
 use crate::model::text::excerpt;
 
 /// How long a server on this machine may take to say that it is there.
@@ -45,24 +48,54 @@ pub enum KeyState {
     Missing(Vec<String>),
 }
 
-impl Client {
-    /// Returns the full name, `provider/model`, of what is meant by an alias, a provider, a full name,
-    /// or by nothing at all.
-    pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
+/// The adapter of the provider `local`, and the model of those who made no choice.
+pub(super) struct Local {
+    pub(super) models: Box<dyn Models>,
+    pub(super) model: String,
+}
+
+/// Which models there are, by their names. What has to be asked for is asked for once.
+pub(super) struct Resolver {
+    pub(super) settings: Settings,
+    pub(super) local: Option<Local>,
+    choice: AsyncOnceCell<Choice>,
+    /// The first model of the server that lists its models, if it answered.
+    found: AsyncOnceCell<Option<String>>,
+    http: OnceCell<reqwest::Client>,
+}
+
+impl Resolver {
+    pub(super) fn new(settings: Settings) -> Resolver {
+        Resolver {
+            settings,
+            local: None,
+            choice: AsyncOnceCell::new(),
+            found: AsyncOnceCell::new(),
+            http: OnceCell::new(),
+        }
+    }
+
+    /// Returns the HTTP client, built when it is first needed.
+    pub(super) fn http(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.http.get() {
+            return Ok(client);
+        }
+        let client = http::client()?;
+        Ok(self.http.get_or_init(|| client))
+    }
+
+    pub(super) async fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
             Some(name) => self.expand(name).await,
             None => Ok(self.choice().await?.model.clone()),
         }
     }
 
-    /// Returns the model of those who made no choice: the configured one, else that of the first provider
-    /// with a key, else one of an Ollama that answers, else the local one.
-    pub async fn choice(&self) -> Result<&Choice> {
+    pub(super) async fn choice(&self) -> Result<&Choice> {
         self.choice.get_or_try_init(|| self.choose()).await
     }
 
-    /// Returns a row for each provider, and why the chosen one was chosen.
-    pub async fn explain(&self) -> Vec<Row> {
+    pub(super) async fn explain(&self) -> Vec<Row> {
         let choice = self.choice().await.ok();
         let chosen = |name: &str| {
             let choice = choice?;
@@ -91,11 +124,6 @@ impl Client {
             });
         }
         rows
-    }
-
-    /// Returns the short names that the user gave to models.
-    pub fn aliases(&self) -> &BTreeMap<String, String> {
-        &self.settings.aliases
     }
 
     async fn choose(&self) -> Result<Choice> {

@@ -1,18 +1,19 @@
 //! The client: who answers a call, with which key, how many at once, and the loop of attempts.
 
-use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
-use tokio::sync::{Mutex, OnceCell as AsyncOnceCell, Semaphore};
+use tokio::sync::{Mutex, Semaphore};
 
-use super::choice::Choice;
+use super::choice::{Choice, Local, Resolver, Row};
 use super::families::{self, Learnt};
 use super::fault::{Fault, Subject};
 use super::http;
+use super::provider::{LOCAL, Provider};
 use super::refusal::Part;
 use super::retry::Attempts;
 use super::secret::{KeySource, Secret, run_command};
-use super::settings::{LOCAL, Provider, Settings};
+use super::settings::Settings;
 use super::state;
 use crate::error::{Code, Failure, Lost, Result};
 use crate::host::{CallEvent, Models};
@@ -25,23 +26,12 @@ use crate::model::redact::Redactor;
 /// Building one costs next to nothing: TLS, keys from commands and the choice of a model wait until
 /// they are needed. It belongs to one thread, as flows do.
 pub struct Client {
-    pub(super) settings: Settings,
-    pub(super) local: Option<Local>,
-    pub(super) choice: AsyncOnceCell<Choice>,
-    /// The first model of the server that lists its models, if it answered.
-    pub(super) found: AsyncOnceCell<Option<String>>,
-    http: OnceCell<reqwest::Client>,
+    names: Resolver,
     learnt: Learnt,
     /// Who has to know of keys that commands print.
     redactor: Redactor,
     /// One for each provider, in the order of the settings.
     lanes: Vec<Lane>,
-}
-
-/// The adapter of the provider `local`, and the model of those who made no choice.
-pub(super) struct Local {
-    pub(super) models: Box<dyn Models>,
-    pub(super) model: String,
 }
 
 /// What the calls to one provider share.
@@ -58,16 +48,7 @@ impl Client {
             Lane { permits: Semaphore::new(permits), key: Mutex::new(None) }
         };
         let lanes = settings.providers.iter().map(lane).collect();
-        Client {
-            settings,
-            local: None,
-            choice: AsyncOnceCell::new(),
-            found: AsyncOnceCell::new(),
-            http: OnceCell::new(),
-            learnt: Learnt::default(),
-            redactor: Redactor::default(),
-            lanes,
-        }
+        Client { names: Resolver::new(settings), learnt: Learnt::default(), redactor: Redactor::default(), lanes }
     }
 
     /// Has every key that a command prints made known before it is used.
@@ -77,17 +58,30 @@ impl Client {
 
     /// Adds what answers calls to `local/…`, and the model that is meant when nothing else can be had.
     pub fn with_local(mut self, models: Box<dyn Models>, model: impl Into<String>) -> Client {
-        self.local = Some(Local { models, model: model.into() });
+        self.names.local = Some(Local { models, model: model.into() });
         self
     }
 
-    /// Returns the HTTP client, built when it is first needed.
-    pub(super) fn http(&self) -> Result<&reqwest::Client> {
-        if let Some(client) = self.http.get() {
-            return Ok(client);
-        }
-        let client = http::client()?;
-        Ok(self.http.get_or_init(|| client))
+    /// Returns the full name, `provider/model`, of what is meant by an alias, a provider, a full name,
+    /// or by nothing at all.
+    pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
+        self.names.resolve(name).await
+    }
+
+    /// Returns the model of those who made no choice: the configured one, else that of the first provider
+    /// with a key, else one of an Ollama that answers, else the local one.
+    pub async fn choice(&self) -> Result<&Choice> {
+        self.names.choice().await
+    }
+
+    /// Returns a row for each provider, and why the chosen one was chosen.
+    pub async fn explain(&self) -> Vec<Row> {
+        self.names.explain().await
+    }
+
+    /// Returns the short names that the user gave to models.
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.names.settings.aliases
     }
 
     /// Returns the key of a provider; `None` where none is needed.
@@ -103,7 +97,7 @@ impl Client {
             KeySource::Command(command) => {
                 let mut known = lane.key.lock().await;
                 if known.is_none() {
-                    let key = run_command(&provider.name, command, &self.settings.child_environment).await?;
+                    let key = run_command(&provider.name, command, &self.names.settings.child_environment).await?;
                     key.tell(&self.redactor, &provider.key.describe(&provider.name));
                     *known = Some(key);
                 }
@@ -113,17 +107,18 @@ impl Client {
     }
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
-        let (name, model) = self.split(&request.model)?;
+        let (name, model) = self.names.split(&request.model)?;
         if name == LOCAL {
-            return self.local()?.models.chat(request, report).await;
+            return self.names.local()?.models.chat(request, report).await;
         }
         let (provider, lane) = self
+            .names
             .settings
             .providers
             .iter()
             .zip(&self.lanes)
             .find(|(provider, _)| provider.name == name)
-            .ok_or_else(|| self.unknown(&request.model))?;
+            .ok_or_else(|| self.names.unknown(&request.model))?;
         let mut lost = Lost::default();
         let calling = self.attempts((provider, lane), model, request, report, &mut lost);
         let outcome = match tokio::time::timeout(provider.whole, calling).await {
@@ -148,8 +143,8 @@ impl Client {
         lost: &mut Lost,
     ) -> Result<ChatReply> {
         let key = self.key(provider, lane).await?;
-        let client = self.http()?;
-        let mut attempts = Attempts::new(&self.settings.retry);
+        let client = self.names.http()?;
+        let mut attempts = Attempts::new(&self.names.settings.retry);
         // What the server did not take in this call: more of it each time, so that this ends.
         let mut without: Vec<Part> = Vec::new();
         loop {
@@ -233,7 +228,7 @@ fn dispensable(subject: Subject<'_>, request: &ChatRequest, fault: &Fault, body:
 
 impl Models for Client {
     fn price(&self, model: &str) -> Option<Price> {
-        self.settings.price(model)
+        self.names.settings.price(model)
     }
 
     fn thinks(&self, model: &str) -> u32 {

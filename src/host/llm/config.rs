@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
+use super::provider::{LOCAL, MaxTokensField, Wire};
 use super::providers;
-use super::settings::LOCAL;
 use crate::model::budget::Price;
 
 /// The `models:` part of the configuration.
@@ -76,26 +76,6 @@ impl Default for RetryConfig {
     fn default() -> RetryConfig {
         RetryConfig { attempts: 5, total_seconds: 120.0, base_delay_ms: 500 }
     }
-}
-
-/// The format that a provider's requests and replies have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Wire {
-    /// Chat completions, as OpenAI has them and nearly everybody else too.
-    #[serde(rename = "openai")]
-    OpenAi,
-    /// Anthropic's messages.
-    #[serde(rename = "anthropic")]
-    Anthropic,
-}
-
-/// What the field for the most tokens of a reply is called. OpenAI refuses the old name for its newer
-/// models; other servers may not know the new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaxTokensField {
-    MaxTokens,
-    MaxCompletionTokens,
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::families::Manner;
+use super::provider::Provider;
 use super::refusal::Refusal;
 use super::secret::Secret;
-use super::settings::Provider;
 use crate::error::{Code, Failure};
 use crate::model::text::excerpt;
 

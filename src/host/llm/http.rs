@@ -7,9 +7,9 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Url};
 
-use super::config::Wire;
 use super::draft::{Assemble, Step};
 use super::fault::{Fault, Subject};
+use super::provider::Wire;
 use super::stream::{self, Body};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - `config`, `providers`, `settings`: what the user says, what is known, and what follows from both.
+//! - `config`, `providers`, `settings`: what the user says, what is known, and what follows from both: each `provider`.
 //! - `choice`: which model a name means, and which one is meant by no name.
 //! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next one.
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
@@ -28,6 +28,7 @@ mod http;
 pub mod local;
 mod openai;
 mod prices;
+mod provider;
 mod providers;
 mod refusal;
 mod retry;
@@ -41,9 +42,10 @@ mod windows;
 
 pub use choice::{Choice, KeyState, Row};
 pub use client::Client;
-pub use config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
 pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
+pub use provider::{MaxTokensField, Wire};
 pub use settings::Settings;
 pub use windows::window;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::by_name::ByName;
+use super::provider::{LOCAL, Provider};
 use super::secret::KeySource;
-use super::settings::{LOCAL, Provider};
 use crate::model::budget::Price;
 
 fn file() -> &'static ByName<Price> {

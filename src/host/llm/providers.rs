@@ -3,7 +3,7 @@
 //! What a row says holds for the provider's own address. At any other address (a proxy, a gateway,
 //! a server of one's own) less is taken for granted; `settings.rs` says how much.
 
-use super::config::{MaxTokensField, Wire};
+use super::provider::{MaxTokensField, Wire};
 
 /// What is known of a provider before the user says anything.
 pub(super) struct Facts {

@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use super::config::{MaxTokensField, ModelsConfig, ProviderConfig, RetryConfig, Wire};
+use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
+use super::provider::{LOCAL, MaxTokensField, Provider, Wire};
 use super::providers::{self, Facts};
 use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
 use crate::model::budget::Price;
-
-/// The name of the provider that another adapter serves.
-pub(super) const LOCAL: &str = "local";
 
 /// Providers with public addresses limit how much may be under way at once; this stays below it.
 const PARALLEL_PUBLIC: usize = 16;
@@ -41,29 +39,6 @@ pub struct Settings {
     pub(super) retry: Retry,
     /// The environment of key commands: the given one without the keys that are known.
     pub(super) child_environment: BTreeMap<String, String>,
-}
-
-/// One provider, as it will be used. No `Debug`: its address may hold a password.
-#[derive(Clone)]
-pub(super) struct Provider {
-    pub(super) name: String,
-    pub(super) wire: Wire,
-    pub(super) base: Url,
-    /// Whether that is another address than the provider's own.
-    pub(super) moved: bool,
-    pub(super) key: KeySource,
-    pub(super) model: Option<String>,
-    pub(super) models_path: Option<&'static str>,
-    pub(super) max_parallel: usize,
-    pub(super) silence: Duration,
-    /// How long a whole call may take.
-    pub(super) whole: Duration,
-    /// Whether a schema is sent as `response_format`.
-    pub(super) json_schema: bool,
-    /// Whether a schema is also spelled out in the system prompt: wherever one cannot be sure that
-    /// the other end heeds `response_format`.
-    pub(super) instruct: bool,
-    pub(super) max_tokens_field: MaxTokensField,
 }
 
 /// The limits of trying again.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{Module, lazy, vm_error};
-use crate::lua::scheduler::Request;
+use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 

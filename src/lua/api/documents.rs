@@ -13,7 +13,7 @@ use crate::lua::api::schema::faults_to_lua;
 use crate::lua::api::{Module, context, vm_error};
 use crate::lua::convert;
 use crate::lua::manifest::Declared;
-use crate::lua::scheduler::{Request, nothing};
+use crate::lua::request::{Request, nothing};
 use crate::lua::vm::Vm;
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Expect;

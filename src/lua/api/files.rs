@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::lua::api::Module;
 use crate::lua::api::args::Args;
 use crate::lua::convert;
-use crate::lua::scheduler::Request;
+use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::file::FileOp;

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::lua::api::Module;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
-use crate::lua::scheduler::{Finish, Request, nothing};
+use crate::lua::request::{Finish, Request, nothing};
 use crate::lua::vm::Vm;
 use crate::model::command::{Command, Run};
 use crate::model::effect::Effect;

@@ -11,7 +11,7 @@ use crate::lua::api::{Module, context, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::collection::Format;
-use crate::pack::tree::join;
+use crate::pack::path::join;
 use crate::schema::source;
 
 /// The longest text that is parsed: its values can take a hundred times as much, and parsing is not interrupted.

@@ -11,7 +11,7 @@ use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
 use crate::lua::api::{Module, context, json, personas, schema, vm_error};
 use crate::lua::convert;
-use crate::lua::scheduler::Request;
+use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::chat::{ChatRequest, Message, Said, Tool, ToolChoice};
 use crate::model::collection::Format;
@@ -96,10 +96,12 @@ fn tidy(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
     let mut messages = learned.0.borrow_mut();
     if messages.holds_more_than(KEPT.0, KEPT.1) {
         *messages = Messages::default();
-        return Ok(LuaValue::String(lua.create_string("all").map_err(|error| crate::lua::fault::from_error(&error))?));
+        return Ok(LuaValue::String(lua.create_string("all").map_err(|error| crate::lua::thrown::from_error(&error))?));
     }
     if messages.since > LOOK {
-        return Ok(LuaValue::String(lua.create_string("some").map_err(|error| crate::lua::fault::from_error(&error))?));
+        return Ok(LuaValue::String(
+            lua.create_string("some").map_err(|error| crate::lua::thrown::from_error(&error))?,
+        ));
     }
     Ok(LuaValue::Nil)
 }

@@ -29,10 +29,9 @@ use std::rc::Rc;
 use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::{Failure, Result};
-use crate::lua::fault;
-use crate::lua::modules::answer;
-use crate::lua::scheduler::Request;
-use crate::lua::vm::{Vm, Yielded};
+use crate::lua::request::Request;
+use crate::lua::vm::{Vm, Yielded, answer};
+use crate::lua::{fault, thrown};
 use crate::model::collection::Collection;
 use crate::pack::persona::Personas;
 use crate::pack::tree::Tree;
@@ -215,7 +214,7 @@ fn one(value: LuaValue) -> MultiValue {
 
 /// Turns an error of the VM itself, such as running out of memory, into a failure.
 fn vm_error(error: mlua::Error) -> Failure {
-    fault::from_error(&error)
+    thrown::from_error(&error)
 }
 
 pub(in crate::lua) use documents::Functions;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::lua::api::{Module, lazy};
-use crate::lua::scheduler::Request;
+use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 

@@ -7,7 +7,7 @@ use mlua::{Function, Lua, MultiValue, Table};
 use crate::error::Result;
 use crate::lua::api::Module;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::scheduler::{Limited, Request};
+use crate::lua::request::{Limited, Request};
 use crate::lua::vm::Vm;
 
 /// The most branches that one call may start.

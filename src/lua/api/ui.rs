@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::lua::api::Module;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
-use crate::lua::scheduler::{Request, nothing};
+use crate::lua::request::{Request, nothing};
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::question::{Choice, Question, QuestionKind};

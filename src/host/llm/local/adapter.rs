@@ -1,7 +1,6 @@
 //! The parent's side: keeps a child with the engine, gives it one call at a time, and outlives its death.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use super::broken;
 use super::catalogue::Model;
 use super::child::{News, Order};
 use super::process::{self, Engine};
+pub use super::settings::Settings;
 use super::weights::{self, Progress};
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
@@ -23,21 +23,6 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// How long a machine that was crowded is taken to stay so.
 const CROWDED: Duration = Duration::from_secs(300);
-
-/// How the local model is run.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where model files lie.
-    pub dir: PathBuf,
-    /// The program that serves as the engine with [`arguments`](Settings::arguments): this one.
-    pub exe: PathBuf,
-    /// What makes that program call [`child::serve`](super::child::serve).
-    pub arguments: Vec<String>,
-    /// The user's variables, of which pip sees some where it fetches the weights.
-    pub environment: BTreeMap<String, String>,
-    /// How many threads compute; chosen by how busy the machine is where it is absent.
-    pub threads: Option<usize>,
-}
 
 /// The local model as an adapter.
 pub struct LocalModels {
@@ -190,19 +175,6 @@ impl Drop for Call {
                 slot.engine = Some(engine);
             }
         });
-    }
-}
-
-impl Settings {
-    /// Returns settings for the engine as a hidden subcommand of this program.
-    pub fn new(dir: &Path, exe: &Path) -> Settings {
-        Settings {
-            dir: dir.to_owned(),
-            exe: exe.to_owned(),
-            arguments: vec!["__engine".into()],
-            environment: BTreeMap::new(),
-            threads: None,
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Each stored block is unpacked once for four rows of `x`. Sums are made in the same order in either case of a number of rows,
 //! so that a row's product is the same alone and among others.
 
-use super::quantized::{LONG, SHORT, Small, half};
+use super::block::{LONG, SHORT, Small, half};
 
 /// Stored rows, one after the other.
 #[derive(Clone, Copy)]
@@ -506,8 +506,9 @@ mod avx512 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::Small;
+    use super::super::quantized::Kind;
     use super::super::quantized::tests::{bytes, stored};
-    use super::super::quantized::{Kind, Small};
     use super::*;
 
     fn rows<const N: usize>(count: usize) -> Vec<Small<N>> {

@@ -7,9 +7,10 @@
 //!
 //! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
 //! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
-//! (`quantized`, `dot`) → `sample`, and `grammar` to keep a reply to its schema.
+//! (`quantized`, `dot`, `block`) → `sample`, and `grammar` to keep a reply to its schema.
 
 pub mod adapter;
+mod block;
 mod bpe;
 pub mod catalogue;
 pub mod child;
@@ -22,6 +23,7 @@ mod process;
 mod prompt;
 mod quantized;
 mod sample;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod transformer;

@@ -7,9 +7,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::adapter::Settings;
 use super::broken;
 use super::child::{News, Order};
+use super::settings::Settings;
 use crate::error::{Failure, Result};
 use crate::model::text;
 

@@ -12,11 +12,8 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use rayon::prelude::*;
 
+use super::block::{LONG, SHORT, Small, half};
 use super::dot::{self, Stored};
-
-/// How many numbers a block has: of `Q4_K` and `Q6_K`, and of `Q8_0` and the other simple forms.
-pub(super) const LONG: usize = 256;
-pub(super) const SHORT: usize = 32;
 
 /// How many rows of a matrix one thread takes at a time.
 const PART: usize = 16;
@@ -126,20 +123,6 @@ fn simple(kind: Kind, block: &[u8], numbers: &mut [f32]) {
         let fifth = (high >> at & 1) as u8;
         *number = scale * f32::from(low | fifth << 4) + least;
     }
-}
-
-/// Reads a number of 16 bits.
-#[inline(always)]
-pub(super) fn half(bytes: &[u8], at: usize) -> f32 {
-    let bits = u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
-    let (sign, exponent, fraction) = (bits >> 15 << 31, bits >> 10 & 31, bits & 1023);
-    let magnitude = match exponent {
-        // 2^-24 for each unit of the fraction.
-        0 => return f32::from_bits(sign | (fraction as f32 * f32::from_bits(0x3380_0000)).to_bits()),
-        31 => 0x7f80_0000 | fraction << 13,
-        _ => (exponent + 112) << 23 | fraction << 13,
-    };
-    f32::from_bits(sign | magnitude)
 }
 
 /// Writes a number of 16 bits: the nearest, and of two that are equally near the even one.
@@ -253,16 +236,6 @@ fn store_q8(numbers: &[f32], into: &mut [u8]) {
 
 fn largest(numbers: &[f32]) -> f32 {
     numbers.iter().fold(0.0, |most: f32, number| most.max(number.abs()))
-}
-
-/// A block of plain numbers as 8-bit ones.
-#[derive(Clone)]
-#[repr(C, align(32))]
-pub(super) struct Small<const N: usize> {
-    pub(super) numbers: [i8; N],
-    /// The sum of each 16 of them. Those that a shorter block does not have are zero.
-    pub(super) sums: [i16; 16],
-    pub(super) scale: f32,
 }
 
 /// Rows of plain numbers as 8-bit ones, in the blocks that matrices are multiplied with.

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Thought;
-use crate::host::llm::config::MaxTokensField;
 use crate::host::llm::fault::Subject;
+use crate::host::llm::provider::MaxTokensField;
 use crate::host::llm::refusal::Part;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};

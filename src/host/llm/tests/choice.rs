@@ -4,7 +4,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::*;
 use crate::host::llm::tests::model_server::{ModelServer, Response};
-use crate::host::llm::{ModelsConfig, Settings};
+use crate::host::llm::{Client, ModelsConfig};
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest, Finish, Usage};
 

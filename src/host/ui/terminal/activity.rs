@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::style::{Colour, Line, Style};
+use anstyle::{AnsiColor, Style};
+
+use super::style::{DIM, Line};
 use crate::host::ui::ending::{duration, thousands};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -95,11 +97,11 @@ impl Activity {
     /// Returns the status: one line with a mark, or several as they are, of which the last go before the first.
     fn block(&self, room: usize) -> Vec<Line> {
         if let [only] = self.status.as_slice() {
-            return vec![Line::new("· ", Style::DIM).with(only.trim(), Style::DIM)];
+            return vec![Line::new("· ", DIM).with(only.trim(), DIM)];
         }
         let hidden = if self.status.len() > room { self.status.len() + 1 - room } else { 0 };
-        let above = (hidden > 0).then(|| Line::new(&format!("… {hidden} lines above"), Style::DIM));
-        let shown = self.status.iter().skip(hidden).map(|line| Line::new(line, Style::DIM));
+        let above = (hidden > 0).then(|| Line::new(&format!("… {hidden} lines above"), DIM));
+        let shown = self.status.iter().skip(hidden).map(|line| Line::new(line, DIM));
         above.into_iter().chain(shown).collect()
     }
 
@@ -114,10 +116,10 @@ impl Activity {
         }
         let names: Vec<String> = self.calls.iter().map(Call::name).collect();
         // The names give way to the numbers: those are what changes.
-        let room = width.saturating_sub(2 + Line::new(&facts, Style::DIM).width()).max(8);
-        let mut line = Line::new(FRAMES[frame], Style::PLAIN.colour(Colour::Cyan)).with(" ", Style::PLAIN);
-        line.append(&Line::new(&names.join(", "), Style::PLAIN).cut(room));
-        Some(line.with(&facts, Style::DIM))
+        let room = width.saturating_sub(2 + Line::new(&facts, DIM).width()).max(8);
+        let mut line = Line::new(FRAMES[frame], AnsiColor::Cyan.on_default()).with(" ", Style::new());
+        line.append(&Line::new(&names.join(", "), Style::new()).cut(room));
+        Some(line.with(&facts, DIM))
     }
 }
 
@@ -133,14 +135,14 @@ impl Call {
 impl Bar {
     fn line(&self, width: usize) -> Line {
         let numbers = format!(" {}/{}", thousands(self.done), thousands(self.total));
-        let label = Line::new(&self.label, Style::PLAIN).cut(width / 2);
+        let label = Line::new(&self.label, Style::new()).cut(width / 2);
         let room = width.saturating_sub(label.width() + numbers.len() + 1).min(30);
         let part = u128::from(self.done) * room as u128 / u128::from(self.total.max(1));
         let full = usize::try_from(part).unwrap_or(room).min(room);
-        let mut line = label.with(" ", Style::PLAIN);
-        line.push(&"━".repeat(full), Style::PLAIN.colour(Colour::Cyan));
-        line.push(&"─".repeat(room - full), Style::DIM);
-        line.with(&numbers, Style::DIM)
+        let mut line = label.with(" ", Style::new());
+        line.push(&"━".repeat(full), AnsiColor::Cyan.on_default());
+        line.push(&"─".repeat(room - full), DIM);
+        line.with(&numbers, DIM)
     }
 }
 

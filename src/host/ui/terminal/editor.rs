@@ -1,9 +1,9 @@
 //! One answer as it is typed: the text, the cursor, what was answered before, and completion by Tab.
 //!
-//! It knows neither keys' bytes nor the screen, so all of it can be tested as plain calls. A combining
-//! accent moves with its letter: the cursor only stops where a character takes a cell.
+//! It knows neither keys' bytes nor the screen, so all of it can be tested as plain calls. The cursor only stops
+//! between what readers see as characters: an accent moves with its letter, and an emoji of several signs as one.
 
-use unicode_width::UnicodeWidthChar;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::wrap::cells;
 
@@ -191,13 +191,11 @@ impl Editor {
     }
 
     fn left_of(&self, place: usize) -> usize {
-        let before = self.text[..place].char_indices().rev();
-        before.into_iter().find(|(_, c)| takes_a_place(*c)).map_or(0, |(index, _)| index)
+        self.text[..place].grapheme_indices(true).next_back().map_or(0, |(index, _)| index)
     }
 
     fn right_of(&self, place: usize) -> usize {
-        let mut after = self.text[place..].char_indices().skip(1);
-        after.find(|(_, c)| takes_a_place(*c)).map_or(self.text.len(), |(index, _)| place + index)
+        place + self.text[place..].graphemes(true).next().map_or(0, str::len)
     }
 
     fn word_left(&self) -> usize {
@@ -217,10 +215,6 @@ impl Editor {
     fn column(&self, start: usize, end: usize, column: usize) -> usize {
         self.text[start..end].char_indices().nth(column).map_or(end, |(index, _)| start + index)
     }
-}
-
-fn takes_a_place(c: char) -> bool {
-    c == '\n' || c.width().unwrap_or(1) > 0
 }
 
 fn starts(word: &str, begun: &str) -> bool {
@@ -268,6 +262,10 @@ mod tests {
         editor.backspace();
         editor.delete();
         assert_eq!(seen(&editor), "|");
+        let mut editor = typed("a\u{1f469}\u{200d}\u{1f52c}\u{1f1eb}\u{1f1f7}");
+        editor.left();
+        editor.backspace();
+        assert_eq!(seen(&editor), "a|\u{1f1eb}\u{1f1f7}");
     }
 
     #[test]

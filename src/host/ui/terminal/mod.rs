@@ -32,6 +32,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use anstyle::Style;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
@@ -40,7 +41,7 @@ use self::activity::TICK;
 use self::prompt::{Prompt, Step, closed, split};
 use self::screen::Screen;
 use self::state::{Kind, State};
-use self::style::Style;
+
 use self::tty::{RAW_OFF, RAW_ON, Tty};
 use self::wrap::wrap_text;
 use super::answer;
@@ -263,7 +264,7 @@ impl FrontEnd for Terminal {
                 }
             }
             Event::Notice { text } => {
-                let lines = wrap_text(&super::out::aside(text), Style::PLAIN, state.screen.width());
+                let lines = wrap_text(&super::out::aside(text), Style::new(), state.screen.width());
                 let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
                 state.aside(&text);
                 state.redraw();

@@ -2,11 +2,12 @@
 //!
 //! A pure state, like the editor: keys go in, lines and at last an answer come out.
 
+use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use super::editor::Editor;
 use super::keys::Key;
-use super::style::{Colour, Line, Style};
+use super::style::{BOLD, DIM, Line};
 use super::wrap::wrap_text;
 use crate::host::ui::answer;
 use crate::model::question::{Question, QuestionKind};
@@ -42,8 +43,8 @@ pub(super) struct Prompt {
 }
 
 const MARK: &str = "› ";
-const FAULT: Style = Style::PLAIN.colour(Colour::Red);
-const ANSWER: Style = Style::PLAIN.colour(Colour::Cyan);
+const FAULT: Style = AnsiColor::Red.on_default();
+const ANSWER: Style = AnsiColor::Cyan.on_default();
 
 impl Prompt {
     pub(super) fn new(question: &Question, history: Vec<String>) -> Prompt {
@@ -87,8 +88,8 @@ impl Prompt {
                     } else {
                         "Enter takes it, Esc forgets it"
                     };
-                    let line = Line::new(MARK, Style::DIM).with(typed, ANSWER).with("  ", Style::PLAIN);
-                    lines.push(line.with(help, Style::DIM));
+                    let line = Line::new(MARK, DIM).with(typed, ANSWER).with("  ", Style::new());
+                    lines.push(line.with(help, DIM));
                 }
                 None
             }
@@ -96,7 +97,7 @@ impl Prompt {
                 let (rows, (row, column)) = self.editor.rows(width.saturating_sub(2));
                 let cursor = (lines.len() + row, column + 2);
                 for (index, row) in rows.iter().enumerate() {
-                    lines.push(Line::new(if index == 0 { MARK } else { "  " }, Style::DIM).with(row, Style::PLAIN));
+                    lines.push(Line::new(if index == 0 { MARK } else { "  " }, DIM).with(row, Style::new()));
                 }
                 Some(cursor)
             }
@@ -152,7 +153,7 @@ impl Prompt {
             Key::Tab => {
                 let words = editor.complete(&self.question.complete);
                 if !words.is_empty() {
-                    self.note = Some(Line::new(&words.join("  "), Style::DIM));
+                    self.note = Some(Line::new(&words.join("  "), DIM));
                 }
             }
             Key::Enter | Key::BackTab | Key::Escape | Key::Ctrl(_) => {}
@@ -205,17 +206,17 @@ impl Prompt {
         let digits = options.len().to_string().len();
         for (index, choice) in options.iter().enumerate().skip(first).take(room) {
             let here = index == self.chosen;
-            let style = if here { ANSWER } else { Style::PLAIN };
+            let style = if here { ANSWER } else { Style::new() };
             let mut line = Line::new(if here { "❯ " } else { "  " }, ANSWER);
-            line.push(&format!("{:>digits$}. ", index + 1), Style::DIM);
+            line.push(&format!("{:>digits$}. ", index + 1), DIM);
             line.push(&choice.label, style);
             if let Some(hint) = &choice.hint {
-                line.push(&format!("  {hint}"), Style::DIM);
+                line.push(&format!("  {hint}"), DIM);
             }
             lines.push(line.cut(width));
         }
         if options.len() > room {
-            lines.push(Line::new(&format!("  … {} of {}", self.chosen + 1, options.len()), Style::DIM));
+            lines.push(Line::new(&format!("  … {} of {}", self.chosen + 1, options.len()), DIM));
         }
     }
 }
@@ -225,10 +226,10 @@ pub(super) fn closed(question: &Question, answer: Option<&Value>, width: usize) 
     let mut lines = head(question, false, width);
     let (text, style) = match answer {
         Some(answer) => (answer::shown(question, answer), ANSWER),
-        None => ("^C".to_owned(), Style::DIM),
+        None => ("^C".to_owned(), DIM),
     };
     for (index, line) in wrap_text(&text, style, width.saturating_sub(2)).iter().enumerate() {
-        let mut row = Line::new(if index == 0 { MARK } else { "  " }, Style::DIM);
+        let mut row = Line::new(if index == 0 { MARK } else { "  " }, DIM);
         row.append(line);
         lines.push(row);
     }
@@ -238,10 +239,10 @@ pub(super) fn closed(question: &Question, answer: Option<&Value>, width: usize) 
 /// Returns the last paragraph of the prompt; what stands before it was shown as Markdown.
 fn head(question: &Question, open: bool, width: usize) -> Vec<Line> {
     let (_, last) = split(&question.prompt);
-    let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, Style::BOLD.colour(Colour::Green))).collect();
-    chars.extend(last.chars().map(|c| (c, Style::BOLD)));
+    let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, AnsiColor::Green.on_default().bold())).collect();
+    chars.extend(last.chars().map(|c| (c, BOLD)));
     if open {
-        chars.extend(answer::on_empty(question).chars().map(|c| (c, Style::DIM)));
+        chars.extend(answer::on_empty(question).chars().map(|c| (c, DIM)));
     }
     super::wrap::wrap(&chars, width)
 }

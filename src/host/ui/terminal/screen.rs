@@ -119,12 +119,14 @@ impl Screen {
 #[cfg(test)]
 mod tests {
     use super::super::prompt::View;
-    use super::super::style::{Line, Style};
+    use anstyle::Style;
+
+    use super::super::style::Line;
     use super::Screen;
     use crate::host::ui::out::tests::Captured;
 
     fn lines(texts: &[&str]) -> Vec<Line> {
-        texts.iter().map(|text| Line::new(text, Style::PLAIN)).collect()
+        texts.iter().map(|text| Line::new(text, Style::new())).collect()
     }
 
     #[test]

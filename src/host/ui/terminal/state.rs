@@ -4,12 +4,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use anstyle::AnsiColor;
+
 use super::activity::Activity;
 use super::markdown;
 use super::prompt::{Prompt, View};
 use super::screen::Screen;
 use super::stream::{Stream, edges};
-use super::style::{Colour, Line, Style};
+use super::style::{DIM, Line, speaker};
 use crate::error::Failure;
 use crate::host::ui::ending::Tone;
 use crate::host::ui::out::safe;
@@ -89,9 +91,9 @@ impl State {
 
     pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
         let style = match tone {
-            Tone::Bad => Style::BOLD.colour(Colour::Red),
-            Tone::Good => Style::BOLD.colour(Colour::Green),
-            Tone::Quiet => Style::DIM,
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+            Tone::Quiet => DIM,
         };
         if self.err_colour { Line::new(text, style).ansi(true) } else { safe(text) }
     }
@@ -129,13 +131,13 @@ impl State {
     }
 
     pub(super) fn call_failed(&mut self, label: &str, failure: &Failure) {
-        let line = Line::new("✗ ", Style::PLAIN.colour(Colour::Red)).with(&format!("{label}: {failure}"), Style::DIM);
+        let line = Line::new("✗ ", AnsiColor::Red.on_default()).with(&format!("{label}: {failure}"), DIM);
         let line = line.cut(self.screen.width());
         self.print(&[line], Kind::Note, Kind::Note);
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        let line = Line::new(text, Style::DIM).cut(self.screen.width());
+        let line = Line::new(text, DIM).cut(self.screen.width());
         self.print(&[line], Kind::Note, Kind::Note);
     }
 
@@ -192,5 +194,5 @@ impl State {
 }
 
 fn label(name: &str) -> Line {
-    Line::new(name, Style::speaker(name))
+    Line::new(name, speaker(name))
 }

@@ -2,9 +2,10 @@
 //! written without spaces; a word that is longer than the line is cut. A no-break space is none, so
 //! French punctuation stays with its word.
 
+use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use super::style::{Line, Style};
+use super::style::Line;
 
 /// Returns the text as lines of at most this width; `\n` characters in it are hard breaks.
 pub(super) fn wrap(text: &[(char, Style)], width: usize) -> Vec<Line> {
@@ -69,11 +70,12 @@ fn line(text: &[(char, Style)]) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::style::Style;
+    use anstyle::Style;
+
     use super::wrap_text;
 
     fn wrapped(text: &str, width: usize) -> Vec<String> {
-        wrap_text(text, Style::PLAIN, width).iter().map(|line| line.ansi(false)).collect()
+        wrap_text(text, Style::new(), width).iter().map(|line| line.ansi(false)).collect()
     }
 
     #[test]

@@ -6,10 +6,11 @@
 
 mod table;
 
+use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use self::table::Table;
-use super::style::{Colour, Line, Style};
+use super::style::{BOLD, DIM, Line};
 use super::wrap::wrap;
 use crate::host::ui::out::safe;
 
@@ -19,7 +20,7 @@ const PROSE: usize = 100;
 /// The longest text that is laid out, in bytes.
 const LAID_OUT: usize = 256 * 1024;
 
-const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
+const CODE: Style = AnsiColor::Cyan.on_default();
 
 /// Returns the parser with the extensions that nietz shows.
 pub(super) fn parser(markdown: &str) -> Parser<'_> {
@@ -29,7 +30,7 @@ pub(super) fn parser(markdown: &str) -> Parser<'_> {
 /// Returns the lines that show this Markdown at this width. What is very long is shown as it stands.
 pub(super) fn render(markdown: &str, width: usize) -> Vec<Line> {
     if markdown.len() > LAID_OUT {
-        let plain = |line: &str| line.chars().map(|letter| (letter, Style::PLAIN)).collect::<Vec<_>>();
+        let plain = |line: &str| line.chars().map(|letter| (letter, Style::new())).collect::<Vec<_>>();
         return safe(markdown).lines().flat_map(|line| wrap(&plain(line), width.max(10))).collect();
     }
     let mut renderer = Renderer { width: width.clamp(10, PROSE), ..Renderer::default() };
@@ -77,18 +78,18 @@ impl Renderer {
                 None => self.text(&text, self.style()),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let style = Style { colour: CODE.colour, ..self.style() };
+                let style = self.style().fg_color(CODE.get_fg_color());
                 self.text(&format!("`{text}`"), style);
             }
             Event::SoftBreak => self.text(" ", self.style()),
             Event::HardBreak => self.text("\n", self.style()),
             Event::Rule => {
                 let room = self.room();
-                self.emit(&[Line::new(&"─".repeat(room), Style::DIM)]);
+                self.emit(&[Line::new(&"─".repeat(room), DIM)]);
                 self.gap = true;
             }
-            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }, Style::DIM),
-            Event::FootnoteReference(name) => self.text(&format!("[{name}]"), Style::DIM),
+            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }, DIM),
+            Event::FootnoteReference(name) => self.text(&format!("[{name}]"), DIM),
         }
     }
 
@@ -101,8 +102,8 @@ impl Renderer {
             Tag::BlockQuote(_) => {
                 self.flush();
                 self.separate();
-                self.marks.push(Mark { first: None, rest: Line::new("│ ", Style::DIM) });
-                self.styles.push(Style { italic: true, ..self.style() });
+                self.marks.push(Mark { first: None, rest: Line::new("│ ", DIM) });
+                self.styles.push(self.style().italic());
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
@@ -111,7 +112,7 @@ impl Renderer {
                     && !matches!(&*language, "" | "text")
                 {
                     self.separate();
-                    self.emit(&[Line::new(&format!("  {language}"), Style::DIM)]);
+                    self.emit(&[Line::new(&format!("  {language}"), DIM)]);
                 }
                 self.code = Some(String::new());
             }
@@ -122,15 +123,15 @@ impl Renderer {
                 self.lists.push(first);
             }
             Tag::Item => self.item(),
-            Tag::Emphasis => self.styles.push(Style { italic: true, ..self.style() }),
-            Tag::Strong => self.styles.push(Style { bold: true, ..self.style() }),
-            Tag::Strikethrough => self.styles.push(Style { strike: true, ..self.style() }),
+            Tag::Emphasis => self.styles.push(self.style().italic()),
+            Tag::Strong => self.styles.push(self.style().bold()),
+            Tag::Strikethrough => self.styles.push(self.style().strikethrough()),
             Tag::Link { dest_url, .. } => {
                 self.links.push((dest_url.to_string(), self.inline.len()));
-                self.styles.push(Style { underline: true, ..self.style() });
+                self.styles.push(self.style().underline());
             }
             Tag::Image { dest_url, .. } => {
-                self.text("image: ", Style::DIM);
+                self.text("image: ", DIM);
                 self.links.push((dest_url.to_string(), self.inline.len()));
                 self.styles.push(self.style());
             }
@@ -205,8 +206,8 @@ impl Renderer {
             }
             _ => "• ".to_owned(),
         };
-        let rest = Line::new(&" ".repeat(mark.chars().count()), Style::PLAIN);
-        self.marks.push(Mark { first: Some(Line::new(&mark, Style::DIM)), rest });
+        let rest = Line::new(&" ".repeat(mark.chars().count()), Style::new());
+        self.marks.push(Mark { first: Some(Line::new(&mark, DIM)), rest });
     }
 
     fn end_of_code(&mut self) {
@@ -216,7 +217,7 @@ impl Renderer {
         for source in code.trim_end_matches('\n').split('\n') {
             let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
             for line in wrap(&chars, room) {
-                let mut indented = Line::new("  ", Style::PLAIN);
+                let mut indented = Line::new("  ", Style::new());
                 indented.append(&line);
                 lines.push(indented);
             }
@@ -230,7 +231,7 @@ impl Renderer {
         if let Some((target, start)) = self.links.pop() {
             let text: String = self.inline.iter().skip(start).map(|(c, _)| *c).collect();
             if !target.is_empty() && text != target && format!("mailto:{text}") != target {
-                self.text(&format!(" ({target})"), Style::DIM);
+                self.text(&format!(" ({target})"), DIM);
             }
         }
     }
@@ -284,9 +285,9 @@ impl Renderer {
 
 fn heading(level: HeadingLevel) -> Style {
     match level {
-        HeadingLevel::H1 => Style { underline: true, ..Style::BOLD },
-        HeadingLevel::H2 => Style::BOLD,
-        _ => Style { italic: true, ..Style::BOLD },
+        HeadingLevel::H1 => BOLD.underline(),
+        HeadingLevel::H2 => BOLD,
+        _ => BOLD.italic(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tables: columns as wide as they need, narrowed fairly when the screen is too small, and turned into
 //! a list of records when even that cannot be read.
 
+use anstyle::Style;
 use pulldown_cmark::Alignment;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::style::{Line, Style};
+use super::super::style::{DIM, Line};
 use super::super::wrap::wrap;
 
 /// The narrowest column that is still worth reading as one.
@@ -36,7 +37,7 @@ impl Table {
     /// Returns the table's lines; the first row is its head.
     pub(super) fn lines(mut self, width: usize) -> Vec<Line> {
         for (_, style) in self.rows.iter_mut().take(1).flatten().flatten() {
-            style.bold = true;
+            *style = style.bold();
         }
         let natural: Vec<usize> = (0..self.alignments.len()).map(|column| self.natural(column)).collect();
         let room = width.saturating_sub(BETWEEN * natural.len().saturating_sub(1));
@@ -63,7 +64,7 @@ impl Table {
             }
             if index == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                lines.push(Line::new(&rule.join("─┼─"), Style::DIM));
+                lines.push(Line::new(&rule.join("─┼─"), DIM));
             }
         }
         lines
@@ -73,7 +74,7 @@ impl Table {
         let mut out = Line::default();
         for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
             if column > 0 {
-                out.push(" │ ", Style::DIM);
+                out.push(" │ ", DIM);
             }
             let text = cell.get(level).cloned().unwrap_or_default();
             let spare = width.saturating_sub(text.width());
@@ -82,10 +83,10 @@ impl Table {
                 Some(Alignment::Center) => spare / 2,
                 _ => 0,
             };
-            out.push(&" ".repeat(before), Style::PLAIN);
+            out.push(&" ".repeat(before), Style::new());
             out.append(&text);
             if column + 1 < widths.len() {
-                out.push(&" ".repeat(spare - before), Style::PLAIN);
+                out.push(&" ".repeat(spare - before), Style::new());
             }
         }
         out
@@ -101,7 +102,7 @@ impl Table {
             }
             for (name, cell) in head.iter().zip(row) {
                 let mut text = name.clone();
-                text.extend(": ".chars().map(|c| (c, Style::DIM)));
+                text.extend(": ".chars().map(|c| (c, DIM)));
                 text.extend(cell);
                 lines.extend(wrap(&text, width));
             }

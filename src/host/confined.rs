@@ -1,8 +1,8 @@
-//! Opens files below a worktree, and nowhere else: the kernel refuses every way out, links and `..` included, also
-//! for one who exchanges folders for links in that very moment.
+//! A confined directory: files are opened below it and nowhere else. The kernel refuses every way out, links and `..`
+//! included, also for one who exchanges folders for links in that very moment.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Error, Read, Write};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -15,33 +15,33 @@ use crate::model::text::excerpt;
 /// What a file is called while it is written. Writes to one worktree come one after the other.
 const TEMPORARY: &str = ".nietz-write";
 
-/// A worktree's folder, held open.
-pub(in crate::host) struct Beneath(std::os::fd::OwnedFd);
+/// A folder, held open.
+pub(super) struct ConfinedDir(std::os::fd::OwnedFd);
 
 /// What a file is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::host) enum For {
-    Reading,
-    Listing,
+pub(super) enum Access {
+    Read,
+    List,
     /// A folder in which something is written; no part of its path may be a link.
-    Writing,
+    Write,
 }
 
-impl Beneath {
-    pub(in crate::host) fn open(folder: &Path) -> Result<Beneath> {
+impl ConfinedDir {
+    pub(super) fn open(folder: &Path) -> Result<ConfinedDir> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
         let opened = rustix::fs::openat(CWD, folder, flags, Mode::empty());
-        opened.map(Beneath).map_err(|error| Failure::io(folder, "open", &error.into()))
+        opened.map(ConfinedDir).map_err(|error| Failure::io(folder, "open", &error.into()))
     }
 
     #[cfg(target_os = "linux")]
-    pub(in crate::host) fn file(&self, path: &str, what: For) -> Result<File> {
+    pub(super) fn file(&self, path: &str, access: Access) -> Result<File> {
         use rustix::fs::ResolveFlags;
         check(path)?;
-        let (flags, mode, links) = match what {
-            For::Reading => (OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty(), ResolveFlags::empty()),
-            For::Listing => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::empty()),
-            For::Writing => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS),
+        let (flags, mode, links) = match access {
+            Access::Read => (OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty(), ResolveFlags::empty()),
+            Access::List => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::empty()),
+            Access::Write => (OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS),
         };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
         for _ in 0..100 {
@@ -63,13 +63,13 @@ impl Beneath {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(in crate::host) fn file(&self, path: &str, _: For) -> Result<File> {
+    pub(super) fn file(&self, path: &str, _: Access) -> Result<File> {
         check(path)?;
         Err(refused(path, "cannot be kept inside of its worktree on this system"))
     }
 
     /// Returns the path below the folder of something that was opened in it, links followed.
-    pub(in crate::host) fn path_of(&self, file: &File) -> Option<String> {
+    pub(super) fn path_of(&self, file: &File) -> Option<String> {
         let place = |fd: std::os::fd::RawFd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
         let folder = place(std::os::fd::AsRawFd::as_raw_fd(&self.0))?;
         place(std::os::fd::AsRawFd::as_raw_fd(file))?.strip_prefix(folder).ok()?.to_str().map(str::to_owned)
@@ -82,7 +82,7 @@ impl Beneath {
             let folder = &path[..end];
             let parent = folder.rfind('/').map_or(".", |at| &folder[..at]);
             let name = &folder[folder.rfind('/').map_or(0, |at| at + 1)..];
-            let above = self.file(parent, For::Writing)?;
+            let above = self.file(parent, Access::Write)?;
             match rustix::fs::mkdirat(&above, name, Mode::from(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(wrong(folder, error)),
@@ -95,7 +95,7 @@ impl Beneath {
     pub(super) fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         check_written(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let above = self.file(parent, For::Writing)?;
+        let above = self.file(parent, Access::Write)?;
         let mode = match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
                 FileType::RegularFile => Some(Mode::from_raw_mode(found.st_mode)),
@@ -115,8 +115,7 @@ impl Beneath {
         let made =
             rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666)).map_err(|error| wrong(path, error))?;
         let mut file = File::from(made);
-        let failed =
-            |error: std::io::Error| Failure::new(Code::DiskFailed, format!("cannot write {}: {error}", excerpt(path)));
+        let failed = |error: Error| Failure::new(Code::DiskFailed, format!("cannot write {}: {error}", excerpt(path)));
         file.write_all(bytes).and_then(|()| file.sync_data()).map_err(failed)?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&file, mode).map_err(|error| wrong(path, error))?;
@@ -128,7 +127,7 @@ impl Beneath {
     pub(super) fn delete(&self, path: &str) -> Result<()> {
         check(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let above = match self.file(parent, For::Writing) {
+        let above = match self.file(parent, Access::Write) {
             Ok(above) => above,
             Err(failure) if failure.code == Code::RequestInvalid => return Ok(()),
             Err(failure) => return Err(failure),
@@ -138,6 +137,35 @@ impl Beneath {
             Err(error) => Err(wrong(path, error)),
         }
     }
+}
+
+/// How large a file may be that is read.
+pub(super) struct Largest {
+    pub(super) megabytes: u64,
+    pub(super) hint: Option<&'static str>,
+}
+
+impl Largest {
+    /// Returns what an opened file holds, if it is a plain one and no larger. `path` is what it is called, and `failed` says
+    /// what the disk refused.
+    pub(super) fn contents(&self, file: File, path: &str, failed: impl Fn(Error) -> Failure) -> Result<Vec<u8>> {
+        let found = file.metadata().map_err(&failed)?;
+        if !found.is_file() {
+            return Err(invalid(path, if found.is_dir() { "is a folder" } else { "is no plain file" }));
+        }
+        let most = self.megabytes << 20;
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).map_err(&failed)?;
+        if bytes.len() as u64 > most {
+            let failure = invalid(path, &format!("is larger than {} MB", self.megabytes));
+            return Err(Failure { hint: self.hint.map(str::to_owned), ..failure });
+        }
+        Ok(bytes)
+    }
+}
+
+pub(super) fn invalid(path: &str, why: &str) -> Failure {
+    Failure::new(Code::RequestInvalid, format!("`{}` {why}", excerpt(path)))
 }
 
 /// Refuses what can be told from the path alone. The kernel refuses the rest.
@@ -169,8 +197,7 @@ fn check_written(path: &str) -> Result<()> {
 }
 
 fn wrong(path: &str, error: Errno) -> Failure {
-    let shown = excerpt(path);
-    let invalid = |why: &str| Failure::new(Code::RequestInvalid, format!("`{shown}` {why}"));
+    let invalid = |why: &str| invalid(path, why);
     match error {
         Errno::XDEV => refused(path, "leads out of the worktree"),
         Errno::LOOP => refused(path, "leads through a link"),
@@ -178,7 +205,7 @@ fn wrong(path: &str, error: Errno) -> Failure {
         Errno::NOTDIR => invalid("has a file where it needs a folder"),
         Errno::ISDIR => invalid("is a folder"),
         Errno::NXIO => invalid("is no plain file"),
-        error => Failure::new(Code::DiskFailed, format!("cannot open {shown}: {error}")),
+        error => Failure::new(Code::DiskFailed, format!("cannot open {}: {error}", excerpt(path))),
     }
 }
 

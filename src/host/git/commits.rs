@@ -1,0 +1,150 @@
+//! Commits of a worktree and of the workspace, and a worktree made again as its last commit is.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+
+use serde_json::{Value, json};
+
+use super::Repository;
+use super::call::names;
+use super::names::{check_commit, check_own};
+use super::stage::{self, stage};
+use super::worktree::{Worktree, files};
+use crate::error::{Code, Failure, Result};
+use crate::host::confined::ConfinedDir;
+use crate::host::globs::globs;
+use crate::host::sweep;
+use crate::model::git::{Protect, is_of_runs};
+
+/// What is missing now was missing at the start: a partial clone has not all objects.
+const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
+
+impl Repository {
+    /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
+    /// its own. Nothing of the user's moves; where nothing is changed, it is the commit that is checked out.
+    pub(super) fn snapshot(&self, now: u64) -> Result<Value> {
+        let head = self.head()?;
+        let head = head["commit"].as_str().unwrap_or_default();
+        let _alone = self.alone()?;
+        let folder =
+            tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
+        let index = folder.path().join("index");
+        let own = self.found()?.own.clone();
+        let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
+        call()?.args(["read-tree", head]).bytes()?;
+        self.tell_filters(&own, &self.workspace, call)?;
+        let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
+        // What runs have left is no part of what the next one works on.
+        let changed = files(&list).filter(|path| !is_of_runs(&path.to_string_lossy())).map(OsStr::to_owned).collect();
+        let left = stage(&call, &self.workspace, &changed, false)?;
+        if !left.is_empty() {
+            self.remark(format!("left out of what the run works on: {}", stage::told(&left)));
+        }
+        let tree = call()?.args(WRITE_TREE).line()?;
+        let before = call()?.args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
+        if tree == before {
+            return Ok(json!({ "commit": head, "changed": false }));
+        }
+        let message = "The workspace as it was";
+        let commit = call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        Ok(json!({ "commit": commit, "changed": true }))
+    }
+}
+
+impl Worktree<'_> {
+    fn not_committed(&self, left: &[(String, String)]) {
+        if !left.is_empty() {
+            let (name, named) = (&self.name, stage::told(left));
+            self.repository.remark(format!("not committed from the worktree `{name}`: {named}"));
+        }
+    }
+
+    pub(super) fn prepare_commit(&self) -> Result<Value> {
+        Ok(json!({ "head": self.head()? }))
+    }
+
+    /// It happened if there is one more commit than there was.
+    pub(super) fn look_commit(&self, before: &Value) -> Option<Result<Value>> {
+        let head = self.head().ok()?;
+        let parent = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
+        let tree = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
+        let happened = Some(parent.as_str()) == before["head"].as_str();
+        happened.then(|| Ok(json!({ "commit": head, "changed": true, "tree": tree })))
+    }
+
+    /// Commits everything that is not ignored, step by step, so that nothing in the worktree is run or asked.
+    pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Value> {
+        check_own(branch)?;
+        self.repository.check_moved(branch)?;
+        let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
+        if on != branch {
+            let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
+            return Err(Failure::new(Code::GitFailed, message));
+        }
+        self.not_committed(&stage(&|| self.call(), &self.folder, &self.unclean()?, true)?);
+        let tree = self.call()?.args(WRITE_TREE).line()?;
+        let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
+        let (head, old) = before.trim_end().split_once('\n').unwrap_or_default();
+        if tree == old {
+            return Ok(json!({ "commit": head, "changed": false, "tree": tree }));
+        }
+        let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        self.repository.move_branch(branch, &commit, head)?;
+        Ok(json!({ "commit": commit, "changed": true, "tree": tree }))
+    }
+
+    /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
+    /// are protected. Returns the protected files that the commit has changed.
+    pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Value> {
+        self.as_committed()?;
+        let Some(Protect { from, globs: patterns }) = protect else { return Ok(json!({ "touched": [] })) };
+        check_commit(from)?;
+        let globs = globs(patterns)?;
+        let changed = self.call()?.changed_paths(from, &self.head()?)?;
+        let touched: Vec<String> = changed.into_iter().filter(|path| globs.is_match(path)).collect();
+        if touched.is_empty() {
+            return Ok(json!({ "touched": [] }));
+        }
+        let there = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
+        let there: BTreeSet<&str> = names(&there).collect();
+        // What is not in that commit goes first: a file may stand where a folder has to be.
+        let folder = ConfinedDir::open(&self.folder)?;
+        for path in touched.iter().filter(|path| !there.contains(path.as_str())) {
+            folder.delete(path)?;
+        }
+        let list: Vec<u8> = touched
+            .iter()
+            .filter(|path| there.contains(path.as_str()))
+            .flat_map(|path| path.bytes().chain(std::iter::once(0)))
+            .collect();
+        if !list.is_empty() {
+            let source = format!("--source={from}");
+            let restore = ["restore", &source, "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            self.call()?.args(restore).input(list).bytes()?;
+        }
+        Ok(json!({ "touched": touched }))
+    }
+
+    /// Makes everything as in the last commit, ignored files included.
+    fn as_committed(&self) -> Result<()> {
+        // What is not known goes first: a link may stand where a folder has to be.
+        let by_git = self
+            .call()?
+            .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"])
+            .bytes()
+            .and_then(|known| sweep::keep(&self.folder, &known))
+            .and_then(|()| self.doubt())
+            .and_then(|()| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
+        by_git.map(drop).or_else(|_| self.anew())
+    }
+
+    /// Makes everything anew from the last commit, whatever is there.
+    pub(super) fn anew(&self) -> Result<()> {
+        sweep::empty(&self.folder, &[".git"])?;
+        let index = self.git_dir.join("index");
+        match std::fs::remove_file(&index) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::io(&index, "remove", &error)),
+            _ => self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes().map(drop),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What flow code asks of the scheduler.
+
+use mlua::{Function, Value as LuaValue};
+use serde_json::Value;
+
+use crate::model::effect::Effect;
+
+/// What a function of the API yields.
+pub enum Request {
+    /// An effect, and how its outcome becomes Lua values.
+    Effect(Box<Effect>, Finish),
+    /// Branches by name; with `settle`, failures are results too.
+    All { branches: Vec<(String, Function)>, settle: bool },
+    /// A named scope, with a limit or without.
+    Scope { name: String, run: Function, limit: Option<Limited> },
+}
+
+/// How long the effects of a scope may take, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub enum Limited {
+    /// All of them together.
+    Whole(f64),
+    /// Each, from the last sign of life in it on.
+    Silence(f64),
+}
+
+/// Makes the Lua value of an outcome.
+pub type Finish = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
+
+/// For requests without a result.
+pub fn nothing(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
+    Ok(LuaValue::Nil)
+}

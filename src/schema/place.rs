@@ -1,0 +1,10 @@
+//! A place in a text.
+
+use serde::Serialize;
+
+/// A line and a column, both from 1, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}

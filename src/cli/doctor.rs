@@ -8,12 +8,13 @@ use serde_json::json;
 use crate::cli::output;
 use crate::disk::owner;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::exec::{Commands, Together, with_defaults};
+use crate::host::exec::{Commands, with_defaults};
 use crate::host::{git, path};
 use crate::model::command::{Command, Ends, Grants, Run};
 use crate::model::text::clean;
 use crate::pack::trust::folder_name;
 
+use crate::run::access::granted;
 use crate::run::machine::Machine;
 
 /// Say what nietz finds here: the sandbox of commands, git, limits, trust, files
@@ -149,20 +150,7 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
 }
 
 fn commands(machine: &Machine, ends: Option<Ends>) -> Result<Commands> {
-    Ok(Commands {
-        helper: machine.program()?,
-        environment: machine.environment.clone(),
-        grants: Grants::default(),
-        limits: with_defaults(machine.config.commands.limits),
-        ends,
-        read: machine.commands_read(),
-        kept: machine.kept(),
-        outputs: machine.workspace.join(".nietz/output"),
-        together: Together::default(),
-        outputs_shown: ".nietz/output".to_owned(),
-        redactor: machine.redactor(),
-        told: Default::default(),
-    })
+    Ok(Commands { ends, ..granted(machine, Grants::default(), ".nietz/output".to_owned())? })
 }
 
 /// Which folders of `PATH` commands do not get, because they would show the home or a key.

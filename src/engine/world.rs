@@ -231,7 +231,7 @@ impl World {
     async fn command(&self, command: &Command, key: Key, pulse: &Pulse) -> Result<Value> {
         let (folder, _held) = self.repository.lend(&command.tree).await?;
         let ran = self.commands.run(command, &folder, &key.to_string(), &|| pulse.beat()).await?;
-        if let Some(text) = self.commands.remark(command, &ran) {
+        if let Some(text) = self.commands.remark(command, &folder, &ran) {
             self.front.show(&Event::Notice { text });
         }
         Ok(plain(&ran))

@@ -93,6 +93,15 @@ pub fn is_known(allowed: &str, asks: &Asks) -> bool {
     asks.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
 }
 
+/// What a command of the repository's that git runs as a filter is trusted by: these words, and the command itself.
+pub const FILTER: &str = "filter=";
+
+/// Returns the things that `--allow` names: each of them, or several with commas in between.
+pub fn allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    let whole = |text: &'a String| if known(text) { vec![text.as_str()] } else { text.split(',').collect() };
+    allow.iter().flat_map(whole).collect()
+}
+
 /// Tells whether `--allow` grants a thing to a flow.
 pub fn allows(allowed: &str, flow: &str, item: &str) -> bool {
     allowed == item || allowed.strip_prefix(flow).and_then(|rest| rest.strip_prefix(':')) == Some(item)

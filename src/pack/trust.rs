@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk::{self, owner};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
-use crate::pack::asks::{Asks, Items};
+use crate::pack::asks::{Asks, FILTER, Items};
 use crate::pack::lock;
 use crate::schema::own;
 
@@ -108,7 +108,7 @@ impl Trust {
 
     /// Returns the commands of git's filters that a folder's repository may have run: each is trusted by itself alone.
     pub fn filters(&self, folder: &str) -> Items {
-        self.of_folder(folder).into_iter().filter(|item| item.starts_with("filter=")).collect()
+        self.of_folder(folder).into_iter().filter(|item| item.starts_with(FILTER)).collect()
     }
 
     /// Tells whether a folder belongs to whom it belonged to when it was trusted. Where that was not written down, as up

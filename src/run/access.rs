@@ -7,22 +7,30 @@ use crate::host::exec::{Commands, Together, with_defaults};
 use crate::host::files::Files;
 use crate::journal::lines::Open;
 use crate::lua::flow::Flow;
-use crate::model::command;
+use crate::model::command::{self, Grants};
 use crate::pack::asks::Items;
 use crate::pack::trust::folder_name;
 use crate::run::machine::Machine;
 
 /// Returns what runs the commands of a run.
 pub fn commands(machine: &Machine, open: &Open, limits: command::Limits) -> Result<Commands> {
-    let outputs = format!(".nietz/runs/{}/output", open.run);
+    let mut commands = granted(machine, open.grants.clone(), format!(".nietz/runs/{}/output", open.run))?;
+    commands.limits = commands.limits.tightened(limits);
+    Ok(commands)
+}
+
+/// Returns what runs commands with what the user grants, within the limits of this machine. Long outputs go to a folder of
+/// the workspace.
+pub fn granted(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
     Ok(Commands {
         helper: machine.program()?,
         environment: machine.environment.clone(),
-        grants: open.grants.clone(),
-        limits: with_defaults(machine.config.commands.limits).tightened(limits),
+        grants,
+        limits: with_defaults(machine.config.commands.limits),
         ends: machine.config.commands.ends,
         read: machine.commands_read(),
         kept: machine.kept(),
+        workspace: machine.workspace.clone(),
         outputs: machine.workspace.join(&outputs),
         together: Together::default(),
         outputs_shown: outputs,

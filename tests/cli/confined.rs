@@ -541,4 +541,10 @@ fn who_runs_a_command_that_misses_something_is_told_once_what_its_place_does_not
         let ended = run(&env(), script, args);
         assert!(!format!("{}{}", ended.stderr, ended.stdout).contains("its place may be why"), "{script}");
     }
+    // What the user's own folder has is named, whatever the program says for want of it.
+    let env = env();
+    env.write(".env", "APP_MODE=test\n");
+    let ended = run(&env, "echo \"KeyError: 'APP_MODE'\"; exit 1", &[]);
+    let told = "ended with 1. If it works for you, its place may be why: a worktree has nothing that git ignores (here: `.env`)";
+    assert!(format!("{}{}", ended.stderr, ended.stdout).contains(told), "{}", ended.stderr);
 }

@@ -126,7 +126,13 @@ fn a_filter_of_the_users_own_configuration_is_run_as_it_stands_there() {
 fn a_filter_of_a_repository_is_run_when_the_user_trusts_its_command() {
     let env = env().trusting("git, exec=sh");
     config(&env, ["filter.f.clean", &filter(&env, "ran")]);
-    env.nietz(["trust", "add", "."]).go().exits(0);
+    // Whoever trusts a folder with what its flows ask for has not read this command: it is told, and not given.
+    let told = env.nietz(["trust", "add", "."]).go().exits(0).stdout;
+    assert!(told.contains("not trusted: it has git run `sh -c"), "{told}");
+    let left = env.nietz(["trust", "list"]).go().stdout;
+    assert!(!left.contains("has git run"), "{left}");
+    let line = told.lines().find_map(|line| line.split_once("if you trust this command: ")).expect("it is told how").1;
+    env.nietz([]).by("sh", ["-c", &line.replacen("nietz", "exec \"$0\"", 1)]).go().exits(0);
     let listed = env.nietz(["trust", "list"]).go().stdout;
     assert!(listed.contains("has git run `sh -c") && listed.contains("as filter.f.clean"), "{listed}");
     let ended = run_in_tree(&env, WORK);
@@ -142,7 +148,7 @@ fn a_filter_of_a_repository_is_run_when_the_user_trusts_its_command() {
     assert!(notices(&ended).contains("is not run"), "{ended:?}");
     // One that a model may write is run for nobody.
     config(&env, ["filter.f.clean", "sh flows/tree.lua"]);
-    env.nietz(["trust", "add", "."]).go().exits(0);
+    env.nietz(["trust", "add", ".", "--allow", "filter=f.clean=sh flows/tree.lua"]).go().exits(0);
     let env = env.var("NIETZ_RUN", "r3");
     git(&env.workspace(), ["branch", "-D", "nietz/t", "nietz/into"]);
     assert_eq!(run_in_tree(&env, WORK).exits(5).failure(), "permission-refused");

@@ -56,7 +56,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
       - it reads any file in your folder, and those elsewhere that you allow (files)
-    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
+    hint: look at it; if you trust it with this: nietz trust add /tmp/test/work --allow files; for one run alone: --trust
     ");
     assert!(!env.journal_path().exists(), "nothing has begun");
     // In CI, for one run, and said there.
@@ -74,7 +74,7 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
       - it runs `sh` with any arguments, in a sandbox (exec=sh)
       - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
-    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
+    hint: look at it; if you trust it with this: nietz trust add /tmp/test/work --allow 'exec=sh,git'; for one run alone: --trust
     ");
     // A part of it is not all of it.
     env.nietz(["trust", "add", ".", "--allow", "git"]).go().exits(0);
@@ -135,7 +135,7 @@ fn a_flow_in_place_of_a_bundled_one_is_told_and_asked_for() {
     assert_snapshot!(said(&env, &ended), @r"
     error[folder-untrusted]: brainstorm asks for what you do not trust /tmp/test/work with
       - it is run in place of the bundled flow brainstorm (hides=brainstorm)
-    hint: look at it; if you trust it: nietz trust add /tmp/test/work; for one run alone: --trust
+    hint: look at it; if you trust it with this: nietz trust add /tmp/test/work --allow 'hides=brainstorm'; for one run alone: --trust
     ");
     // By its path there is no doubt which one is meant.
     assert_eq!(env.run(["flows/brainstorm.lua"]).go().result(), "mine");

@@ -18,7 +18,7 @@ use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{excerpt, line, shell};
-use crate::pack::asks::{Items, allows, shown, words};
+use crate::pack::asks::{FILTER, Items, allowed, allows, shown, words};
 use crate::pack::lock::Lock;
 use crate::pack::trust::{ALL, folder_name};
 use crate::run::machine::Machine;
@@ -26,6 +26,9 @@ use crate::run::runtime;
 
 pub(super) use wants::Called;
 use wants::PERSONA_MODELS;
+
+/// The longest thing that stands in a line to copy, in bytes.
+const MOST_SHOWN: usize = 200;
 
 /// Tell and change what you trust: folders with flows and settings of their own, and packs
 #[derive(Args)]
@@ -58,7 +61,7 @@ struct AddArgs {
     #[arg(value_name = "FOLDER|PACK", default_value = ".")]
     what: String,
     /// This alone, and nothing else: `files`, `git`, `exec=cargo`, `persona=NAME`; of a pack also `FLOW:llm`
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    #[arg(long, value_name = "WHAT")]
     allow: Vec<String>,
     /// Of a folder: also all that it asks for later
     #[arg(long, conflicts_with = "allow")]
@@ -73,7 +76,10 @@ pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
                 Err(Failure::new(Code::Usage, format!("--all is for folders, and {pack} is a pack"))
                     .hint("what a new version of a pack asks for is asked when it is updated"))
             }
-            Some(pack) => packs::add(machine, pack, &args.allow),
+            Some(pack) => {
+                let allow = allowed(&args.allow, |_| false).into_iter().map(str::to_owned);
+                packs::add(machine, pack, &allow.collect::<Vec<_>>())
+            }
             None => add_folder(machine, args),
         },
         TrustVerb::Revoke { what } => revoke(machine, what),
@@ -134,20 +140,34 @@ fn add_folder(machine: &Machine, args: &AddArgs) -> Result<Exit> {
     for failure in unread {
         output::line(format!("not looked at: {}", line(&failure.message)))?;
     }
-    if let Some(odd) = args.allow.iter().find(|allowed| !wanted.contains(*allowed)) {
+    let allow = allowed(&args.allow, |text| wanted.contains(text));
+    if let Some(odd) = allow.iter().find(|item| !wanted.contains(**item)) {
         let all = if wanted.is_empty() { "nothing".to_owned() } else { in_a_row(&wanted) };
         return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(odd)))
             .hint(format!("asked for: {all}")));
     }
-    let fine = |item: &String| args.allow.is_empty() || args.allow.iter().any(|allowed| allows(allowed, "", item));
-    let given: Items = wanted.into_iter().filter(fine).collect();
+    // What git would run is given by its very command alone: nobody gives it with something else.
+    let is_given = |item: &String| match allow.as_slice() {
+        [] => !item.starts_with(FILTER),
+        some => some.iter().any(|name| allows(name, "", item)),
+    };
+    let (given, left): (Items, Items) = wanted.into_iter().partition(is_given);
     machine.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
     output::line(format!("trusted: {}", line(&name)))?;
     tell(&given, '+')?;
-    if given.is_empty() {
+    if given.is_empty() && left.is_empty() {
         output::line(
             "  it asks for nothing but models, questions and documents; what it asks for later is asked again",
         )?;
+    }
+    let trusted = machine.trust().read()?.of_folder(&name);
+    for filter in left.iter().filter(|item| item.starts_with(FILTER) && !trusted.contains(*item)) {
+        output::line(format!("not trusted: it {} ({})", words(filter), shown(filter)))?;
+        output::line(format!(
+            "  if you trust this command: nietz trust add {} --allow {}",
+            shell(&args.what),
+            shell(filter)
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -200,8 +220,9 @@ pub(super) fn require(machine: &Machine, flow: &Flow, called: &Called, front: &F
         }
         let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
-            "look at it; if you trust it: nietz trust add {}; for one run alone: --trust",
-            shell(&folder)
+            "look at it; if you trust it with this: nietz trust add {}{}; for one run alone: --trust",
+            shell(&folder),
+            allowing(&missing)
         ));
         return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
     }
@@ -248,6 +269,17 @@ fn asked_for(item: &str) -> String {
 
 fn tell(items: &Items, sign: char) -> Result<()> {
     items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), shown(item))))
+}
+
+/// Returns the options that grant just these, as far as all of them can be shown as they are.
+fn allowing(items: &Items) -> String {
+    if items.iter().any(|item| item.len() > MOST_SHOWN || line(item) != item.as_str()) {
+        return " --allow …".to_owned();
+    }
+    match items.iter().any(|item| item.contains(',')) {
+        true => items.iter().map(|item| format!(" --allow {}", shell(item))).collect(),
+        false => format!(" --allow {}", shell(&items.iter().map(String::as_str).collect::<Vec<_>>().join(","))),
+    }
 }
 
 fn in_a_row(items: &Items) -> String {

@@ -73,6 +73,8 @@ pub struct Commands {
     pub read: Vec<PathBuf>,
     /// Folders of the user's that no command may read whole.
     pub kept: Vec<PathBuf>,
+    /// The user's checkout, which worktrees are made of.
+    pub workspace: PathBuf,
     /// The folder for outputs that are too long for a flow, and how it is called in outcomes.
     pub outputs: PathBuf,
     pub outputs_shown: String,
@@ -80,6 +82,9 @@ pub struct Commands {
     /// Whether the user was told of what the place of commands does not have.
     pub told: Cell<bool>,
 }
+
+/// What a checkout often has, git ignores, and programs miss without a word that tells why.
+const LEFT: &[&str] = &[".env", ".env.local", ".envrc", ".venv", "venv", "node_modules", ".tox", "vendor"];
 
 /// What programs say where something is not there or refused.
 const MISSING: &[&str] = &[
@@ -161,16 +166,19 @@ impl Commands {
         Ok(Ran { over, exit, output, file })
     }
 
-    /// Returns what the user is to know of a command that may have failed for want of what its place does not have. Said
+    /// Returns what the user is to know of a command that may have failed for want of what its folder does not have. Said
     /// once: the next ones fail in the same way.
-    pub fn remark(&self, command: &Command, ran: &Ran) -> Option<String> {
+    pub fn remark(&self, command: &Command, folder: &Path, ran: &Ran) -> Option<String> {
+        let left = LEFT.iter().filter(|name| self.workspace.join(name).exists() && !folder.join(name).exists());
+        let left: Vec<String> = left.map(|name| format!("`{name}`")).collect();
         let missing = matches!(ran.exit, 126 | 127) || MISSING.iter().any(|sign| ran.output.contains(sign));
-        if ran.exit == 0 || self.grants.no_sandbox || !missing || self.told.replace(true) {
+        if ran.exit == 0 || self.grants.no_sandbox || !missing && left.is_empty() || self.told.replace(true) {
             return None;
         }
+        let such_as = if left.is_empty() { String::new() } else { format!(" (here: {})", left.join(", ")) };
         Some(format!(
-            "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores, {}and \
-             of your home only what `PATH` and toolchains need: nietz explain command-failed",
+            "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores{such_as}, \
+             {}and of your home only what `PATH` and toolchains need: nietz explain command-failed",
             excerpt(&command.run.shown()),
             ran.exit,
             if self.grants.net { "" } else { "no network, " }

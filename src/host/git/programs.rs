@@ -284,13 +284,19 @@ fn to_allow(entries: &[Entry<'_>], name: &[u8]) -> String {
     let required = entries
         .iter()
         .rfind(|entry| (entry.section, entry.name, entry.variable) == (b"filter", name, REQUIRED.as_bytes()));
+    let items: Option<Vec<String>> = all.iter().map(|(variable, command)| item(name, variable, command)).collect();
     all.extend(required.map(|entry| (REQUIRED, String::from_utf8_lossy(entry.value.unwrap_or(b"true")).into_owned())));
-    let trust = "if you trust its command: nietz trust add ., or put it into your own";
+    let clear =
+        |text: &str| text.len() <= LONGEST_SHOWN && line(text) == text && !text.contains(char::REPLACEMENT_CHARACTER);
+    let allowed = items.filter(|items| !items.is_empty() && items.iter().all(|item| clear(item)));
+    let allowed = allowed.map(|items| items.iter().map(|item| format!(" --allow {}", shell(item))).collect::<String>());
+    let trust = format!(
+        "if you trust its command: nietz trust add .{}, or put it into your own",
+        allowed.unwrap_or_else(|| " (it tells how)".to_owned())
+    );
     if name == LFS.as_bytes() && all.iter().all(|(_, value)| value.starts_with("git-lfs ") || value == "true") {
         return format!("{trust}: git lfs install");
     }
-    let clear =
-        |text: &str| text.len() <= LONGEST_SHOWN && line(text) == text && !text.contains(char::REPLACEMENT_CHARACTER);
     let name = String::from_utf8_lossy(name);
     if all.is_empty() || !clear(&name) || !all.iter().all(|(_, value)| clear(value)) {
         return format!(

@@ -146,10 +146,7 @@ fn begins_in(text: &str) -> bool {
         |at: usize| SHAPES.iter().flat_map(|(words, _)| *words).any(|word| bytes[at..].starts_with(word.as_bytes()));
     (0..bytes.len().saturating_sub(1))
         .any(|at| is_pair(at) && (at == 0 || !is_letter(bytes[at - 1]) || !is_letter(bytes[at])) && begins(at))
-        || OTHERS
-            .iter()
-            .flat_map(|(words, _)| *words)
-            .any(|word| memmem::find(bytes, word.as_bytes()).is_some())
+        || OTHERS.iter().flat_map(|(words, _)| *words).any(|word| memmem::find(bytes, word.as_bytes()).is_some())
 }
 
 fn is_letter(byte: u8) -> bool {

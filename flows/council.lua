@@ -65,7 +65,8 @@ local function conclude(self: app.App)
 		if count == 0 or not self.params.pause then
 			break
 		end
-		local prompt = `{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
+		local prompt =
+			`{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
 		local line = talk.ask("final", "final", prompt, {})
 		while line.kind == "text" or line.kind == "address" do
 			ui.say("The debate is over: type `revisit`, or Enter.")

@@ -93,7 +93,7 @@ function brief.draft(self: app.App): any
 		end
 	end
 	local value = { problem = problem, origin = stories.trace(problem, nil, material), users = users, stories = list, steps = next_steps }
-	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`;
+	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`
 	(self :: any).drafted = { stamp = new_stamp, value = value }
 	return value
 end
@@ -161,7 +161,10 @@ function brief.journal(self: app.App): string
 		for _, list in { s.flow_state.notes, s.flow_state.decisions } do
 			for _, note in list do
 				if note.iteration == entry.iteration then
-					table.insert(notes, { kind = note.kind or "decision", text = if note.about then `{note.about} → {note.text}` else note.text })
+					table.insert(
+						notes,
+						{ kind = note.kind or "decision", text = if note.about then `{note.about} → {note.text}` else note.text }
+					)
 				end
 			end
 		end

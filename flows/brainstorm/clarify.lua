@@ -14,8 +14,31 @@ local clarify = {}
 clarify.ENOUGH = 0.6
 
 local VAGUE = { "something", "somehow", "stuff", "maybe", "better", "improve", "things", "truc", "chose", "mieux", "ameliorer", "quelque" }
-local DOING = { "add", "build", "make", "let", "allow", "replace", "remove", "support", "reduce", "survive", "decide", "choose", "fix",
-	"ajouter", "construire", "permettre", "remplacer", "supprimer", "reduire", "decider", "choisir", "corriger", "survi" }
+local DOING = {
+	"add",
+	"build",
+	"make",
+	"let",
+	"allow",
+	"replace",
+	"remove",
+	"support",
+	"reduce",
+	"survive",
+	"decide",
+	"choose",
+	"fix",
+	"ajouter",
+	"construire",
+	"permettre",
+	"remplacer",
+	"supprimer",
+	"reduire",
+	"decider",
+	"choisir",
+	"corriger",
+	"survi",
+}
 
 local function mentions(folded: string, list: { string }): boolean
 	for _, word in list do
@@ -33,7 +56,7 @@ function clarify.clarity(topic: string): number
 	local specific = if mentions(folded, VAGUE) then 0.2 else math.min(1, count / 4)
 	local complete = math.min(1, count / 8)
 	local acting = if mentions(folded, DOING) then 1 else 0.3
-	local placed = if count >= 6 or string.find(folded, "[%d\"`]") ~= nil then 1 else 0.3
+	local placed = if count >= 6 or string.find(folded, '[%d"`]') ~= nil then 1 else 0.3
 	return 0.3 * specific + 0.3 * complete + 0.2 * acting + 0.2 * placed
 end
 

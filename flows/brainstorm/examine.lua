@@ -14,7 +14,23 @@ local examine = {}
 --- From this weight (probability × impact) a risk is to be mitigated.
 examine.MITIGATE = 6
 
-local SECURITY = { "auth", "login", "password", "passe", "token", "payment", "paiement", "personal", "rgpd", "gdpr", "secret", "upload", "admin", "permission", "crypt" }
+local SECURITY = {
+	"auth",
+	"login",
+	"password",
+	"passe",
+	"token",
+	"payment",
+	"paiement",
+	"personal",
+	"rgpd",
+	"gdpr",
+	"secret",
+	"upload",
+	"admin",
+	"permission",
+	"crypt",
+}
 
 --- Whether the session touches something that an attacker wants.
 function examine.touches_security(self: app.App): boolean
@@ -85,14 +101,17 @@ function examine.premortem(self: app.App): app.Signal?
 	local lines: { string } = { self.t("premortem.title"), "" }
 	for _, risk in found do
 		local weight = risk.probability * risk.impact
-		table.insert(lines, self.t("premortem.row", {
-			risk = risk.risk,
-			probability = risk.probability,
-			impact = risk.impact,
-			weight = weight,
-			flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
-			mitigation = risk.mitigation,
-		}))
+		table.insert(
+			lines,
+			self.t("premortem.row", {
+				risk = risk.risk,
+				probability = risk.probability,
+				impact = risk.impact,
+				weight = weight,
+				flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
+				mitigation = risk.mitigation,
+			})
+		)
 	end
 	ui.say(table.concat(lines, "\n"))
 	app.save(self)
@@ -132,7 +151,8 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		duration = answer
 	end
 	if question == nil or question == "" then
-		local answer, signal = ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
+		local answer, signal =
+			ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
 		if answer == nil then
 			return signal
 		end

@@ -106,7 +106,13 @@ function explore.propose(self: app.App): app.Signal?
 	local labels = context.labels(self)
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
-		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }))
+		table.insert(
+			lines,
+			self.t(
+				"technique.offer",
+				{ name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }
+			)
+		)
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))

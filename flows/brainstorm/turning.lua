@@ -65,7 +65,8 @@ local function checkpoint(self: app.App, why: string): app.Signal?
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
 	end
 	while true do
-		local choice, signal = ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
+		local choice, signal =
+			ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
 		if choice == "preview" then
 			self:act("preview", "")
 		elseif choice == "finish" then

@@ -46,7 +46,9 @@ function exchange.run(params: { [string]: any }, request: { [string]: any }, use
 		elseif reply.stopped == "tokens" then
 			return "error", `the limit of {params.attempt_tokens} tokens`, reply
 		elseif reply.stopped == "cost" then
-			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
+			local why = if reply.cost
+				then `the limit of {params.attempt_cost} US dollars`
+				else "its cost is limited, and the price is not known"
 			return "error", why, reply
 		end
 		return "completed", reply.text, reply

@@ -354,16 +354,17 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			end,
 		}
 	end
-	return offered, function(call: any, why: string, so_far: any)
-		local name = if call.name == "" then "(no name)" else call.name
-		local order = admit(name, so_far)
-		if order == nil then
-			return
+	return offered,
+		function(call: any, why: string, so_far: any)
+			local name = if call.name == "" then "(no name)" else call.name
+			local order = admit(name, so_far)
+			if order == nil then
+				return
+			end
+			local ok, input = pcall(json.decode, call.arguments)
+			local object = ok and type(input) == "table" and #input == 0
+			to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
 		end
-		local ok, input = pcall(json.decode, call.arguments)
-		local object = ok and type(input) == "table" and #input == 0
-		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
-	end
 end
 
 return tools

@@ -142,7 +142,10 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 				return app.think(self, {
 					prompt = "minority",
 					vars = vars,
-					schema = app.object({ "report", "would_convince" }, { report = app.line_schema(400), would_convince = app.line_schema(200) }),
+					schema = app.object(
+						{ "report", "would_convince" },
+						{ report = app.line_schema(400), would_convince = app.line_schema(200) }
+					),
 					persona = persona,
 					label = persona.name,
 					arm = "council",

@@ -28,7 +28,8 @@ local function schema(named: boolean): { [string]: any }
 		for _, persona in members.debaters() do
 			table.insert(names, persona.name)
 		end
-		properties.personas = app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
+		properties.personas =
+			app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
 	end
 	local order = { "kind", "topic", "options", if named then nil else "personas" }
 	return app.object(order, properties)

@@ -117,15 +117,17 @@ end
 local function judged(self: app.App, first: string, second: string): any
 	local vars = app.context(self)
 	vars.first, vars.second = first, second
-	return (app.ask(self, {
-		prompt = "judge",
-		vars = vars,
-		schema = JUDGED,
-		label = "A blind judge",
-		arm = "judge",
-		temperature = 0,
-		model = self.params.judge,
-	}))
+	return (
+		app.ask(self, {
+			prompt = "judge",
+			vars = vars,
+			schema = JUDGED,
+			label = "A blind judge",
+			arm = "judge",
+			temperature = 0,
+			model = self.params.judge,
+		})
+	)
 end
 
 --- Returns the verdict of both orders: an arm is better only when both orders say so. Pure.
@@ -187,7 +189,9 @@ function control.run(self: app.App)
 		"",
 		SAID[verdict],
 		"",
-		`- The council used {budget} tokens; the control used {self.spent.control} for {count} independent answer{if count == 1 then "" else "s"}; judging took {self.spent.judge}.`,
+		`- The council used {budget} tokens; the control used {self.spent.control} for {count} independent answer{if count == 1
+			then ""
+			else "s"}; judging took {self.spent.judge}.`,
 		`- Council's answer first: "{both.forward.better}". {app.line(both.forward.because)}`,
 		`- Council's answer second: "{both.swapped.better}". {app.line(both.swapped.because)}`,
 		"- Both were shown without names and without minority reports, which the control cannot have.",

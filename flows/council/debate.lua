@@ -137,7 +137,11 @@ local function between(self: app.App, number: number): boolean
 			ui.say(`The debate may go on for up to {self.limit.cycles} cycles.`)
 		elseif line.kind == "address" and line.name == nil then
 			local near = text.nearest(line.typed, names)
-			ui.say(`Nobody here is called "{line.typed}".` .. (if near then ` Did you mean "@{near}"?` else "") .. ` Here are: {table.concat(names, ", ")}.`)
+			ui.say(
+				`Nobody here is called "{line.typed}".`
+					.. (if near then ` Did you mean "@{near}"?` else "")
+					.. ` Here are: {table.concat(names, ", ")}.`
+			)
 		elseif line.kind == "address" and line.text == "" then
 			ui.say(`What do you want to ask {line.name}?`)
 		elseif line.kind == "address" then

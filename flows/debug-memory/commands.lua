@@ -50,18 +50,21 @@ local NAMED = {
 		end
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type, f.file
 			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
-			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]], bind
+			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]],
+			bind
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
 			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
 		end
 		return [[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template
-			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]], { params.category }
+			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]],
+			{ params.category }
 	end,
 	recent_escalations = function(params)
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
-			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]], { since(params.since) }
+			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]],
+			{ since(params.since) }
 	end,
 } :: { [string]: (params: { [string]: any }) -> (string, { any }) }
 
@@ -72,7 +75,10 @@ end
 --- A query by words: sessions with a failure, a file or a pattern that has them.
 local function by_words(params: { [string]: any }): (string, { any })
 	local words = if params.what then like(params.what) else "%"
-	local where, bind = { "(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))" }, { words, words, words, words } :: { any }
+	local where, bind =
+		{
+			"(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))",
+		}, { words, words, words, words } :: { any }
 	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "f.file LIKE ?" }, { "since", "s.updated_at > ?" } } do
 		local given = params[filter[1]]
 		if given ~= nil then
@@ -82,7 +88,8 @@ local function by_words(params: { [string]: any }): (string, { any })
 	end
 	return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
 		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
-		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]], bind
+		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]],
+		bind
 end
 
 commands.query = {
@@ -112,7 +119,10 @@ commands.patterns = {
 		for _, pattern in recall.patterns() do
 			if pattern.pruned == nil or ctx.params.all then
 				local why = if pattern.pruned then ` (not offered: {pattern.pruned})` else ""
-				table.insert(lines, `{pattern.pattern} ({pattern.category}): worked {pattern.successes} of {pattern.uses} times, last on {pattern.last}{why}\n  {pattern.template}`)
+				table.insert(
+					lines,
+					`{pattern.pattern} ({pattern.category}): worked {pattern.successes} of {pattern.uses} times, last on {pattern.last}{why}\n  {pattern.template}`
+				)
 				table.insert(kept, pattern)
 			end
 		end
@@ -158,17 +168,16 @@ commands.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
+			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), escalated {share(
+				sums.escalated,
+				sums.ended
+			)}, memory used in {share(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
-			"errors: " .. ranked(
-				[[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
-				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
-			),
+			"errors: " .. ranked([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
+				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. ranked(
-				[[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
-				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
-			),
+			"files: " .. ranked([[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
+				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 		}
 		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 		return sums
@@ -203,11 +212,13 @@ commands.clear = {
 	} :: { [string]: any },
 	run = function(ctx: nietz.Context): any
 		local where, bind = { "1" }, {} :: { any }
-		for _, filter in {
-			{ "file", "s.file_path LIKE ?" },
-			{ "error_type", "EXISTS (SELECT 1 FROM debug_failures f WHERE f.document = s.document AND f.error_type = ?)" },
-			{ "before", "s.updated_at < ?" },
-		} do
+		for _, filter in
+			{
+				{ "file", "s.file_path LIKE ?" },
+				{ "error_type", "EXISTS (SELECT 1 FROM debug_failures f WHERE f.document = s.document AND f.error_type = ?)" },
+				{ "before", "s.updated_at < ?" },
+			}
+		do
 			local given = ctx.params[filter[1]]
 			if given ~= nil then
 				table.insert(where, filter[2])

@@ -53,7 +53,13 @@ function coverage.lcov(content: string, lines: { [string]: { [number]: boolean }
 end
 
 --- Returns why a change is not covered as it should be, or nil; and what could not be told.
-function coverage.judge(params: { [string]: any }, before: results.Results, after: results.Results, patch: string, lcov: string?): (string?, string?)
+function coverage.judge(
+	params: { [string]: any },
+	before: results.Results,
+	after: results.Results,
+	patch: string,
+	lcov: string?
+): (string?, string?)
 	local kind = params.kind
 	local goal = params.coverage or options.COVERAGE[kind]
 	if kind == "refactor" and params.coverage == nil then

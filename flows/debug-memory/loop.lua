@@ -237,7 +237,10 @@ local function works(self: state.Session): Ending
 			if unmet ~= nil then
 				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
 			end
-			return { status = "passed", reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else "") }
+			return {
+				status = "passed",
+				reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else ""),
+			}
 		elseif stuck ~= nil then
 			return { status = "escalated", reason = `stuck: {stuck}` }
 		end

@@ -50,7 +50,10 @@ local function history(self: state.Session): { string }
 	for _, execution in self.doc.executions do
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
-			table.insert(lines, `Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} It did not help: {fix.description}`)
+			table.insert(
+				lines,
+				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} It did not help: {fix.description}`
+			)
 		end
 	end
 	return lines

@@ -343,18 +343,20 @@ function recall.patterns(): { Pattern }
 	for _, prefix in { "debug", "archived" } do
 		table.insert(
 			each,
-			[[SELECT p.*, s.updated_at, (SELECT avg(e.confidence) FROM ]] .. prefix .. [[_executions e WHERE e.document = p.document) AS confidence
-			FROM ]] .. prefix .. [[_patterns p JOIN ]] .. prefix .. [[_memory s ON s.document = p.document]]
+			[[SELECT p.*, s.updated_at, (SELECT avg(e.confidence) FROM ]]
+				.. prefix
+				.. [[_executions e WHERE e.document = p.document) AS confidence
+			FROM ]]
+				.. prefix
+				.. [[_patterns p JOIN ]]
+				.. prefix
+				.. [[_memory s ON s.document = p.document]]
 		)
 	end
-	local rows = recall.ask(
-		[[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
+	local rows = recall.ask([[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
 		sum(frequency * coalesce(effectiveness, 0)) AS successes, coalesce(avg(confidence), 1) AS confidence,
 		coalesce(max(updated_at), '') AS last, max(updated_at || char(1) || fix_template) AS latest,
-		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]],
-		{},
-		true
-	)
+		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]], {}, true)
 	local old = clock.format(clock.unix() - BACK * DAY)
 	local patterns: { Pattern } = {}
 	for _, row in rows do

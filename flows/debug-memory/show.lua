@@ -50,7 +50,10 @@ function show.lines(doc: any): { string }
 	end
 	local learnings = doc.learnings or {}
 	for _, pattern in learnings.patterns_identified or {} do
-		table.insert(lines, `pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`)
+		table.insert(
+			lines,
+			`pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`
+		)
 	end
 	for _, line in learnings.recommendations or {} do
 		table.insert(lines, `• {line}`)

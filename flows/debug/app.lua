@@ -75,7 +75,14 @@ function app.save(self: App): string
 	return sessions:save(self.doc)
 end
 
-export type Thought = { prompt: string, vars: { [string]: any }, schema: { [string]: any }, label: string, model: string?, max_tokens: number? }
+export type Thought = {
+	prompt: string,
+	vars: { [string]: any },
+	schema: { [string]: any },
+	label: string,
+	model: string?,
+	max_tokens: number?,
+}
 
 --- Asks a model for something structured, without a voice. Returns nil where it cannot produce anything valid; other
 --- failures (no connection, no key) are raised.

@@ -155,7 +155,9 @@ local function look(self: app.App, path: string): (Found?, { string }, boolean)
 	if ok and found ~= nil then
 		return found :: any, {}, false
 	elseif not ok then
-		ui.say(self.t("code.refused", { path = path, message = (found :: any).message or tostring(found), hint = (found :: any).hint or "" }))
+		ui.say(
+			self.t("code.refused", { path = path, message = (found :: any).message or tostring(found), hint = (found :: any).hint or "" })
+		)
 		return nil, {}, true
 	end
 	local plain = string.gsub(path, "^[~./]+", "")

@@ -20,7 +20,12 @@ export type Case = { id: string, lang: string?, context: string, reply: string, 
 export type Verdict = { id: string, verdict: "leak" | "ok", rule: string?, reason: string? }
 
 judge.PARAMS = {
-	file = { type = "string", positional = true, required = true, help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured" },
+	file = {
+		type = "string",
+		positional = true,
+		required = true,
+		help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured",
+	},
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
 	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
 	measure = { type = "boolean", help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
@@ -44,7 +49,7 @@ local function read(path: string): { Case }
 			local ok, value = pcall(json.decode, line)
 			if not ok or type(value) ~= "table" or type(value.reply) ~= "string" then
 				local why = if ok then "it needs id and reply, which are texts" else (value :: any).message or "it is no JSON"
-				return nietz.fail(`{path}:{number}: {why}`, 'such as \{"id": "1", "lang": "en", "context": "…", "reply": "…"}')
+				return nietz.fail(`{path}:{number}: {why}`, 'such as {"id": "1", "lang": "en", "context": "…", "reply": "…"}')
 			end
 			table.insert(cases, {
 				id = tostring(value.id or number),
@@ -150,9 +155,17 @@ function judge.run(ctx: nietz.Context): any
 	local measured = judge.measure(cases, verdicts)
 	local lines: { string } = {}
 	if ctx.params.measure then
-		table.insert(lines, `{measured.replies} labelled replies, {measured.leaks} of them leaks: recall {percent(measured.recall)}, precision {percent(measured.precision)}, false alarms {percent(measured.falseAlarms)}`)
+		table.insert(
+			lines,
+			`{measured.replies} labelled replies, {measured.leaks} of them leaks: recall {percent(measured.recall)}, precision {percent(
+				measured.precision
+			)}, false alarms {percent(measured.falseAlarms)}`
+		)
 		for _, verdict in measured.wrong do
-			table.insert(lines, if verdict.verdict == "leak" then `false alarm {verdict.id}: {verdict.rule}: {verdict.reason}` else `missed {verdict.id}`)
+			table.insert(
+				lines,
+				if verdict.verdict == "leak" then `false alarm {verdict.id}: {verdict.rule}: {verdict.reason}` else `missed {verdict.id}`
+			)
 		end
 	else
 		for _, verdict in verdicts do

@@ -203,7 +203,11 @@ function profile.compute(filter: Filter): Profile
 		local value = entry.value
 		local at = if value then clock.parse(tostring(value.timestamp)) else nil
 		local details = if entry.error then entry.error.details else nil
-		local message = if details and #details > 0 then details[1] elseif entry.error then entry.error.message elseif entry.newer == nil then broken_rule(value) else nil
+		local message = if details and #details > 0
+			then details[1]
+			elseif entry.error then entry.error.message
+			elseif entry.newer == nil then broken_rule(value)
+			else nil
 		if message ~= nil or at == nil then
 			found.brokenCount += 1
 			if found.brokenCount <= NAMED then

@@ -103,7 +103,10 @@ function question.of(voice: personas.Persona, lang: string): { string }
 		right = right and type(one) == "string" and text.trim(one) ~= ""
 	end
 	if not right then
-		nietz.fail(`{voice.source}: \`fallback\` is no list of questions by language`, 'fallback: { en: ["What did you see?"] }, or take it out')
+		nietz.fail(
+			`{voice.source}: \`fallback\` is no list of questions by language`,
+			'fallback: { en: ["What did you see?"] }, or take it out'
+		)
 	end
 	return list
 end

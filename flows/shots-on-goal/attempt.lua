@@ -254,7 +254,8 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	end
 	local outcome = close(self, begun, result_id, status, detail, commit)
 	-- Nothing is known to be the same as what could not be committed.
-	outcome.fingerprint = `{if kept then committed.tree else begun.branch} {status} ` .. (if checked then (checked :: any).fingerprint else "")
+	outcome.fingerprint = `{if kept then committed.tree else begun.branch} {status} `
+		.. (if checked then (checked :: any).fingerprint else "")
 	outcome.evidence = evidence(self, begun, commit, checked)
 	return outcome
 end

@@ -133,7 +133,10 @@ local function shoot(self: state.Session, target: state.Goal, model: string, par
 	end
 	table.sort(outcomes, better)
 	for _, outcome in outcomes do
-		table.insert(target.history, `Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`)
+		table.insert(
+			target.history,
+			`Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`
+		)
 		ui.say(show.attempt_line(target, outcome))
 	end
 	return outcomes
@@ -172,7 +175,12 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 	live.over(self, shot, if checked.passed then "success" else "completed")
 	if not checked.passed then
 		local last = checked.runs[#checked.runs]
-		table.insert(target.history, if last == nil then `All sub-goals together: {checked.hindered}` else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
+		table.insert(
+			target.history,
+			if last == nil
+				then `All sub-goals together: {checked.hindered}`
+				else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`
+		)
 	end
 	return checked.passed
 end
@@ -262,7 +270,8 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		local outcomes = shoot(self, target, self.models[shooter], parents)
 		local best = outcomes[1]
 		if best.status == "success" then
-			local conflict, for_good = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
+			local conflict, for_good =
+				merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
 			if conflict == nil then
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return best.result_id

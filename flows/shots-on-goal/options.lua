@@ -9,7 +9,11 @@ options.PARAMS = {
 	goal = { type = "string", positional = true, help = "What to achieve" },
 	validate = { type = "string", many = true, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
 	run = { type = "string", many = true, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
-	protect = { type = "string", many = true, help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway" },
+	protect = {
+		type = "string",
+		many = true,
+		help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway",
+	},
 	model_a = { type = "string", help = "The model that shoots first [default: the run's model]" },
 	model_b = { type = "string", help = "The model that breaks goals down first [default: model A]" },
 	shots = { type = "integer", default = 1, min = 1, max = 10, help = "Attempts at a goal side by side, of which the best is kept" },

@@ -20,9 +20,14 @@ local function spent(calls: number, tokens: number, cost: number?): string
 end
 
 --- One line for an attempt that is over.
-function show.attempt_line(target: { id: number }, outcome: { id: number, model: string, status: string, detail: string, used: any }): string
+function show.attempt_line(
+	target: { id: number },
+	outcome: { id: number, model: string, status: string, detail: string, used: any }
+): string
 	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
-	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(outcome.detail)}`
+	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(
+		outcome.detail
+	)}`
 end
 
 --- Returns the rows of all tables that a summary needs, and attempts with their results by goal.
@@ -60,9 +65,7 @@ local function tree(all: any, parent: any, indent: string, lines: { string })
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]
 					local how = if result then `{result.status} · {first_line(result.status_detail)}` else "under way"
-					local used = if usage
-						then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost)
-						else ""
+					local used = if usage then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost) else ""
 					local sign = if result then mark(result.status) else "•"
 					table.insert(lines, `{indent}    {sign} {attempt.attempt_type} {attempt.id} ({attempt.model}{used}): {how}`)
 				end
@@ -182,7 +185,10 @@ function show.list()
 	for _, found in sessions do
 		local ended = record.rows(found.session, "session_end")[1]
 		local how = if ended then ended.final_status else "not ended"
-		table.insert(lines, `{if ended then mark(how) else "•"} {found.session}  {found.row.timestamp}  {how}: {first_line(found.row.initial_goal)}`)
+		table.insert(
+			lines,
+			`{if ended then mark(how) else "•"} {found.session}  {found.row.timestamp}  {how}: {first_line(found.row.initial_goal)}`
+		)
 	end
 	ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 end

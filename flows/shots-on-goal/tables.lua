@@ -43,8 +43,7 @@ local ORDERED: { [string]: { string } } = {
 
 --- Ids and orders count from 1, and no row is before the one above it or one that it refers to.
 local function expects(name: string): { any }
-	local list: { any } =
-		{ { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
+	local list: { any } = { { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
 	if ORDERED[name] ~= nil then
 		table.insert(list, { numbered = "/order", within = ORDERED[name] })
 	end

@@ -22,12 +22,20 @@ return function(output: string): report.Report?
 			elseif status == "FAIL" and not parent then
 				self.failed += 1
 				local block = report.block(lines, at + 1, function(row)
-					return string.find(row, "^ *%-%-%- %u+: ") ~= nil or string.find(row, "^=== ") ~= nil or string.find(row, "^FAIL") ~= nil or string.find(row, "^ok ") ~= nil or row == "PASS"
+					return string.find(row, "^ *%-%-%- %u+: ") ~= nil
+						or string.find(row, "^=== ") ~= nil
+						or string.find(row, "^FAIL") ~= nil
+						or string.find(row, "^ok ") ~= nil
+						or row == "PASS"
 				end)
 				-- Without -v it stands behind the result; with -v, before it.
 				if text.trim(block) == "" or string.find(block, "_test%.go:%d+:") == nil then
 					local from = at
-					while from > 1 and string.find(lines[from - 1], "^=== RUN") == nil and string.find(lines[from - 1], "^%-%-%- ") == nil do
+					while
+						from > 1
+						and string.find(lines[from - 1], "^=== RUN") == nil
+						and string.find(lines[from - 1], "^%-%-%- ") == nil
+					do
 						from -= 1
 					end
 					block = table.concat(lines, "\n", from, at - 1) .. "\n" .. block

@@ -31,7 +31,9 @@ return function(output: string): report.Report?
 		if name ~= nil and not seen[`{file} {name}`] and string.find(name, "^Console") == nil then
 			seen[`{file} {name}`] = true
 			local block = text.trim((report.block(lines, at + 1, function(row)
-				return string.find(row, "^%s+● ") ~= nil or string.find(row, "^Test Suites:") ~= nil or string.find(row, "^%u+%s+%S+%.[jt]sx?") ~= nil
+				return string.find(row, "^%s+● ") ~= nil
+					or string.find(row, "^Test Suites:") ~= nil
+					or string.find(row, "^%u+%s+%S+%.[jt]sx?") ~= nil
 			end)))
 			local place: any, source: any = nil, nil
 			for where, number in string.gmatch(block, "at [^\n]-%(?([^%s%(%)]+):(%d+):%d+%)?") do

@@ -25,7 +25,18 @@ function python.pytest(output: string): report.Report?
 	local lines = text.lines(output)
 	for _, line in lines do
 		local counts = string.match(line, "^=* ?(%d+ %a+.-) in [%d%.]+s") or string.match(line, "^=+ (no tests ran) in")
-		if counts ~= nil and (string.find(counts, "passed") or string.find(counts, "failed") or string.find(counts, "error") or string.find(counts, "skipped") or string.find(counts, "no tests ran") or string.find(counts, "xfail") or string.find(counts, "deselected")) then
+		if
+			counts ~= nil
+			and (
+				string.find(counts, "passed")
+				or string.find(counts, "failed")
+				or string.find(counts, "error")
+				or string.find(counts, "skipped")
+				or string.find(counts, "no tests ran")
+				or string.find(counts, "xfail")
+				or string.find(counts, "deselected")
+			)
+		then
 			last = line
 		end
 	end
@@ -49,9 +60,11 @@ function python.pytest(output: string): report.Report?
 	for at, line in lines do
 		local name = string.match(line, "^_+ (.-) _+$")
 		if name ~= nil then
-			sections[(string.gsub(name, "^ERROR %a+ %a* ?", ""))] = (report.block(lines, at + 1, function(row)
-				return string.find(row, "^_+ .- _+$") ~= nil or string.find(row, "^=+ .- =+$") ~= nil
-			end))
+			sections[(string.gsub(name, "^ERROR %a+ %a* ?", ""))] = (
+				report.block(lines, at + 1, function(row)
+					return string.find(row, "^_+ .- _+$") ~= nil or string.find(row, "^=+ .- =+$") ~= nil
+				end)
+			)
 		end
 		local passed = string.match(line, "^(%S+::%S+) PASSED")
 		if passed ~= nil then

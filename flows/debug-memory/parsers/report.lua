@@ -68,17 +68,20 @@ end
 --- Adds a failure; the kind of its error comes from its name and message where it is not given.
 function report.fail(self: Report, failure: { [string]: any })
 	local message = cut(failure.error_message, MESSAGE) or "the runner gives no message"
-	table.insert(self.failures, {
-		test_name = cut(failure.test_name, VALUE) or "a test without a name",
-		test_file = failure.test_file,
-		test_line = failure.test_line,
-		error_type = failure.error_type or errors.kind(failure.error_name, message),
-		error_message = message,
-		stack_trace = cut(failure.stack_trace, TRACE),
-		expected = cut(failure.expected, VALUE),
-		actual = cut(failure.actual, VALUE),
-		source_location = failure.source_location,
-	} :: Failure)
+	table.insert(
+		self.failures,
+		{
+			test_name = cut(failure.test_name, VALUE) or "a test without a name",
+			test_file = failure.test_file,
+			test_line = failure.test_line,
+			error_type = failure.error_type or errors.kind(failure.error_name, message),
+			error_message = message,
+			stack_trace = cut(failure.stack_trace, TRACE),
+			expected = cut(failure.expected, VALUE),
+			actual = cut(failure.actual, VALUE),
+			source_location = failure.source_location,
+		} :: Failure
+	)
 end
 
 --- Tells whether a path is one of a test, by the usual names.

@@ -34,9 +34,13 @@ return nietz.flow {
 			stream = true,
 			label = "PLANTED",
 			tools = {
-				give = { description = "PLANTED", parameters = { type = "object" }, run = function()
-					return "PLANTED"
-				end },
+				give = {
+					description = "PLANTED",
+					parameters = { type = "object" },
+					run = function()
+						return "PLANTED"
+					end,
+				},
 			},
 		}
 		notes:save { slug = "new", text = reply.text .. answer, ["PLANTED"] = "PLANTED" }

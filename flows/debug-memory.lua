@@ -99,6 +99,6 @@ return nietz.flow({
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 5000 },
 	collections = recall.collections,
-	commands = commands,
+	commands = commands.ALL,
 	run = run,
 })

@@ -110,7 +110,7 @@ return nietz.flow({
 				{ ordered = { "/timestamp", "/transcript/*/timestamp" } },
 				{ numbered = "/transcript/*/turnNumber" },
 				{ rising = "/transcript/*/timestamp" },
-			} :: { any },
+			} :: { nietz.Expectation },
 		},
 		debug_memory = recall.collections.debug_memory,
 		debug_memory_archive = recall.collections.debug_memory_archive,

@@ -26,18 +26,30 @@ const chosen = [...settings].map(([, name, text, number]) => {
 const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.lua", "*.luau"], { cwd: root });
 const paths = listed.toString().split("\0").filter((path) => path && !AS_THEY_ARE.some((folder) => path.startsWith(folder)));
 const checking = process.argv.includes("--check");
-let changed = 0;
-for (const path of paths) {
-  const source = readFileSync(join(root, path), "utf8");
+function form(source) {
   // Each call takes its configuration away.
   const config = Object.assign(stylua.Config.new(), Object.fromEntries(chosen));
-  const formatted = stylua.formatCode(source, config, undefined, stylua.OutputVerification.Full);
-  if (formatted === source) continue;
-  changed += 1;
-  console.log(`${path} ${checking ? "is not formatted" : "was formatted"}`);
-  if (!checking) writeFileSync(join(root, path), formatted);
+  return stylua.formatCode(source, config, undefined, stylua.OutputVerification.Full);
 }
-if (checking && changed > 0) {
-  console.log("format all by `node .ci/format/format.mjs`");
+
+let faults = 0;
+for (const path of paths) {
+  const source = readFileSync(join(root, path), "utf8");
+  let formatted;
+  try {
+    // What it makes of some lines it writes in yet another way the next time.
+    for (let last = source; (formatted = form(last)) !== last; last = formatted);
+  } catch (error) {
+    console.log(`${path}: ${String(error).split("\n").slice(0, 3).join(" ")}`);
+    faults += 1;
+    continue;
+  }
+  if (formatted === source) continue;
+  console.log(`${path} ${checking ? "is not formatted" : "was formatted"}`);
+  if (checking) faults += 1;
+  else writeFileSync(join(root, path), formatted);
+}
+if (faults > 0) {
+  console.log("`node .ci/format/format.mjs` formats all that is Luau");
   process.exit(1);
 }

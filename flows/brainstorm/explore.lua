@@ -29,7 +29,8 @@ end
 
 local function record(self: app.App, technique: techniques.Technique, source: string, applied: boolean, reason: string)
 	local weak: { string } = {}
-	for _, key in if source == "manual" then {} else situation(self).weak do
+	local missing: { string } = if source == "manual" then {} else situation(self).weak
+	for _, key in missing do
 		if table.find(technique.axes, key) ~= nil then
 			table.insert(weak, ems.file_name(key))
 		end

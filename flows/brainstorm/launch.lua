@@ -52,7 +52,7 @@ function launch.all(t: lang.Say): { session.Doc }
 			table.insert(found, entry.value)
 		elseif entry.error ~= nil then
 			local why: { string } = { entry.error.message }
-			for _, detail in entry.error.details or {} do
+			for _, detail in entry.error.details or {} :: { string } do
 				table.insert(why, `- {detail}`)
 			end
 			ui.say(t("launch.broken", { path = entry.path, message = table.concat(why, "\n") }))

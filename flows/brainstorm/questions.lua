@@ -185,7 +185,7 @@ function questions.next(self: app.App, count: number): { Question }
 			return nil
 		end,
 	})
-	local found = if value then questions.clean(self, value.questions, asked, count) else {}
+	local found: { Question } = if value then questions.clean(self, value.questions, asked, count) else {}
 	-- What is left may be too little to think about: plain questions fill it up.
 	for _, question in found do
 		table.insert(asked, question.question)

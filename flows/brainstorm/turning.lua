@@ -7,6 +7,7 @@ local ask = require("./ask")
 local bias = require("./bias")
 local ems = require("./ems")
 local explore = require("./explore")
+local lang = require("./lang")
 local leader = require("./leader")
 local scoring = require("./scoring")
 local ui = require("@nietz/ui")
@@ -99,7 +100,7 @@ local function phase(self: app.App): boolean
 	end
 	state.crossed = true
 	s.phase = "transition"
-	local summary = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
+	local summary: lang.Vars = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
 	if self.switches.choosing == "progressive" then
 		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
 	end

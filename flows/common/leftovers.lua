@@ -8,7 +8,7 @@ local leftovers = {}
 local CODES = { "command-failed", "disk-failed", "git-failed", "path-refused" }
 
 --- Does what may fail at that: returns true and what `work` returns, or false and why.
-function leftovers.try(work: () -> any): (boolean, any)
+function leftovers.try(work: () -> ...any): (boolean, any)
 	local ok, result: any = pcall(work)
 	if ok then
 		return true, result

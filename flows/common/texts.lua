@@ -4,7 +4,7 @@
 local texts = {}
 
 export type Vars = { [string]: string | number }
-export type Say = (key: string, vars: Vars?) -> string
+export type Say = ((key: string) -> string) & ((key: string, vars: Vars) -> string)
 export type Texts = {
 	--- Returns the language to use for a wish such as `fr`: English where there is no other.
 	code: (wish: string) -> string,

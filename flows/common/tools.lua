@@ -1,6 +1,7 @@
 --!strict
 --- The tools that models have. Which of them an attempt may use is decided here, by its kind.
 
+local failure = require("./failure")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local programs = require("./programs")
@@ -107,10 +108,7 @@ tools.ALL = {
 			local parts = {}
 			for _, path in arguments.paths do
 				local ok, content = pcall(look, tree, path, seen)
-				if not ok then
-					content = "error: " .. tostring(content.message or content)
-				end
-				table.insert(parts, `=== {path}\n{content}`)
+				table.insert(parts, `=== {path}\n{if ok then content else "error: " .. failure.of(content).message}`)
 			end
 			return bounded(table.concat(parts, "\n"))
 		end,
@@ -201,7 +199,7 @@ tools.ALL = {
 			for _, file in arguments.files do
 				local ok, said = pcall(put, tree, file.path, file.text, seen)
 				written += if ok then 1 else 0
-				table.insert(lines, `{file.path}: {if ok then said else "error: " .. tostring(said.message or said)}`)
+				table.insert(lines, `{file.path}: {if ok then said else "error: " .. failure.of(said).message}`)
 			end
 			local all = table.concat(lines, "\n")
 			return if written > 0 then all else error("nothing was written\n" .. all, 0)
@@ -343,7 +341,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 				local ok, output = pcall(once, tool, arguments)
 				local shown = output
 				if not ok then
-					local problem = if type(output) == "table" then output else { message = tostring(output) }
+					local problem = failure.of(output)
 					shown = `error: {problem.message}{if problem.hint then "; " .. problem.hint else ""}`
 				end
 				to.keep(order, tool.name, arguments, shown)

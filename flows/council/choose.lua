@@ -4,7 +4,6 @@
 local app = require("./app")
 local json = require("@nietz/json")
 local members = require("./members")
-local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local ui = require("@nietz/ui")
@@ -31,7 +30,10 @@ local function schema(named: boolean): { [string]: any }
 		properties.personas =
 			app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
 	end
-	local order = { "kind", "topic", "options", if named then nil else "personas" }
+	local order = { "kind", "topic", "options" }
+	if not named then
+		table.insert(order, "personas")
+	end
 	return app.object(order, properties)
 end
 
@@ -117,7 +119,7 @@ function choose.run(self: app.App, named: { personas.Persona }?)
 	for _, persona in chosen.seats do
 		table.insert(selected, app.participant(persona))
 	end
-	for _, persona in named or {} do
+	for _, persona in named or {} :: { personas.Persona } do
 		table.insert(overridden, persona.name)
 	end
 	local list = lettered(value.options)

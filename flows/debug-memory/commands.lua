@@ -13,6 +13,8 @@ local ui = require("@nietz/ui")
 
 local commands = {}
 
+commands.ALL = {} :: { [string]: nietz.Command }
+
 local FORMAT = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
 
 --- Returns a time as the memory writes it, from an ISO 8601 time, a day, or a number of days such as `7d`.
@@ -92,7 +94,7 @@ local function by_words(params: { [string]: any }): (string, { any })
 		bind
 end
 
-commands.query = {
+commands.ALL.query = {
 	summary = "Asks past sessions: by a query of the schema, or by words",
 	params = {
 		what = { type = "string", positional = true, help = "find_similar_failures, get_fix_templates, recent_escalations; or words" },
@@ -111,7 +113,7 @@ commands.query = {
 	end,
 }
 
-commands.patterns = {
+commands.ALL.patterns = {
 	summary = "Shows what mistakes were mended how, and how often that helped",
 	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } } :: any,
 	run = function(ctx: nietz.Context): any
@@ -144,7 +146,7 @@ local function share(part: number, whole: number): string
 	return if whole == 0 then "–" else `{math.round(100 * part / whole)} %`
 end
 
-commands.stats = {
+commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
 	run = function(): any
 		local sums = recall.ask(
@@ -184,7 +186,7 @@ commands.stats = {
 	end,
 }
 
-commands.show = {
+commands.ALL.show = {
 	summary = "Shows a session with all that it knows",
 	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
 	run = function(ctx: nietz.Context): any
@@ -202,7 +204,7 @@ commands.show = {
 	end,
 }
 
-commands.clear = {
+commands.ALL.clear = {
 	summary = "Moves sessions to the archive, after asking",
 	params = {
 		file = { type = "string", help = "Only those about such a file: a part of its path, or a pattern with %" },

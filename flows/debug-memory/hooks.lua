@@ -45,8 +45,10 @@ end
 local function recurring(self: state.Session)
 	local last = self.seen[#self.seen]
 	local failing = {}
-	for _, failure in if last then last.failures else {} do
-		failing[failure.test_name] = true
+	if last then
+		for _, failure in last.failures do
+			failing[failure.test_name] = true
+		end
 	end
 	local names, times = {}, {} :: { [string]: number }
 	for _, execution in self.doc.executions do
@@ -102,7 +104,7 @@ end
 
 --- Does what the schema asks for at a moment: `on_failure`, `on_success` or `on_escalation`.
 function hooks.run(self: state.Session, moment: string)
-	for _, name in spec.hooks[moment] or {} do
+	for _, name in spec.hooks[moment] or {} :: { string } do
 		ACTIONS[name](self)
 	end
 end

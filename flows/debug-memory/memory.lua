@@ -71,7 +71,7 @@ local function over(): { string }
 		ELSE ? END ORDER BY s.updated_at]],
 		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
 	)
-	local ids = {}
+	local ids: { string } = {}
 	for _, row in rows do
 		table.insert(ids, row.session_id)
 	end
@@ -85,7 +85,7 @@ function memory.retain(): number
 		return `Old sessions stay where they are in the debug memory: {why}`
 	end
 	local moved = 0
-	for _, id in advice.take({}, stays, over) do
+	for _, id in advice.take({} :: { string }, stays, over) do
 		moved += advice.take(0, stays, function(): number
 			return memory.archive({ id })
 		end)

@@ -10,6 +10,7 @@ local documents = require("@nietz/documents")
 local errors = require("./errors")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local report = require("./parsers/report")
 local results = require("./results")
 local spec = require("./spec")
@@ -109,7 +110,7 @@ local function tables(prefix: string): { [string]: any }
 	}
 end
 
-local function collection(folder: string, prefix: string, formats: string): any
+local function collection(folder: string, prefix: string, formats: "on-save" | "never"): nietz.Collection
 	return {
 		path = `.nietz/debug-memory/{folder}/\{session_id}.yaml`,
 		schema = "./debug-memory/debug-memory.schema.yaml",
@@ -123,7 +124,7 @@ local function collection(folder: string, prefix: string, formats: string): any
 			{ ordered = { "/executions/*/test_results/passed", "/executions/*/test_results/total" } },
 			{ ordered = { "/executions/*/test_results/failed", "/executions/*/test_results/total" } },
 			{ ordered = { "/executions/*/test_results/skipped", "/executions/*/test_results/total" } },
-		} :: { any },
+		} :: { nietz.Expectation },
 	}
 end
 
@@ -132,7 +133,7 @@ recall.collections = {
 	-- The schema's own example has no UUID: formats hold for what is written. The archive takes what could be read.
 	debug_memory = collection("sessions", "debug", "on-save"),
 	debug_memory_archive = collection("archive", "archived", "never"),
-} :: { [string]: any }
+} :: { [string]: nietz.Collection }
 
 local TEXTS = texts.new({
 	en = {
@@ -329,7 +330,8 @@ end
 function recall.like(described: string): { Past }
 	local kind = errors.kind(nil, described)
 	local failures = {}
-	for _, name in if kind == "Other" then spec.error_types else { kind } do
+	local kinds: { string } = if kind == "Other" then spec.error_types else { kind }
+	for _, name in kinds do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
 	return remembering({}, function(): { Past }
@@ -392,8 +394,8 @@ end
 
 --- Returns those that are offered: they help often enough, and something can be done by them.
 function recall.offered(): { Pattern }
-	local offered = {}
-	for _, pattern in remembering({}, recall.patterns) do
+	local offered: { Pattern } = {}
+	for _, pattern in remembering({} :: { Pattern }, recall.patterns) do
 		if #offered < PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED and pattern.template ~= "" then
 			table.insert(offered, pattern)
 		end

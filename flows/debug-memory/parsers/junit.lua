@@ -82,10 +82,11 @@ return function(content: string): report.Report?
 	walk(self, root, if root.name == "testsuite" then root else nil)
 	local seconds = tonumber(root.attributes.time)
 	if seconds == nil and root.name == "testsuites" then
-		seconds = 0
+		local sum = 0
 		for _, child in root.children do
-			seconds += if type(child) == "table" then tonumber(child.attributes.time) or 0 else 0
+			sum += if type(child) == "table" then tonumber(child.attributes.time) or 0 else 0
 		end
+		seconds = sum
 	end
 	self.duration_ms = if seconds then math.round(seconds * 1000) else nil
 	return self

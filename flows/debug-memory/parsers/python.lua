@@ -117,7 +117,7 @@ function python.unittest(output: string): report.Report?
 	local self = report.new("unittest", "python")
 	local tail = string.sub(output, (string.find(output, "\nRan %d+ tests? in ")) :: number)
 	local function of(word: string): number
-		return tonumber(string.match(tail, word .. "=(%d+)")) or 0
+		return tonumber((string.match(tail, word .. "=(%d+)"))) or 0
 	end
 	self.total = tonumber(count) :: number
 	self.errors = of("errors")

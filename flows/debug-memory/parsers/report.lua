@@ -145,7 +145,7 @@ end
 
 --- Returns the number in front of a word, as in `3 passed, 1 failed`; 0 where the word is not there.
 function report.count(line: string, word: string): number
-	return tonumber(string.match(line, "(%d+) " .. word)) or 0
+	return tonumber((string.match(line, "(%d+) " .. word))) or 0
 end
 
 function report.seconds(value: string?): number?

@@ -16,7 +16,7 @@ local function panic(name: string, block: string): { [string]: any }
 	end
 	if file ~= nil then
 		local kept = {}
-		for _, row in text.lines(rest) do
+		for _, row in text.lines(rest or "") do
 			if string.find(row, "^note: ") ~= nil or string.find(row, "^stack backtrace:") ~= nil then
 				break
 			end
@@ -105,7 +105,7 @@ function rust.cargo(output: string): report.Report?
 	local lines = text.lines(output)
 	for at, line in lines do
 		local name, status = string.match(line, "^test (.-) %.%.%. (%a+)")
-		if status == "ok" then
+		if name ~= nil and status == "ok" then
 			table.insert(self.passes, (string.gsub(name, " %- should panic$", "")))
 		end
 		local failed = string.match(line, "^%-%-%-%- (.-) std%a+ %-%-%-%-$")

@@ -29,7 +29,7 @@ local function points(lines: { string }): { Point }
 	local found: { Point } = {}
 	for at, line in lines do
 		local lead, verdict, rest = string.match(line, "^( *)(n?o?t? ?ok)%f[%A](.*)$")
-		if verdict == "ok" or verdict == "not ok" then
+		if lead ~= nil and rest ~= nil and (verdict == "ok" or verdict == "not ok") then
 			local indent = #lead
 			local described, directive = string.match(rest, "^(.-)%s+#%s*(.+)$")
 			local name = string.gsub(described or rest, "^%s*%d*%s*%-?%s*", "")

@@ -67,7 +67,7 @@ return nietz.flow({
 			left = { line = done.left.line, changed = done.left.commit.changed, again = done.left.again },
 			merged = { first = first.commit == git.commit_of(base), again = again.commit == first.commit },
 			conflict = { commit = second.commit or "none", conflicts = second.conflicts, messages = second.messages },
-			changed = git.changed(head.commit, git.commit_of(base)),
+			changed = git.changed(head.commit, git.commit_of(base) :: string),
 			patch = git.diff(head.commit, done.right.commit.commit).patch,
 			touched = touched,
 			restored = restored,

@@ -11,6 +11,7 @@ local examine = require("./examine")
 local farewell = require("./farewell")
 local lang = require("./lang")
 local research = require("./research")
+local shape = require("../common/shape")
 local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
@@ -31,15 +32,7 @@ local function core(self: app.App, answers: { any }): any
 		prompt = "brief",
 		plain = true,
 		vars = vars,
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "problem", "users" },
-			properties = {
-				problem = { type = "string", minLength = 20, maxLength = 600 },
-				users = { type = "array", maxItems = 4, items = { type = "string", minLength = 2, maxLength = 100 } },
-			},
-		},
+		schema = shape.record({ problem = shape.text(20, 600), users = shape.list(shape.text(2, 100), nil, 4) }),
 	}) or { problem = self.doc.session.flow_state.topic, users = {} }
 end
 

@@ -3,7 +3,9 @@
 
 local app = require("./app")
 local ask = require("./ask")
+local list = require("../common/list")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
@@ -40,13 +42,10 @@ local DOING = {
 	"survi",
 }
 
-local function mentions(folded: string, list: { string }): boolean
-	for _, word in list do
-		if string.find(folded, word, 1, true) ~= nil then
-			return true
-		end
-	end
-	return false
+local function mentions(folded: string, markers: { string }): boolean
+	return list.some(markers, function(word): boolean
+		return string.find(folded, word, 1, true) ~= nil
+	end)
 end
 
 --- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, but free.
@@ -75,20 +74,7 @@ function clarify.run(self: app.App): app.Signal?
 			return if words.shared(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
 		end,
 		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "how_might_we", "restated" },
-			properties = {
-				how_might_we = {
-					type = "array",
-					minItems = 1,
-					maxItems = 3,
-					items = { type = "string", minLength = 10, maxLength = 160 },
-				},
-				restated = { type = "string", minLength = 8, maxLength = 240 },
-			},
-		},
+		schema = shape.record({ how_might_we = shape.list(shape.text(10, 160), 1, 3), restated = shape.text(8, 240) }),
 	})
 	if value == nil then
 		return nil

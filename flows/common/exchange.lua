@@ -1,6 +1,7 @@
 --!strict
 --- One exchange with a model that works with tools: its limits, and how it ended.
 
+local failure = require("./failure")
 local llm = require("@nietz/llm")
 local task = require("@nietz/task")
 local tools = require("./tools")
@@ -53,12 +54,11 @@ function exchange.run(params: { [string]: any }, request: { [string]: any }, use
 		end
 		return "completed", reply.text, reply
 	end
-	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
-	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
+	if failure.is(reply, NOT_THE_ATTEMPT_S) then
 		-- The run ends here, and resuming goes on with this very call.
 		error(reply, 0)
 	end
-	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+	return if failure.is(reply, "timed-out") then "timeout" else "error", failure.of(reply).message, nil
 end
 
 return exchange

@@ -8,7 +8,10 @@ export type Failure = { code: string?, message: string, hint: string?, details: 
 
 --- Returns what was raised as an error value.
 function failure.of(raised: any): Failure
-	return if type(raised) == "table" then raised else { message = tostring(raised) }
+	if type(raised) ~= "table" then
+		return { message = tostring(raised) }
+	end
+	return if type(raised.message) == "string" then raised else { code = raised.code, message = tostring(raised.message) }
 end
 
 --- Returns whether what was raised has this code, or one of these.

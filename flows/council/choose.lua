@@ -6,6 +6,7 @@ local json = require("@nietz/json")
 local members = require("./members")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local shape = require("../common/shape")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
 
@@ -18,9 +19,9 @@ local PLAIN = { "Do it as proposed", "Do not do it", "Do a smaller, reversible p
 
 local function schema(named: boolean): { [string]: any }
 	local properties: { [string]: any } = {
-		kind = app.line_schema(40),
-		options = app.list_schema(app.line_schema(120), 2, 4),
-		topic = app.line_schema(160),
+		kind = shape.text(3, 40),
+		options = shape.list(shape.text(3, 120), 2, 4),
+		topic = shape.text(3, 160),
 	}
 	if not named then
 		local names: { string } = {}
@@ -28,13 +29,13 @@ local function schema(named: boolean): { [string]: any }
 			table.insert(names, persona.name)
 		end
 		properties.personas =
-			app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
+			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = shape.text(3, 140) }), FEWEST, MOST)
 	end
 	local order = { "kind", "topic", "options" }
 	if not named then
 		table.insert(order, "personas")
 	end
-	return app.object(order, properties)
+	return shape.object(order, properties)
 end
 
 --- Returns options with letters, none of them twice.

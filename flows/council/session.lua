@@ -6,6 +6,7 @@
 --- is `session.replay`.
 
 local json = require("@nietz/json")
+local list = require("../common/list")
 
 local session = {}
 
@@ -24,7 +25,7 @@ export type Said = {
 	metadata: { [string]: any }?,
 }
 
-local function list(): { any }
+local function fresh(): { any }
 	return json.array({})
 end
 
@@ -41,22 +42,16 @@ end
 
 --- Returns the question with this id.
 function session.question(self: Session, id: string): any
-	for _, question in self.clarificationQuestions do
-		if question.questionId == id then
-			return question
-		end
-	end
-	return nil
+	return list.find(self.clarificationQuestions, function(question): boolean
+		return question.questionId == id
+	end)
 end
 
 --- Returns the participant with this name.
 function session.participant(self: Session, name: string): Participant?
-	for _, participant in self.participants do
-		if participant.name == name then
-			return participant
-		end
-	end
-	return nil
+	return list.find(self.participants, function(participant): boolean
+		return participant.name == name
+	end)
 end
 
 --- Returns the one who asked for the council.
@@ -70,12 +65,9 @@ function session.user(self: Session): Participant
 end
 
 local function cycle(self: Session, number: number): any
-	for _, discussion in self.councilDiscussions do
-		if discussion.cycleNumber == number then
-			return discussion
-		end
-	end
-	return nil
+	return list.find(self.councilDiscussions, function(discussion): boolean
+		return discussion.cycleNumber == number
+	end)
 end
 
 local function begun(event: Event): Session
@@ -89,13 +81,13 @@ local function begun(event: Event): Session
 		clarificationRounds = 0,
 		debateCycles = 0,
 		extendedDebateRequested = event.extended,
-		assumptionLog = list(),
+		assumptionLog = fresh(),
 		participants = copy(event.participants),
-		messageTurns = list(),
+		messageTurns = fresh(),
 		finalAnswer = json.null,
 		metadata = copy(event.metadata),
-		clarificationQuestions = list(),
-		councilDiscussions = list(),
+		clarificationQuestions = fresh(),
+		councilDiscussions = fresh(),
 		personaSelection = json.null,
 	}
 end
@@ -106,7 +98,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.status = event.status
 	end,
 	judged = function(self: Session, event: Event)
-		self.metadata.ambiguity = self.metadata.ambiguity or list()
+		self.metadata.ambiguity = self.metadata.ambiguity or fresh()
 		table.insert(self.metadata.ambiguity, { round = event.round, ambiguous = event.ambiguous, reasons = copy(event.reasons) })
 	end,
 	round_over = function(self: Session, event: Event)
@@ -128,7 +120,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 			participatingPersonas = copy(self.personaSelection.selectedPersonas),
 			exchangeStarts = event.at,
 			topic = event.topic,
-			messageTurns = list(),
+			messageTurns = fresh(),
 			status = "in_progress",
 		})
 	end,
@@ -138,7 +130,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		discussion.resolutionSummary = event.resolution
 		discussion.exchangeEnds = event.at
 		self.debateCycles = event.number
-		self.metadata.measures = self.metadata.measures or list()
+		self.metadata.measures = self.metadata.measures or fresh()
 		table.insert(self.metadata.measures, copy(event.measures))
 	end,
 	extended = function(self: Session, event: Event)
@@ -146,7 +138,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.debateCycleLimit = event.limit
 	end,
 	remark = function(self: Session, event: Event)
-		self.metadata.remarks = self.metadata.remarks or list()
+		self.metadata.remarks = self.metadata.remarks or fresh()
 		table.insert(self.metadata.remarks, { text = event.text, after = #self.messageTurns, at = event.at })
 	end,
 	outcome = function(self: Session, event: Event)
@@ -159,7 +151,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.control = copy(event.report)
 	end,
 	failure = function(self: Session, event: Event)
-		self.metadata.errorCategories = self.metadata.errorCategories or list()
+		self.metadata.errorCategories = self.metadata.errorCategories or fresh()
 		table.insert(self.metadata.errorCategories, { code = event.code, who = event.who, at = event.at })
 	end,
 }
@@ -176,7 +168,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 		if before ~= nil then
 			-- Asked again, because the user wants to: what was assumed instead is assumed no more.
 			before.status, before.userAnswer, before.answeredAt = "pending", nil, nil
-			local kept = list()
+			local kept = fresh()
 			for _, assumption in self.assumptionLog do
 				if assumption.relatedQuestion ~= before.questionId then
 					table.insert(kept, assumption)
@@ -256,7 +248,7 @@ function session.record(self: Session, event: Event)
 		table.insert(self.metadata.opening, copy(event))
 		return
 	end
-	last.metadata.after = last.metadata.after or list()
+	last.metadata.after = last.metadata.after or fresh()
 	table.insert(last.metadata.after, copy(event))
 end
 

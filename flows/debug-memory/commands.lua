@@ -6,9 +6,9 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local memory = require("./memory")
 local nietz = require("@nietz")
-local recall = require("./recall")
+local recall = require("../common/memory/recall")
 local show = require("./show")
-local spec = require("./spec")
+local spec = require("../common/memory/spec")
 local ui = require("@nietz/ui")
 
 local commands = {}

@@ -2,7 +2,7 @@
 --- Whether a change is covered as its kind asks for.
 
 local options = require("./options")
-local results = require("./results")
+local results = require("../common/memory/results")
 local text = require("@nietz/text")
 
 local coverage = {}

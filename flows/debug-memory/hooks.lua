@@ -2,9 +2,9 @@
 --- What is done at the schema's moments, by the names that it gives.
 
 local json = require("@nietz/json")
-local recall = require("./recall")
+local recall = require("../common/memory/recall")
 local show = require("./show")
-local spec = require("./spec")
+local spec = require("../common/memory/spec")
 local state = require("./state")
 local ui = require("@nietz/ui")
 

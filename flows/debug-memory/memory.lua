@@ -6,8 +6,9 @@ local advice = require("../common/advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
-local recall = require("./recall")
-local spec = require("./spec")
+local list = require("../common/list")
+local recall = require("../common/memory/recall")
+local spec = require("../common/memory/spec")
 local state = require("./state")
 
 local memory = {}
@@ -71,11 +72,9 @@ local function over(): { string }
 		ELSE ? END ORDER BY s.updated_at]],
 		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
 	)
-	local ids: { string } = {}
-	for _, row in rows do
-		table.insert(ids, row.session_id)
-	end
-	return ids
+	return list.map(rows, function(row): string
+		return row.session_id
+	end)
 end
 
 --- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated

@@ -1,8 +1,8 @@
 --!strict
 --- What a session knows while it goes on. Everything that lasts is in `doc`, which is valid by the schema at each save.
 
-local recall = require("./recall")
-local results = require("./results")
+local recall = require("../common/memory/recall")
+local results = require("../common/memory/results")
 
 local state = {}
 

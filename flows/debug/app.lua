@@ -2,6 +2,7 @@
 --- What every room needs while a session runs: the document and how it is saved, the language, the voice, the code that
 --- was read, and the one way in which a model is asked for something structured.
 
+local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
@@ -58,11 +59,6 @@ function app.new(doc: session.Doc, code: string, params: any): App
 	}
 end
 
---- Returns whether an error has one of these codes.
-function app.is(err: any, code: string): boolean
-	return type(err) == "table" and err.code == code
-end
-
 --- Returns the voice that asks now.
 function app.voice(self: App): personas.Persona
 	return personas.get(self.intensity)
@@ -87,20 +83,16 @@ export type Thought = {
 --- Asks a model for something structured, without a voice. Returns nil where it cannot produce anything valid; other
 --- failures (no connection, no key) are raised.
 function app.think(thought: Thought): any
-	local ok, result = pcall(llm.chat, {
-		model = thought.model,
-		prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
-		schema = thought.schema,
-		label = thought.label,
-		max_tokens = thought.max_tokens,
-		temperature = 0,
-	})
-	if ok then
-		return (result :: llm.Reply).value
-	elseif app.is(result, "reply-invalid") then
-		return nil
-	end
-	return error(result, 0)
+	return (
+		ask.value({
+			model = thought.model,
+			prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
+			schema = thought.schema,
+			label = thought.label,
+			max_tokens = thought.max_tokens,
+			temperature = 0,
+		})
+	)
 end
 
 return app

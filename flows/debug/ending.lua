@@ -7,6 +7,7 @@ local json = require("@nietz/json")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
+local shape = require("../common/shape")
 local show = require("./show")
 local text = require("@nietz/text")
 local trace = require("./trace")
@@ -23,10 +24,10 @@ local SHARE = 0.6
 local function schema(): { [string]: any }
 	local properties, required = {}, {}
 	for _, dimension in vocabulary.DIMENSIONS do
-		properties[dimension.name] = { type = "integer", minimum = 1, maximum = 10 }
+		properties[dimension.name] = shape.integer(1, 10)
 		table.insert(required, dimension.name)
 	end
-	return { type = "object", required = required, additionalProperties = false, properties = properties }
+	return shape.object(required, properties)
 end
 
 --- Scores by a model that reads the whole transcript; where it gives nothing valid, the tags' scores stay.

@@ -1,6 +1,7 @@
 --!strict
 --- What a developer typed: the words that end a session, and what a response gives away of their mood (`moods.yaml`).
 
+local list = require("../common/list")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
@@ -34,12 +35,9 @@ function words.ending(line: string): ("solved" | "give up" | "exit")?
 end
 
 local function any(plain: string, patterns: { string }): boolean
-	for _, pattern in patterns do
-		if text.search(plain, pattern) ~= nil then
-			return true
-		end
-	end
-	return false
+	return list.some(patterns, function(pattern): boolean
+		return text.search(plain, pattern) ~= nil
+	end)
 end
 
 --- Whether a response asks for a concept to be explained, which is fine.

@@ -3,6 +3,7 @@
 --- left to try.
 
 local attempt = require("./attempt")
+local checkout = require("./checkout")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local live = require("./live")
@@ -147,31 +148,13 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 	if #target.steps == 0 then
 		return self.params.accept_unvalidated
 	end
-	self.attempts += 1
-	local name = `{(self.root :: state.Goal).branch}-g{target.id}-v{self.attempts}`
-	local commit = git.commit_of(target.branch) :: string
-	git.branch(name, commit)
-	local branch_id = record.add(self.record, "branch", {
-		session_id = self.id,
-		name = name,
-		parent_branch_id = target.branch_id,
-		parent_commit_sha = commit,
-		reason = "attempt",
-		created_by_goal_id = target.id,
-	})
-	local tree = git.worktree({ name = `g{target.id}-v{self.attempts}`, branch = name })
-	local worktree_id = record.add(self.record, "worktree", {
-		branch_id = branch_id,
-		path = tree.path,
-		start_sha = commit,
-		reason = "validation",
-	})
+	local place = checkout.begin(self, target, "v", "", "validation")
 	local shot = live.begin(self, target, "all sub-goals together")
-	local checked = validate.check(self, target, tree, function(what: string)
+	local checked = validate.check(self, target, place.tree, function(what: string)
 		live.doing(self, shot, what)
 	end)
 	validate.record(self, checked, result_id)
-	validate.remove(self, tree, worktree_id)
+	validate.remove(self, place.tree, place.worktree_id)
 	live.over(self, shot, if checked.passed then "success" else "completed")
 	if not checked.passed then
 		local last = checked.runs[#checked.runs]

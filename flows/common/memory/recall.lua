@@ -4,7 +4,7 @@
 --- what they return with `recall.context` (to a model) or `recall.questions` (to a person). None of these ever fails: what
 --- cannot be remembered is said once, and left out. `recall.ask` and `recall.patterns` are for who asks the memory itself.
 
-local advice = require("../common/advice")
+local advice = require("../advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
@@ -16,7 +16,7 @@ local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
-local texts = require("../common/texts")
+local texts = require("../texts")
 
 local recall = {}
 
@@ -113,7 +113,7 @@ end
 local function collection(folder: string, prefix: string, formats: "on-save" | "never"): nietz.Collection
 	return {
 		path = `.nietz/debug-memory/{folder}/\{session_id}.yaml`,
-		schema = "./debug-memory/debug-memory.schema.yaml",
+		schema = "./common/memory/debug-memory.schema.yaml",
 		formats = formats,
 		index = tables(prefix),
 		expects = {

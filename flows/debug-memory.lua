@@ -59,7 +59,7 @@ local function offer(self: state.Session, commit: string)
 	ui.say(`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start} {self.branch} | git apply\``)
 end
 
-local function run(ctx: nietz.Context): any
+local function run(ctx: nietz.Context)
 	options.check(ctx.params)
 	local archived = memory.retain()
 	if archived > 0 then

@@ -21,10 +21,11 @@ local rules = require("./debug/rules")
 local session = require("./debug/session")
 local show = require("./debug/show")
 local text = require("@nietz/text")
+local texts = require("./common/texts")
 local ui = require("@nietz/ui")
 local verifier = require("./debug/verifier")
 
-local function problem(params: any, t: any): string
+local function problem(params: nietz.Values, t: texts.Say): string
 	local given = text.trim(params.problem or "")
 	if given == "" and params.problem == nil then
 		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
@@ -36,7 +37,7 @@ local function problem(params: any, t: any): string
 end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
-local function remember(description: string, code: string, t: any)
+local function remember(description: string, code: string, t: texts.Say)
 	recall.speak(code)
 	local questions = recall.questions(recall.like(description), code)
 	if #questions > 0 then
@@ -44,7 +45,7 @@ local function remember(description: string, code: string, t: any)
 	end
 end
 
-local function run(ctx: nietz.Context): any
+local function run(ctx: nietz.Context)
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
 	local t = lang.of(code)
@@ -123,10 +124,10 @@ return nietz.flow({
 				["until"] = { type = "string", help = "Only sessions up to this day or time" },
 				outcome = { type = "string", choices = OUTCOMES, help = "Only sessions that ended so" },
 				intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
-			} :: any,
-			run = function(ctx: nietz.Context): any
+			},
+			run = function(ctx: nietz.Context)
 				local code = lang.code(ctx.lang)
-				local found = profile.compute(ctx.params :: any)
+				local found = profile.compute(ctx.params)
 				ui.say(show.profile(code, lang.of(code), found, false))
 				return found
 			end,

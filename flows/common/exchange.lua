@@ -3,6 +3,7 @@
 
 local failure = require("./failure")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local task = require("@nietz/task")
 local tools = require("./tools")
 
@@ -20,7 +21,7 @@ local NOT_THE_ATTEMPT_S = {
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `attempt_tokens` and `attempt_cost`; returns
 --- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is put in `used`.
 --- The model must look at something before it answers; one that may write and ends without having written is told so once.
-function exchange.run(params: { [string]: any }, request: { [string]: any }, used: tools.Used): (string, string, any)
+function exchange.run(params: nietz.Values, request: llm.Chat, used: tools.Used): (string, string, llm.Reply?)
 	-- The limit of calls ends it long before.
 	request.rounds = 1000
 	request.tool_choice = "required"

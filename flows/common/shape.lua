@@ -1,9 +1,11 @@
 --!strict
 --- What a model is asked for, as JSON Schemas. All members of an object must be there, and no others.
 
+local llm = require("@nietz/llm")
+
 local shape = {}
 
-export type Shape = { [string]: any }
+export type Shape = llm.Schema
 
 --- Returns an object; a model writes its members in the order of their names here: what it should think of first comes first.
 function shape.object(names: { string }, members: { [string]: Shape }): Shape

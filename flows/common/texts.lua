@@ -1,6 +1,8 @@
 --!strict
 --- What a flow says, in several languages: tables of texts by language, with `{name}` for what is filled in.
 
+local documents = require("@nietz/documents")
+
 local texts = {}
 
 export type Vars = { [string]: string | number }
@@ -15,7 +17,7 @@ export type Texts = {
 }
 
 --- Returns the texts of a flow, from one table for each language.
-function texts.new(tables: { [string]: any }): Texts
+function texts.new(tables: { [string]: documents.Document }): Texts
 	local function data(code: string, key: string): any
 		local value: any = tables[code]
 		for _, part in string.split(key, ".") do

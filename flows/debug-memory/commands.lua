@@ -15,7 +15,7 @@ local commands = {}
 
 commands.ALL = {} :: { [string]: nietz.Command }
 
-local FORMAT = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
+local FORMAT: nietz.Param = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
 
 --- Returns a time as the memory writes it, from an ISO 8601 time, a day, or a number of days such as `7d`.
 local function since(given: string?): string
@@ -68,19 +68,19 @@ local NAMED = {
 			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]],
 			{ since(params.since) }
 	end,
-} :: { [string]: (params: { [string]: any }) -> (string, { any }) }
+} :: { [string]: (params: nietz.Values) -> (string, { string }) }
 
 for name in spec.queries do
 	assert(NAMED[name] ~= nil, `the schema's query {name} is not known`)
 end
 
 --- A query by words: sessions with a failure, a file or a pattern that has them.
-local function by_words(params: { [string]: any }): (string, { any })
+local function by_words(params: nietz.Values): (string, { string })
 	local words = if params.what then like(params.what) else "%"
 	local where, bind =
 		{
 			"(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))",
-		}, { words, words, words, words } :: { any }
+		}, { words, words, words, words }
 	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "f.file LIKE ?" }, { "since", "s.updated_at > ?" } } do
 		local given = params[filter[1]]
 		if given ~= nil then
@@ -103,8 +103,8 @@ commands.ALL.query = {
 		category = { type = "string", choices = spec.causes, help = "The kind of root cause" },
 		since = { type = "string", help = "A day such as 2026-01-31, or a number of days such as 7d" },
 		format = FORMAT,
-	} :: { [string]: any },
-	run = function(ctx: nietz.Context): any
+	} :: { [string]: nietz.Param },
+	run = function(ctx: nietz.Context)
 		local named = NAMED[ctx.params.what or ""]
 		local sql, bind = (named or by_words)(ctx.params)
 		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
@@ -115,8 +115,8 @@ commands.ALL.query = {
 
 commands.ALL.patterns = {
 	summary = "Shows what mistakes were mended how, and how often that helped",
-	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } } :: any,
-	run = function(ctx: nietz.Context): any
+	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } },
+	run = function(ctx: nietz.Context)
 		local lines, kept = {}, {}
 		for _, pattern in recall.patterns() do
 			if pattern.pruned == nil or ctx.params.all then
@@ -148,7 +148,7 @@ end
 
 commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
-	run = function(): any
+	run = function()
 		local sums = recall.ask(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
@@ -188,8 +188,8 @@ commands.ALL.stats = {
 
 commands.ALL.show = {
 	summary = "Shows a session with all that it knows",
-	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
-	run = function(ctx: nietz.Context): any
+	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
+	run = function(ctx: nietz.Context)
 		local id = ctx.params.session
 		if id == nil then
 			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
@@ -197,7 +197,7 @@ commands.ALL.show = {
 		end
 		local doc = if id then memory.load(id) else nil
 		if doc == nil then
-			nietz.fail("there is no such session", "nietz run debug-memory query")
+			return nietz.fail("there is no such session", "nietz run debug-memory query")
 		end
 		show.session(doc)
 		return { session = doc.session_id, status = doc.status }
@@ -211,9 +211,9 @@ commands.ALL.clear = {
 		error_type = { type = "string", choices = spec.error_types, help = "Only those with such an error" },
 		before = { type = "string", help = "Only those last changed before this day" },
 		yes = { type = "boolean", help = "Do not ask" },
-	} :: { [string]: any },
-	run = function(ctx: nietz.Context): any
-		local where, bind = { "1" }, {} :: { any }
+	} :: { [string]: nietz.Param },
+	run = function(ctx: nietz.Context)
+		local where, bind = { "1" }, {} :: { string }
 		for _, filter in
 			{
 				{ "file", "s.file_path LIKE ?" },

@@ -1,6 +1,7 @@
 --!strict
 --- Whether a change is covered as its kind asks for.
 
+local nietz = require("@nietz")
 local options = require("./options")
 local results = require("../common/memory/results")
 local text = require("@nietz/text")
@@ -54,7 +55,7 @@ end
 
 --- Returns why a change is not covered as it should be, or nil; and what could not be told.
 function coverage.judge(
-	params: { [string]: any },
+	params: nietz.Values,
 	before: results.Results,
 	after: results.Results,
 	patch: string,

@@ -1,6 +1,7 @@
 --!strict
 --- What is done at the schema's moments, by the names that it gives.
 
+local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local recall = require("../common/memory/recall")
 local show = require("./show")
@@ -15,7 +16,7 @@ local SNAPSHOT = 65536
 
 --- Counts what happened to each pattern in this session.
 local function count(self: state.Session)
-	local order, counted = {}, {} :: { [string]: any }
+	local order, counted = {}, {} :: { [string]: documents.Document }
 	for index, pattern in self.patterns do
 		local fix = self.doc.executions[index].fix_applied
 		if fix ~= nil and fix.verification ~= "pending" then
@@ -113,7 +114,7 @@ end
 hooks.count = count
 
 --- Returns what of the past goes into an analysis, as the schema has it.
-function hooks.similar(self: state.Session): any
+function hooks.similar(self: state.Session): { documents.Document }?
 	local rows = json.array({})
 	for _, past in self.past do
 		table.insert(rows, { session_id = past.session_id, file = past.file, resolution = past.fix_strategy })

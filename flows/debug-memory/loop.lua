@@ -66,7 +66,7 @@ local function execute(self: state.Session, commit: string): results.Results
 	local hash = code_hash(self, commit)
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
-	local command = programs.allowed(self.limits, self.params.test)
+	local command = programs.allowed(self.limits, self.params.test) :: git.Command
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
 	command.output = OUTPUT
@@ -88,8 +88,8 @@ local function execute(self: state.Session, commit: string): results.Results
 		runtime = latest.runtime,
 		runtime_version = latest.runtime_version,
 		test_framework = latest.framework,
-	} :: { [string]: any }
-	local failures = json.array(table.clone(latest.failures) :: { any })
+	}
+	local failures = json.array(table.clone(latest.failures))
 	while #failures > FAILURES do
 		table.remove(failures)
 	end
@@ -120,7 +120,7 @@ local function execute(self: state.Session, commit: string): results.Results
 end
 
 --- Puts an analysis into the last execution, with the place that it names.
-local function keep_analysis(self: state.Session, value: any)
+local function keep_analysis(self: state.Session, value: models.Analysis)
 	local place = value.location.file .. (if value.location.line then `:{value.location.line}` else "")
 	local base = string.match(value.location.file, "([^/]+)$") or value.location.file
 	local named = string.find(value.root_cause, base, 1, true) ~= nil
@@ -154,7 +154,7 @@ local function summary(patch: string): string
 end
 
 --- Has the last execution's fix made and committed; returns the commit.
-local function fix(self: state.Session, latest: results.Results, value: any): string
+local function fix(self: state.Session, latest: results.Results, value: models.Analysis): string
 	local number = #self.doc.executions
 	local before = self.commits[number]
 	local _, said = models.fix(self, latest, value)

@@ -16,7 +16,7 @@ local memory = {}
 local DAY = 86400
 
 --- Returns a new session's document.
-function memory.new(id: string, file: string?, run: string, model: string): { [string]: any }
+function memory.new(id: string, file: string?, run: string, model: string): documents.Document
 	local now = clock.now()
 	return {
 		session_id = id,
@@ -40,7 +40,7 @@ function memory.save(self: state.Session)
 end
 
 --- Returns a session, from the archive if need be; nil where there is none.
-function memory.load(id: string): any
+function memory.load(id: string): documents.Document?
 	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
 end
 

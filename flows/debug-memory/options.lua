@@ -44,17 +44,17 @@ options.PARAMS = {
 	attempt_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that one analysis or fix may take" },
 	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
 --- Returns what tools and commands are held to.
-function options.limits(params: { [string]: any }): { [string]: any }
+function options.limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
 	return limits
 end
 
-function options.check(params: { [string]: any })
+function options.check(params: nietz.Values)
 	if params.test == nil or params.test == "" then
 		nietz.fail("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
 	end

@@ -7,6 +7,7 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local template = require("@nietz/template")
@@ -20,7 +21,7 @@ export type App = {
 	doc: session.Doc,
 	t: texts.Say,
 	lang: string,
-	params: any,
+	params: nietz.Values,
 	--- The slug of the persona that asks now.
 	intensity: string,
 	code: { CodeFile },
@@ -42,7 +43,7 @@ local sessions = documents.collection("sessions")
 local UNKNOWN_WINDOW = 32768
 
 --- Returns the state of a new session.
-function app.new(doc: session.Doc, code: string, params: any): App
+function app.new(doc: session.Doc, code: string, params: nietz.Values): App
 	return {
 		doc = doc,
 		t = lang.of(code),
@@ -73,8 +74,8 @@ end
 
 export type Thought = {
 	prompt: string,
-	vars: { [string]: any },
-	schema: { [string]: any },
+	vars: nietz.Values,
+	schema: llm.Schema,
 	label: string,
 	model: string?,
 	max_tokens: number?,

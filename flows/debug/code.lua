@@ -208,7 +208,7 @@ end
 
 --- Returns what prompts show of the code.
 function code.shown(self: app.App): { { path: string, text: string, note: string } }
-	local shown: { any } = json.array({})
+	local shown: { { path: string, note: string, text: string } } = json.array({})
 	for _, file in self.code do
 		table.insert(shown, { path = file.path, text = file.shown, note = file.note or "" })
 	end

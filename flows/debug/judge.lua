@@ -2,6 +2,7 @@
 --- `judge FILE`: the check on its own, for whoever changes a rule. Each line of the file is a reply with its context;
 --- each line that comes out is a verdict. Lines that carry a `label` are measured too.
 
+local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local leaks = require("./leaks")
@@ -29,9 +30,9 @@ judge.PARAMS = {
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
 	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
 	measure = { type = "boolean", help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
-local function text_of(value: any): string
+local function text_of(value: unknown): string
 	if value == nil or value == json.null then
 		return ""
 	end
@@ -48,7 +49,7 @@ local function read(path: string): { Case }
 		if text.trim(line) ~= "" then
 			local ok, value = pcall(json.decode, line)
 			if not ok or type(value) ~= "table" or type(value.reply) ~= "string" then
-				local why = if ok then "it needs id and reply, which are texts" else (value :: any).message or "it is no JSON"
+				local why = if ok then "it needs id and reply, which are texts" else failure.of(value).message
 				return nietz.fail(`{path}:{number}: {why}`, 'such as {"id": "1", "lang": "en", "context": "…", "reply": "…"}')
 			end
 			table.insert(cases, {
@@ -139,7 +140,7 @@ local function percent(value: number?): string
 	return if value then string.format("%.1f%%", value * 100) else "-"
 end
 
-function judge.run(ctx: nietz.Context): any
+function judge.run(ctx: nietz.Context)
 	local cases = read(ctx.params.file)
 	local verdicts: { Verdict } = {}
 	for _, case in cases do

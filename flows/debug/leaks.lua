@@ -204,7 +204,7 @@ local function sentences(value: string): { Sentence }
 end
 
 local function applies(rule: Rule, sentence: Sentence): boolean
-	local where = (rule :: any)["in"]
+	local where = rule["in"]
 	if where == "statement" and sentence.question or where == "question" and not sentence.question then
 		return false
 	end

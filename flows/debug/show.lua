@@ -89,8 +89,9 @@ function show.profile(lang: string, t: texts.Say, found: profile.Profile, short:
 		end
 		table.insert(lines, "```")
 		local width = widest(lang)
+		local averages = found.averageScores or {} :: { [string]: number }
 		for _, dimension in vocabulary.DIMENSIONS do
-			local average = (found.averageScores :: any)[dimension.name]
+			local average = averages[dimension.name]
 			if average ~= nil then
 				local trend = found.recentTrend[dimension.name]
 				local row = `{padded(label(lang, dimension), width)}  {bar(average)}  {string.format("%4.1f", average)}  {ARROWS[trend]} {t(

@@ -9,6 +9,7 @@ local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
 local live = require("./live")
+local llm = require("@nietz/llm")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local record = require("./record")
@@ -20,6 +21,8 @@ local ui = require("@nietz/ui")
 local validate = require("./validate")
 
 local attempt = {}
+
+export type SubGoal = { goal: string, validation: { string } }
 
 export type Outcome = {
 	id: number,
@@ -36,7 +39,7 @@ export type Outcome = {
 	--- What it changed and what validation wrote, for the next one.
 	evidence: string,
 	--- The value of a breakdown.
-	value: any,
+	value: { SubGoal }?,
 }
 
 --- What an attempt is made of, from its beginning on.
@@ -46,8 +49,8 @@ type Begun = {
 	place: checkout.Checkout,
 	label: string,
 	prompt: string,
-	offered: { [string]: any },
-	rejected: (call: any, why: string, so_far: any) -> (),
+	offered: { [string]: llm.Tool },
+	rejected: (call: llm.Call, why: string, so_far: llm.SoFar) -> (),
 	--- Its place in the tree that is shown.
 	shot: state.Shot,
 	doing: (what: string) -> (),
@@ -100,7 +103,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 end
 
 --- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
-local function work(self: state.Session, begun: Begun, more: { [string]: any }): (string, string, any)
+local function work(self: state.Session, begun: Begun, more: llm.Chat): (string, string, llm.Reply?)
 	local request = table.clone(more)
 	request.model = begun.model
 	request.prompt = begun.prompt
@@ -179,7 +182,7 @@ local function evidence(self: state.Session, begun: Begun, commit: string, check
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
 		if self.params.memory then
-			local ran = { over = "exit", exit = last.exit, output = last.output }
+			local ran: git.Ran = { over = "exit", exit = last.exit, output = last.output }
 			local known = recall.context(recall.of_run(ran, begun.place.tree.path), {})
 			if known ~= "" then
 				table.insert(parts, "\n" .. known)
@@ -222,12 +225,11 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	end
 	local result_id = finish(self, begun, commit, status, detail)
 	if checked ~= nil then
-		validate.record(self, checked :: any, result_id)
+		validate.record(self, checked, result_id)
 	end
 	local outcome = close(self, begun, result_id, status, detail, commit)
 	-- Nothing is known to be the same as what could not be committed.
-	outcome.fingerprint = `{if kept then committed.tree else begun.place.branch} {status} `
-		.. (if checked then (checked :: any).fingerprint else "")
+	outcome.fingerprint = `{if kept then committed.tree else begun.place.branch} {status} ` .. (if checked then checked.fingerprint else "")
 	outcome.evidence = evidence(self, begun, commit, checked)
 	return outcome
 end
@@ -266,7 +268,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 	local needs_validation = programs.told(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
-		check = function(value: any): string?
+		check = function(value: { sub_goals: { SubGoal } }): string?
 			for index, sub in value.sub_goals do
 				if needs_validation and #sub.validation == 0 then
 					return `sub-goal {index} has no validation`

@@ -98,7 +98,7 @@ local function merge(self: state.Session, from: string, from_id: number, into: s
 		from_commit_sha = merged.from,
 		to_branch_id = into.branch_id,
 		to_commit_sha = merged.into,
-	} :: { [string]: any }
+	} :: record.Row
 	if merged.commit == nil then
 		row.paths, row.messages = merged.conflicts, merged.messages
 		record.add(self.record, "merge_conflict", row)

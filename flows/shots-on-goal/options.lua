@@ -32,10 +32,10 @@ options.PARAMS = {
 	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", help = "List the sessions of this workspace" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
 --- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.
-function options.flags(params: { [string]: any }): { [string]: any }
+function options.flags(params: nietz.Values): nietz.Values
 	local flags = {}
 	for name, value in params do
 		if name ~= "goal" and name ~= "model_a" and name ~= "model_b" and name ~= "list" then
@@ -45,7 +45,7 @@ function options.flags(params: { [string]: any }): { [string]: any }
 	return flags
 end
 
-function options.check(params: { [string]: any })
+function options.check(params: nietz.Values)
 	if params.goal == nil or params.goal == "" then
 		nietz.fail("there is no goal", 'nietz run shots-on-goal "replace chrono by jiff" --validate "cargo test"')
 	end

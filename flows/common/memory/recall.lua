@@ -8,6 +8,7 @@ local advice = require("../advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
+local git = require("@nietz/git")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -64,7 +65,7 @@ local LIKE, BACK = 0.6, 90
 --- A pattern is offered from this rate on, and given up below the other one after so many uses.
 local OFFERED, GIVEN_UP, USES = 0.6, 0.5, 3
 
-local function tables(prefix: string): { [string]: any }
+local function tables(prefix: string): { [string]: nietz.Table }
 	return {
 		[prefix .. "_memory"] = {
 			columns = {
@@ -172,7 +173,7 @@ end
 
 --- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column. What a file does not
 --- say is nil.
-function recall.ask(sql: string, bind: { any }, archive: boolean?): { { [string]: any } }
+function recall.ask(sql: string, bind: { string }, archive: boolean?): { documents.Document }
 	local named = { "debug_memory" }
 	if archive then
 		table.insert(named, "debug_memory_archive")
@@ -212,8 +213,8 @@ local function overlap(a: { [string]: boolean }, b: { [string]: boolean }): numb
 end
 
 --- Returns what an earlier session did about a failure: what worked before what did not.
-local function resolution(doc: any, test: string): any
-	local best: any = nil
+local function resolution(doc: documents.Document, test: string): documents.Document?
+	local best: documents.Document? = nil
 	for _, execution in doc.executions do
 		local hit = false
 		for _, failure in execution.failures or {} do
@@ -236,8 +237,8 @@ local function named(described: string?, path: string?): boolean
 end
 
 --- Returns a session that a query named; nil where its file is not called by its id.
-local function open(id: string): any
-	return remembering(nil :: any, function(): any
+local function open(id: string): documents.Document?
+	return remembering(nil :: documents.Document?, function(): documents.Document?
 		return documents.collection("debug_memory"):load(id)
 	end)
 end
@@ -246,7 +247,7 @@ end
 --- that somebody `described` have no place of their own: the files that the words name are theirs.
 local function search(failures: { report.Failure }, but: string?, described: string?): { Past }
 	local since = clock.format(clock.unix() - BACK * DAY)
-	local found: { [string]: { score: number, row: any } } = {}
+	local found: { [string]: { score: number, row: documents.Document } } = {}
 	for index, failure in failures do
 		-- The first failures stand for the rest.
 		if index > 5 then
@@ -289,7 +290,7 @@ local function search(failures: { report.Failure }, but: string?, described: str
 		end
 		local doc = open(hit.row.session_id)
 		local execution = if doc then resolution(doc, hit.row.test_name) else nil
-		if execution ~= nil then
+		if doc ~= nil and execution ~= nil then
 			local fix = execution.fix_applied
 			local tried = fix ~= nil and fix.verification ~= nil and fix.verification ~= "pending"
 			table.insert(past, {
@@ -319,7 +320,7 @@ function recall.find(failures: { report.Failure }, but: string?): { Past }
 end
 
 --- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
-function recall.of_run(ran: results.Ran, top: string): { Past }
+function recall.of_run(ran: git.Ran, top: string): { Past }
 	return remembering({}, function(): { Past }
 		local read = results.read(ran, top)
 		return if read.framework == "unknown" then {} else search(read.failures)
@@ -329,13 +330,13 @@ end
 --- Returns past failures like one that somebody describes in words.
 function recall.like(described: string): { Past }
 	local kind = errors.kind(nil, described)
-	local failures = {}
+	local failures: { report.Failure } = {}
 	local kinds: { string } = if kind == "Other" then spec.error_types else { kind }
 	for _, name in kinds do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
 	return remembering({}, function(): { Past }
-		return search(failures :: any, nil, described)
+		return search(failures, nil, described)
 	end)
 end
 
@@ -413,7 +414,7 @@ local function rendered(past: { Past }, patterns: { Pattern }): string
 	while #kept_past + #kept_patterns > 0 do
 		local shown = {}
 		for _, pattern in kept_patterns do
-			local row: { [string]: any } = table.clone(pattern) :: any
+			local row = table.clone(pattern) :: documents.Document
 			row.rate = percent(pattern.rate)
 			table.insert(shown, row)
 		end

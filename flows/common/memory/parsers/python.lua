@@ -85,7 +85,7 @@ function python.pytest(output: string): report.Report?
 				table.insert(kept, message)
 			end
 			local message = if #kept > 0 then table.concat(kept, "\n") else said or block
-			local test_line: any, at_file: any, at_line: any, error_name: any = nil, nil, nil, nil
+			local test_line: number?, at_file: string?, at_line: number?, error_name: string? = nil, nil, nil, nil
 			for where, number, what in string.gmatch("\n" .. block, "\n([%w_%./%-]+):(%d+):? ?([%w_%.]*)") do
 				at_file, at_line = where, tonumber(number)
 				error_name = if what ~= "" and what ~= "in" then what else error_name

@@ -20,6 +20,21 @@ export type Failure = {
 	source_location: Location?,
 }
 
+--- A failure as a runner tells it.
+export type Told = {
+	test_name: string,
+	test_file: string?,
+	test_line: number?,
+	--- The kind of error, or else what the runner calls it.
+	error_type: string?,
+	error_name: string?,
+	error_message: string?,
+	stack_trace: string?,
+	expected: string?,
+	actual: string?,
+	source_location: Location?,
+}
+
 export type Report = {
 	--- Which runner wrote it, and the runtime where that is sure.
 	framework: string,
@@ -66,7 +81,7 @@ local function cut(value: string?, most: number): string?
 end
 
 --- Adds a failure; the kind of its error comes from its name and message where it is not given.
-function report.fail(self: Report, failure: { [string]: any })
+function report.fail(self: Report, failure: Told)
 	local message = cut(failure.error_message, MESSAGE) or "the runner gives no message"
 	table.insert(
 		self.failures,
@@ -97,19 +112,19 @@ end
 
 --- The forms in which runners tell two sides: a pattern, and whether the expected one comes first.
 local SIDES = {
-	{ "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", true },
-	{ "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", false },
-	{ "assert (.-) == ([^\n]+)", false },
-	{ "AssertionError: (.-) != ([^\n]+)", false },
-	{ "[Ee]xpected:? <(.-)> but was:? <(.-)>", true },
-} :: { { any } }
+	{ pattern = "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", expected_first = true },
+	{ pattern = "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", expected_first = false },
+	{ pattern = "assert (.-) == ([^\n]+)", expected_first = false },
+	{ pattern = "AssertionError: (.-) != ([^\n]+)", expected_first = false },
+	{ pattern = "[Ee]xpected:? <(.-)> but was:? <(.-)>", expected_first = true },
+}
 
 --- Returns what was expected and what was there, as far as a message tells.
 function report.sides(message: string): (string?, string?)
 	for _, form in SIDES do
-		local first, second = string.match(message, form[1])
+		local first, second = string.match(message, form.pattern)
 		if first ~= nil then
-			if form[2] then
+			if form.expected_first then
 				return first, second
 			end
 			return second, first

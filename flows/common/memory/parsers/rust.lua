@@ -5,8 +5,8 @@ local report = require("./report")
 local text = require("@nietz/text")
 
 --- Reads what a test wrote when it panicked.
-local function panic(name: string, block: string): { [string]: any }
-	local failure: { [string]: any } = { test_name = name, error_message = block, stack_trace = block }
+local function panic(name: string, block: string): report.Told
+	local failure: report.Told = { test_name = name, error_message = block, stack_trace = block }
 	local file, line, rest = string.match(block, "panicked at ([^\n]-):(%d+):%d+:\n(.*)")
 	if file == nil then
 		-- As Rust wrote it up to 1.72.

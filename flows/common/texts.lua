@@ -1,7 +1,7 @@
 --!strict
 --- What a flow says, in several languages: tables of texts by language, with `{name}` for what is filled in.
 
-local documents = require("@nietz/documents")
+local nietz = require("@nietz")
 
 local texts = {}
 
@@ -17,7 +17,7 @@ export type Texts = {
 }
 
 --- Returns the texts of a flow, from one table for each language.
-function texts.new(tables: { [string]: documents.Document }): Texts
+function texts.new(tables: { [string]: nietz.Values }): Texts
 	local function data(code: string, key: string): any
 		local value: any = tables[code]
 		for _, part in string.split(key, ".") do

@@ -357,17 +357,17 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 			end,
 		}
 	end
-	return offered,
-		function(call: llm.Call, why: string, so_far: llm.SoFar)
-			local name = if call.name == "" then "(no name)" else call.name
-			local order = admit(name, so_far)
-			if order == nil then
-				return
-			end
-			local ok, input = pcall(json.decode, call.arguments)
-			local object = ok and type(input) == "table" and #input == 0
-			to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+	local function rejected(call: llm.Call, why: string, so_far: llm.SoFar)
+		local name = if call.name == "" then "(no name)" else call.name
+		local order = admit(name, so_far)
+		if order == nil then
+			return
 		end
+		local ok, input = pcall(json.decode, call.arguments)
+		local object = ok and type(input) == "table" and #input == 0
+		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+	end
+	return offered, rejected
 end
 
 return tools

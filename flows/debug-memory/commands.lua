@@ -170,10 +170,8 @@ commands.ALL.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), escalated {share(
-				sums.escalated,
-				sums.ended
-			)}, memory used in {share(sums.reused, sums.sessions)}`,
+			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), `
+				.. `escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
 			"errors: " .. ranked([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
 				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),

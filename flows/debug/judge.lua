@@ -156,12 +156,9 @@ function judge.run(ctx: nietz.Context)
 	local measured = judge.measure(cases, verdicts)
 	local lines: { string } = {}
 	if ctx.params.measure then
-		table.insert(
-			lines,
-			`{measured.replies} labelled replies, {measured.leaks} of them leaks: recall {percent(measured.recall)}, precision {percent(
-				measured.precision
-			)}, false alarms {percent(measured.falseAlarms)}`
-		)
+		local rates = `recall {percent(measured.recall)}, precision {percent(measured.precision)}`
+		local all = `{measured.replies} labelled replies, {measured.leaks} of them leaks`
+		table.insert(lines, `{all}: {rates}, false alarms {percent(measured.falseAlarms)}`)
 		for _, verdict in measured.wrong do
 			table.insert(
 				lines,

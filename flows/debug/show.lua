@@ -94,9 +94,8 @@ function show.profile(lang: string, t: texts.Say, found: profile.Profile, short:
 			local average = averages[dimension.name]
 			if average ~= nil then
 				local trend = found.recentTrend[dimension.name]
-				local row = `{padded(label(lang, dimension), width)}  {bar(average)}  {string.format("%4.1f", average)}  {ARROWS[trend]} {t(
-					`trends.{trend}`
-				)}`
+				local score = `{bar(average)}  {string.format("%4.1f", average)}`
+				local row = `{padded(label(lang, dimension), width)}  {score}  {ARROWS[trend]} {t(`trends.{trend}`)}`
 				table.insert(lines, text.trim(`{row}  {spark(found.recentScores[dimension.name])}`))
 			end
 		end

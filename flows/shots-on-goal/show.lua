@@ -34,9 +34,8 @@ function show.attempt_line(
 	outcome: { id: number, model: string, status: string, detail: string, used: tools.Used }
 ): string
 	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
-	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(
-		outcome.detail
-	)}`
+	local who = `goal {target.id}, attempt {outcome.id} ({outcome.model}, {used})`
+	return `{mark(outcome.status)} {who}: {outcome.status} · {first_line(outcome.detail)}`
 end
 
 --- Returns the rows of all tables that a summary needs, and attempts with their results by goal.

@@ -6,7 +6,6 @@
 --- is `session.replay`.
 
 local json = require("@nietz/json")
-local list = require("../common/list")
 
 local session = {}
 
@@ -25,7 +24,7 @@ export type Said = {
 	metadata: { [string]: any }?,
 }
 
-local function fresh(): { any }
+local function list(): { any }
 	return json.array({})
 end
 
@@ -42,16 +41,22 @@ end
 
 --- Returns the question with this id.
 function session.question(self: Session, id: string): any
-	return list.find(self.clarificationQuestions, function(question): boolean
-		return question.questionId == id
-	end)
+	for _, question in self.clarificationQuestions do
+		if question.questionId == id then
+			return question
+		end
+	end
+	return nil
 end
 
 --- Returns the participant with this name.
 function session.participant(self: Session, name: string): Participant?
-	return list.find(self.participants, function(participant): boolean
-		return participant.name == name
-	end)
+	for _, participant in self.participants do
+		if participant.name == name then
+			return participant
+		end
+	end
+	return nil
 end
 
 --- Returns the one who asked for the council.
@@ -65,9 +70,12 @@ function session.user(self: Session): Participant
 end
 
 local function cycle(self: Session, number: number): any
-	return list.find(self.councilDiscussions, function(discussion): boolean
-		return discussion.cycleNumber == number
-	end)
+	for _, discussion in self.councilDiscussions do
+		if discussion.cycleNumber == number then
+			return discussion
+		end
+	end
+	return nil
 end
 
 local function begun(event: Event): Session
@@ -81,13 +89,13 @@ local function begun(event: Event): Session
 		clarificationRounds = 0,
 		debateCycles = 0,
 		extendedDebateRequested = event.extended,
-		assumptionLog = fresh(),
+		assumptionLog = list(),
 		participants = copy(event.participants),
-		messageTurns = fresh(),
+		messageTurns = list(),
 		finalAnswer = json.null,
 		metadata = copy(event.metadata),
-		clarificationQuestions = fresh(),
-		councilDiscussions = fresh(),
+		clarificationQuestions = list(),
+		councilDiscussions = list(),
 		personaSelection = json.null,
 	}
 end
@@ -98,7 +106,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.status = event.status
 	end,
 	judged = function(self: Session, event: Event)
-		self.metadata.ambiguity = self.metadata.ambiguity or fresh()
+		self.metadata.ambiguity = self.metadata.ambiguity or list()
 		table.insert(self.metadata.ambiguity, { round = event.round, ambiguous = event.ambiguous, reasons = copy(event.reasons) })
 	end,
 	round_over = function(self: Session, event: Event)
@@ -120,7 +128,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 			participatingPersonas = copy(self.personaSelection.selectedPersonas),
 			exchangeStarts = event.at,
 			topic = event.topic,
-			messageTurns = fresh(),
+			messageTurns = list(),
 			status = "in_progress",
 		})
 	end,
@@ -130,7 +138,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		discussion.resolutionSummary = event.resolution
 		discussion.exchangeEnds = event.at
 		self.debateCycles = event.number
-		self.metadata.measures = self.metadata.measures or fresh()
+		self.metadata.measures = self.metadata.measures or list()
 		table.insert(self.metadata.measures, copy(event.measures))
 	end,
 	extended = function(self: Session, event: Event)
@@ -138,7 +146,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.debateCycleLimit = event.limit
 	end,
 	remark = function(self: Session, event: Event)
-		self.metadata.remarks = self.metadata.remarks or fresh()
+		self.metadata.remarks = self.metadata.remarks or list()
 		table.insert(self.metadata.remarks, { text = event.text, after = #self.messageTurns, at = event.at })
 	end,
 	outcome = function(self: Session, event: Event)
@@ -151,7 +159,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.control = copy(event.report)
 	end,
 	failure = function(self: Session, event: Event)
-		self.metadata.errorCategories = self.metadata.errorCategories or fresh()
+		self.metadata.errorCategories = self.metadata.errorCategories or list()
 		table.insert(self.metadata.errorCategories, { code = event.code, who = event.who, at = event.at })
 	end,
 }
@@ -168,7 +176,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 		if before ~= nil then
 			-- Asked again, because the user wants to: what was assumed instead is assumed no more.
 			before.status, before.userAnswer, before.answeredAt = "pending", nil, nil
-			local kept = fresh()
+			local kept = list()
 			for _, assumption in self.assumptionLog do
 				if assumption.relatedQuestion ~= before.questionId then
 					table.insert(kept, assumption)
@@ -248,7 +256,7 @@ function session.record(self: Session, event: Event)
 		table.insert(self.metadata.opening, copy(event))
 		return
 	end
-	last.metadata.after = last.metadata.after or fresh()
+	last.metadata.after = last.metadata.after or list()
 	table.insert(last.metadata.after, copy(event))
 end
 

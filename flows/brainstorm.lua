@@ -148,7 +148,7 @@ return nietz.flow({
 		finished = {
 			path = ".project-memory/brainstorm-history.jsonl",
 			schema = "./brainstorm/finished.schema.json",
-			expects = { { rising = "/finished_at" } } :: { any },
+			expects = { { rising = "/finished_at" } },
 		},
 		statistics = { path = ".project-memory/brainstorm-stats.json", schema = "./brainstorm/statistics.schema.json" },
 		briefs = { path = "docs/briefs/{slug}/brief-{date}.md", format = "text", schema = text_document } :: any,

@@ -9,6 +9,7 @@ local clarify = require("./council/clarify")
 local clock = require("@nietz/clock")
 local control = require("./council/control")
 local debate = require("./council/debate")
+local failure = require("./common/failure")
 local files = require("./council/files")
 local json = require("@nietz/json")
 local members = require("./council/members")
@@ -65,7 +66,8 @@ local function conclude(self: app.App)
 		if count == 0 or not self.params.pause then
 			break
 		end
-		local prompt = `{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
+		local prompt =
+			`{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
 		local line = talk.ask("final", "final", prompt, {})
 		while line.kind == "text" or line.kind == "address" do
 			ui.say("The debate is over: type `revisit`, or Enter.")
@@ -108,8 +110,7 @@ local function run(ctx: nietz.Context): any
 	options.within("--context", params.context, 2000)
 	local self = begin(ctx, request)
 	local ok, err: any = pcall(converse, self, named)
-	local code = if type(err) == "table" then err.code else nil
-	if not ok and code ~= app.CANCELLED then
+	if not ok and not failure.is(err, app.CANCELLED) then
 		error(err, 0)
 	elseif not ok and self.doc.status == "completed" then
 		ui.say("The answer stands; whether the council was worth it was not found out.")

@@ -12,7 +12,7 @@ local memory = require("./debug-memory/memory")
 local nietz = require("@nietz")
 local options = require("./debug-memory/options")
 local random = require("@nietz/random")
-local recall = require("./debug-memory/recall")
+local recall = require("./common/memory/recall")
 local programs = require("./common/programs")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
@@ -59,7 +59,7 @@ local function offer(self: state.Session, commit: string)
 	ui.say(`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start} {self.branch} | git apply\``)
 end
 
-local function run(ctx: nietz.Context): any
+local function run(ctx: nietz.Context)
 	options.check(ctx.params)
 	local archived = memory.retain()
 	if archived > 0 then
@@ -99,6 +99,6 @@ return nietz.flow({
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 5000 },
 	collections = recall.collections,
-	commands = commands,
+	commands = commands.ALL,
 	run = run,
 })

@@ -16,15 +16,16 @@ local personas = require("@nietz/personas")
 local profile = require("./debug/profile")
 local question = require("./debug/question")
 local random = require("@nietz/random")
-local recall = require("./debug-memory/recall")
+local recall = require("./common/memory/recall")
 local rules = require("./debug/rules")
 local session = require("./debug/session")
 local show = require("./debug/show")
 local text = require("@nietz/text")
+local texts = require("./common/texts")
 local ui = require("@nietz/ui")
 local verifier = require("./debug/verifier")
 
-local function problem(params: any, t: any): string
+local function problem(params: nietz.Values, t: texts.Say): string
 	local given = text.trim(params.problem or "")
 	if given == "" and params.problem == nil then
 		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
@@ -36,7 +37,7 @@ local function problem(params: any, t: any): string
 end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
-local function remember(description: string, code: string, t: any)
+local function remember(description: string, code: string, t: texts.Say)
 	recall.speak(code)
 	local questions = recall.questions(recall.like(description), code)
 	if #questions > 0 then
@@ -44,7 +45,7 @@ local function remember(description: string, code: string, t: any)
 	end
 end
 
-local function run(ctx: nietz.Context): any
+local function run(ctx: nietz.Context)
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
 	local t = lang.of(code)
@@ -78,13 +79,23 @@ return nietz.flow({
 	summary = "Questions you until you find the root cause yourself, and shows how your debugging grows",
 	params = {
 		problem = { type = "string", positional = true, order = 1, help = "What goes wrong, in your words; files that you name are read" },
-		intensity = { type = "string", short = "i", choices = intensity.LADDER, default = "nietzsche", help = "Who asks, from the mildest to the hardest" },
+		intensity = {
+			type = "string",
+			short = "i",
+			choices = intensity.LADDER,
+			default = "nietzsche",
+			help = "Who asks, from the mildest to the hardest",
+		},
 		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },
 		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
-		context = { type = "integer", min = 2000, help = "How many tokens the model takes in one call [default: what is known of it, else 32768]" },
+		context = {
+			type = "integer",
+			min = 2000,
+			help = "How many tokens the model takes in one call [default: what is known of it, else 32768]",
+		},
 	},
 	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
 	budget = { calls = 1000 },
@@ -100,7 +111,7 @@ return nietz.flow({
 				{ ordered = { "/timestamp", "/transcript/*/timestamp" } },
 				{ numbered = "/transcript/*/turnNumber" },
 				{ rising = "/transcript/*/timestamp" },
-			} :: { any },
+			} :: { nietz.Expectation },
 		},
 		debug_memory = recall.collections.debug_memory,
 		debug_memory_archive = recall.collections.debug_memory_archive,
@@ -113,10 +124,10 @@ return nietz.flow({
 				["until"] = { type = "string", help = "Only sessions up to this day or time" },
 				outcome = { type = "string", choices = OUTCOMES, help = "Only sessions that ended so" },
 				intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
-			} :: any,
-			run = function(ctx: nietz.Context): any
+			},
+			run = function(ctx: nietz.Context)
 				local code = lang.code(ctx.lang)
-				local found = profile.compute(ctx.params :: any)
+				local found = profile.compute(ctx.params)
 				ui.say(show.profile(code, lang.of(code), found, false))
 				return found
 			end,

@@ -12,7 +12,7 @@ local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
 local programs = require("./common/programs")
 local query = require("./shots-on-goal/query")
-local recall = require("./debug-memory/recall")
+local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
 local recorded = require("./shots-on-goal/recorded")
 local show = require("./shots-on-goal/show")
@@ -66,10 +66,9 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	return self, root
 end
 
-local function run(ctx: nietz.Context): any
+local function run(ctx: nietz.Context)
 	if ctx.params.list then
-		show.list()
-		return nil
+		return show.list()
 	end
 	options.check(ctx.params)
 	local self, root = begin(ctx)
@@ -118,15 +117,15 @@ return nietz.flow({
 		},
 		list = {
 			summary = "Lists the sessions of this workspace",
-			run = function(): any
+			run = function()
 				show.list()
 				return nil
 			end,
 		},
 		show = {
 			summary = "Shows a session: its goals, attempts and what they cost",
-			params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
-			run = function(ctx: nietz.Context): any
+			params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
+			run = function(ctx: nietz.Context)
 				local session = record.find(ctx.params.session)
 				if session == nil then
 					nietz.fail("there is no such session", "nietz run shots-on-goal list")

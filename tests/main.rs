@@ -3,6 +3,14 @@
 //! `support` is that environment; `cli` holds one file for each promise. `lua` and `api` run flow code in this process;
 //! `fuzz` gives hostile input to each reader.
 
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test that fails may do so in one word, in its helpers, too"
+)]
+
 #[path = "support/mod.rs"]
 mod support;
 

@@ -2,6 +2,7 @@
 --- What every room needs while a session runs: the document and how it is saved, the language, the switches, and
 --- the one way in which a model is asked.
 
+local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
@@ -9,6 +10,7 @@ local lines = require("../common/lines")
 local llm = require("@nietz/llm")
 local personas = require("@nietz/personas")
 local session = require("./session")
+local shape = require("../common/shape")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
@@ -163,7 +165,7 @@ export type Thought = {
 local function stepwise(schema: { [string]: any }): { [string]: any }
 	local wider = table.clone(schema)
 	wider.properties = table.clone(schema.properties)
-	wider.properties._steps = { type = "array", minItems = 1, maxItems = 4, items = { type = "string", minLength = 5, maxLength = 200 } }
+	wider.properties._steps = shape.list(shape.text(5, 200), 1, 4)
 	wider.required = table.clone(schema.required)
 	table.insert(wider.required, 1, "_steps")
 	return wider
@@ -191,14 +193,11 @@ function app.think(self: App, thought: Thought): any
 		repairs = thought.repairs,
 		label = if thought.persona then thought.persona.name else self.t(`thinking.{thought.prompt}`),
 	}
-	local ok, result = pcall(llm.chat, request)
-	if ok then
-		return (result :: llm.Reply).value
-	elseif type(result) == "table" and (result :: any).code == "reply-invalid" then
+	local value, reply = ask.value(request)
+	if reply == nil then
 		ui.say(self.t("thinking.failed", { what = request.label :: string }))
-		return nil
 	end
-	return error(result, 0)
+	return value
 end
 
 app.line, app.whole = lines.clean, lines.whole

@@ -5,6 +5,7 @@
 local app = require("./app")
 local commands = require("./commands")
 local lang = require("./lang")
+local list = require("../common/list")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -39,12 +40,9 @@ function ask.match(line: string, options: { Option }): Option?
 			return options[index]
 		end
 	end
-	for _, option in options do
-		if typed == text.fold(option.value) or typed == text.fold(option.label) then
-			return option
-		end
-	end
-	return nil
+	return list.find(options, function(option): boolean
+		return typed == text.fold(option.value) or typed == text.fold(option.label)
+	end)
 end
 
 local function usage(self: app.App, name: string): string
@@ -164,11 +162,9 @@ end
 
 --- Returns the options whose labels stand under a key of the language file, in this order.
 function ask.options(self: app.App, key: string, values: { string }): { Option }
-	local found: { Option } = {}
-	for _, value in values do
-		table.insert(found, { value = value, label = lang.data(self.lang, `{key}.{value}`) })
-	end
-	return found
+	return list.map(values, function(value): Option
+		return { value = value, label = lang.data(self.lang, `{key}.{value}`) }
+	end)
 end
 
 return ask

@@ -11,6 +11,7 @@ local examine = require("./examine")
 local farewell = require("./farewell")
 local lang = require("./lang")
 local research = require("./research")
+local shape = require("../common/shape")
 local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
@@ -31,15 +32,7 @@ local function core(self: app.App, answers: { any }): any
 		prompt = "brief",
 		plain = true,
 		vars = vars,
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "problem", "users" },
-			properties = {
-				problem = { type = "string", minLength = 20, maxLength = 600 },
-				users = { type = "array", maxItems = 4, items = { type = "string", minLength = 2, maxLength = 100 } },
-			},
-		},
+		schema = shape.record({ problem = shape.text(20, 600), users = shape.list(shape.text(2, 100), nil, 4) }),
 	}) or { problem = self.doc.session.flow_state.topic, users = {} }
 end
 
@@ -93,7 +86,7 @@ function brief.draft(self: app.App): any
 		end
 	end
 	local value = { problem = problem, origin = stories.trace(problem, nil, material), users = users, stories = list, steps = next_steps }
-	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`;
+	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`
 	(self :: any).drafted = { stamp = new_stamp, value = value }
 	return value
 end
@@ -161,7 +154,10 @@ function brief.journal(self: app.App): string
 		for _, list in { s.flow_state.notes, s.flow_state.decisions } do
 			for _, note in list do
 				if note.iteration == entry.iteration then
-					table.insert(notes, { kind = note.kind or "decision", text = if note.about then `{note.about} → {note.text}` else note.text })
+					table.insert(
+						notes,
+						{ kind = note.kind or "decision", text = if note.about then `{note.about} → {note.text}` else note.text }
+					)
 				end
 			end
 		end

@@ -3,7 +3,9 @@
 
 local app = require("./app")
 local ask = require("./ask")
+local list = require("../common/list")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
@@ -14,16 +16,36 @@ local clarify = {}
 clarify.ENOUGH = 0.6
 
 local VAGUE = { "something", "somehow", "stuff", "maybe", "better", "improve", "things", "truc", "chose", "mieux", "ameliorer", "quelque" }
-local DOING = { "add", "build", "make", "let", "allow", "replace", "remove", "support", "reduce", "survive", "decide", "choose", "fix",
-	"ajouter", "construire", "permettre", "remplacer", "supprimer", "reduire", "decider", "choisir", "corriger", "survi" }
+local DOING = {
+	"add",
+	"build",
+	"make",
+	"let",
+	"allow",
+	"replace",
+	"remove",
+	"support",
+	"reduce",
+	"survive",
+	"decide",
+	"choose",
+	"fix",
+	"ajouter",
+	"construire",
+	"permettre",
+	"remplacer",
+	"supprimer",
+	"reduire",
+	"decider",
+	"choisir",
+	"corriger",
+	"survi",
+}
 
-local function mentions(folded: string, list: { string }): boolean
-	for _, word in list do
-		if string.find(folded, word, 1, true) ~= nil then
-			return true
-		end
-	end
-	return false
+local function mentions(folded: string, markers: { string }): boolean
+	return list.some(markers, function(word): boolean
+		return string.find(folded, word, 1, true) ~= nil
+	end)
 end
 
 --- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, but free.
@@ -33,7 +55,7 @@ function clarify.clarity(topic: string): number
 	local specific = if mentions(folded, VAGUE) then 0.2 else math.min(1, count / 4)
 	local complete = math.min(1, count / 8)
 	local acting = if mentions(folded, DOING) then 1 else 0.3
-	local placed = if count >= 6 or string.find(folded, "[%d\"`]") ~= nil then 1 else 0.3
+	local placed = if count >= 6 or string.find(folded, '[%d"`]') ~= nil then 1 else 0.3
 	return 0.3 * specific + 0.3 * complete + 0.2 * acting + 0.2 * placed
 end
 
@@ -52,20 +74,7 @@ function clarify.run(self: app.App): app.Signal?
 			return if words.shared(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
 		end,
 		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "how_might_we", "restated" },
-			properties = {
-				how_might_we = {
-					type = "array",
-					minItems = 1,
-					maxItems = 3,
-					items = { type = "string", minLength = 10, maxLength = 160 },
-				},
-				restated = { type = "string", minLength = 8, maxLength = 240 },
-			},
-		},
+		schema = shape.record({ how_might_we = shape.list(shape.text(10, 160), 1, 3), restated = shape.text(8, 240) }),
 	})
 	if value == nil then
 		return nil

@@ -2,6 +2,7 @@
 --- What a line that the user typed means: a command with its argument, a slip of the finger, or an answer.
 --- Pure, and strict about answers: "save the file in S3" is an answer, `save` is a command.
 
+local list = require("../common/list")
 local text = require("@nietz/text")
 
 local commands = {}
@@ -75,21 +76,16 @@ local SHORTEST = 3
 local SURE = 5
 
 local function find(name: string): Command?
-	for _, command in commands.ALL do
-		if command.name == name or table.find(command.aliases or {}, name) ~= nil then
-			return command
-		end
-	end
-	return nil
+	return list.find(commands.ALL, function(command): boolean
+		return command.name == name or table.find(command.aliases or {}, name) ~= nil
+	end)
 end
 
 --- Returns all names, for completion and for guessing.
 function commands.names(): { string }
-	local names: { string } = {}
-	for _, command in commands.ALL do
-		table.insert(names, command.name)
-	end
-	return names
+	return list.map(commands.ALL, function(command): string
+		return command.name
+	end)
 end
 
 local function starting(prefix: string): { string }

@@ -5,7 +5,9 @@ local app = require("./app")
 local ask = require("./ask")
 local context = require("./context")
 local leader = require("./leader")
+local list = require("../common/list")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -14,43 +16,39 @@ local examine = {}
 --- From this weight (probability × impact) a risk is to be mitigated.
 examine.MITIGATE = 6
 
-local SECURITY = { "auth", "login", "password", "passe", "token", "payment", "paiement", "personal", "rgpd", "gdpr", "secret", "upload", "admin", "permission", "crypt" }
+local SECURITY = {
+	"auth",
+	"login",
+	"password",
+	"passe",
+	"token",
+	"payment",
+	"paiement",
+	"personal",
+	"rgpd",
+	"gdpr",
+	"secret",
+	"upload",
+	"admin",
+	"permission",
+	"crypt",
+}
 
 --- Whether the session touches something that an attacker wants.
 function examine.touches_security(self: app.App): boolean
 	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked(self.doc), " "))
-	for _, word in SECURITY do
-		if string.find(said, word, 1, true) ~= nil then
-			return true
-		end
-	end
-	return false
-end
-
-local function texts(limit: number): { [string]: any }
-	return { type = "string", minLength = 5, maxLength = limit }
-end
-
-local function object(properties: { [string]: any }): { [string]: any }
-	local required: { string } = {}
-	for name in properties do
-		table.insert(required, name)
-	end
-	table.sort(required)
-	return { type = "object", additionalProperties = false, required = required, properties = properties }
-end
-
-local function list_of(name: string, least: number, most: number, properties: { [string]: any }): { [string]: any }
-	return object({ [name] = { type = "array", minItems = least, maxItems = most, items = object(properties) } })
+	return list.some(SECURITY, function(word): boolean
+		return string.find(said, word, 1, true) ~= nil
+	end)
 end
 
 --- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
 function examine.risks(self: app.App): { any }
-	local degree = { type = "integer", minimum = 1, maximum = 3 }
+	local degree, line = shape.integer(1, 3), shape.text(5, 160)
 	local value = app.think(self, {
 		prompt = "premortem",
 		vars = context.of(self),
-		schema = list_of("risks", 1, 4, { impact = degree, mitigation = texts(160), probability = degree, risk = texts(160) }),
+		schema = shape.list_of("risks", 1, 4, { impact = degree, mitigation = line, probability = degree, risk = line }),
 	})
 	local state = self.doc.session.flow_state
 	local found: { any } = {}
@@ -85,14 +83,17 @@ function examine.premortem(self: app.App): app.Signal?
 	local lines: { string } = { self.t("premortem.title"), "" }
 	for _, risk in found do
 		local weight = risk.probability * risk.impact
-		table.insert(lines, self.t("premortem.row", {
-			risk = risk.risk,
-			probability = risk.probability,
-			impact = risk.impact,
-			weight = weight,
-			flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
-			mitigation = risk.mitigation,
-		}))
+		table.insert(
+			lines,
+			self.t("premortem.row", {
+				risk = risk.risk,
+				probability = risk.probability,
+				impact = risk.impact,
+				weight = weight,
+				flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
+				mitigation = risk.mitigation,
+			})
+		)
 	end
 	ui.say(table.concat(lines, "\n"))
 	app.save(self)
@@ -104,7 +105,7 @@ function examine.security(self: app.App): app.Signal?
 	local value = app.think(self, {
 		prompt = "security",
 		vars = context.of(self),
-		schema = list_of("threats", 1, 4, { defence = texts(160), threat = texts(160) }),
+		schema = shape.list_of("threats", 1, 4, { defence = shape.text(5, 160), threat = shape.text(5, 160) }),
 	})
 	if value == nil then
 		return nil
@@ -132,7 +133,8 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		duration = answer
 	end
 	if question == nil or question == "" then
-		local answer, signal = ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
+		local answer, signal =
+			ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
 		if answer == nil then
 			return signal
 		end
@@ -143,7 +145,7 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 	local value = app.think(self, {
 		prompt = "spike",
 		vars = vars,
-		schema = object({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = texts(240) }),
+		schema = shape.record({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = shape.text(5, 240) }),
 	})
 	if value == nil then
 		return nil

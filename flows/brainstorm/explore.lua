@@ -29,7 +29,8 @@ end
 
 local function record(self: app.App, technique: techniques.Technique, source: string, applied: boolean, reason: string)
 	local weak: { string } = {}
-	for _, key in if source == "manual" then {} else situation(self).weak do
+	local missing: { string } = if source == "manual" then {} else situation(self).weak
+	for _, key in missing do
 		if table.find(technique.axes, key) ~= nil then
 			table.insert(weak, ems.file_name(key))
 		end
@@ -106,7 +107,13 @@ function explore.propose(self: app.App): app.Signal?
 	local labels = context.labels(self)
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
-		table.insert(lines, self.t("technique.offer", { name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }))
+		table.insert(
+			lines,
+			self.t(
+				"technique.offer",
+				{ name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }
+			)
+		)
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))

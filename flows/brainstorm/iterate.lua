@@ -5,6 +5,7 @@
 local app = require("./app")
 local ask = require("./ask")
 local clock = require("@nietz/clock")
+local list = require("../common/list")
 local questions = require("./questions")
 local scoring = require("./scoring")
 local session = require("./session")
@@ -24,11 +25,9 @@ local function details(self: app.App, question: string): questions.Question
 end
 
 local function options(question: questions.Question): { ask.Option }
-	local found: { ask.Option } = {}
-	for _, suggestion in question.suggestions do
-		table.insert(found, { value = suggestion, label = suggestion })
-	end
-	return found
+	return list.map(question.suggestions, function(suggestion): ask.Option
+		return { value = suggestion, label = suggestion }
+	end)
 end
 
 --- Returns one question with its suggestions as Markdown. It is the prompt, whole, so that whoever is asked needs

@@ -6,8 +6,8 @@ local yaml = require("@nietz/yaml")
 
 local lang = {}
 
-export type Vars = texts.Vars
 export type Say = texts.Say
+export type Vars = texts.Vars
 
 local TEXTS = texts.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
 
@@ -17,11 +17,11 @@ lang.of = TEXTS.of
 
 --- Returns how long ago something was, in words.
 function lang.ago(say: Say, seconds: number): string
-	local steps = { { "minute", 60 }, { "hour", 3600 }, { "day", 86400 } }
+	local steps = { { unit = "minute", size = 60 }, { unit = "hour", size = 3600 }, { unit = "day", size = 86400 } }
 	local unit, size = "moment", 0
 	for _, step in steps do
-		if seconds >= (step[2] :: any) then
-			unit, size = step[1] :: any, step[2] :: any
+		if seconds >= step.size then
+			unit, size = step.unit, step.size
 		end
 	end
 	if size == 0 then

@@ -7,6 +7,7 @@ local documents = require("@nietz/documents")
 local ems = require("./ems")
 local lang = require("./lang")
 local leader = require("./leader")
+local list = require("../common/list")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
@@ -52,7 +53,7 @@ function launch.all(t: lang.Say): { session.Doc }
 			table.insert(found, entry.value)
 		elseif entry.error ~= nil then
 			local why: { string } = { entry.error.message }
-			for _, detail in entry.error.details or {} do
+			for _, detail in entry.error.details or {} :: { string } do
 				table.insert(why, `- {detail}`)
 			end
 			ui.say(t("launch.broken", { path = entry.path, message = table.concat(why, "\n") }))
@@ -136,12 +137,9 @@ local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 		local line = ui.ask({ id = "launch", prompt = `{shown}\n\n{t("launch.ask")}`, default = "1" })
 		local chosen = ask.match(line, options)
 		if chosen ~= nil then
-			for _, doc in found do
-				if doc.session.slug == chosen.value and chosen.value ~= "new" then
-					return doc
-				end
-			end
-			return nil
+			return list.find(found, function(doc): boolean
+				return doc.session.slug == chosen.value and chosen.value ~= "new"
+			end)
 		end
 		ui.say(t("ask.not_an_option", { list = `1–{#options}` }))
 	end

@@ -4,6 +4,7 @@
 
 local app = require("./app")
 local ask = require("./ask")
+local list = require("../common/list")
 local personas = require("@nietz/personas")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -35,21 +36,16 @@ end
 
 --- Returns the facilitator that a person means by a name, or nil.
 function leader.find(name: string): personas.Persona?
-	for _, persona in personas.list({ tag = "facilitator" }) do
-		if persona.slug == text.fold(name) or text.fold(persona.name) == text.fold(name) then
-			return persona
-		end
-	end
-	return nil
+	return list.find(personas.list({ tag = "facilitator" }), function(persona): boolean
+		return persona.slug == text.fold(name) or text.fold(persona.name) == text.fold(name)
+	end)
 end
 
 --- Returns the slugs of all who can lead.
 function leader.slugs(): { string }
-	local slugs: { string } = {}
-	for _, persona in personas.list({ tag = "facilitator" }) do
-		table.insert(slugs, persona.slug)
-	end
-	return slugs
+	return list.map(personas.list({ tag = "facilitator" }), function(persona): string
+		return persona.slug
+	end)
 end
 
 --- Lets this persona lead, and says so when that is a change.

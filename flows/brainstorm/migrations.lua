@@ -39,7 +39,9 @@ function migrations.unversioned(doc: any): any
 	local inner = if type(doc.session) == "table" then doc.session.format_version else nil
 	if inner ~= "1.0" then
 		nietz.fail(
-			if inner == nil then "the session file has no format_version" else `the session file has its format_version {inner} inside session`,
+			if inner == nil
+				then "the session file has no format_version"
+				else `the session file has its format_version {inner} inside session`,
 			'put format_version: "1.2" on the first line if the file follows version 1.2'
 		)
 	end

@@ -84,7 +84,9 @@ function party.round(self: app.App): app.Signal?
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
 	ui.say(self.t("voices.with", { names = table.concat(names(chosen), ", ") }))
 	local speak = voices.speaker(self, "voice", 3, { question = topic })
-	local found = if #points == 0 then round.blind(chosen, points, speak, voices.failed(self)) else round.open(chosen, points, speak)
+	local found: { round.Contribution } = if #points == 0
+		then round.blind(chosen, points, speak, voices.failed(self))
+		else round.open(chosen, points, speak)
 	for _, contribution in found do
 		voices.show(self, contribution)
 	end

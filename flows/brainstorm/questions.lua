@@ -7,6 +7,7 @@ local context = require("./context")
 local ems = require("./ems")
 local lang = require("./lang")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local words = require("../common/words")
 local yaml = require("@nietz/yaml")
@@ -22,34 +23,12 @@ local MOST_SUGGESTIONS = 4
 local LONGEST_REPLY = 90
 
 local function schema(count: number): { [string]: any }
-	return {
-		type = "object",
-		additionalProperties = false,
-		required = { "questions" },
-		properties = {
-			questions = {
-				type = "array",
-				minItems = math.min(2, count),
-				maxItems = count,
-				items = {
-					type = "object",
-					additionalProperties = false,
-					required = { "question", "replies", "urgency" },
-					-- A constrained model writes names in their order: the question first, then what hangs on it.
-					properties = {
-						question = { type = "string", minLength = 8, maxLength = 180 },
-						replies = {
-							type = "array",
-							minItems = 2,
-							maxItems = MOST_SUGGESTIONS,
-							items = { type = "string", minLength = 2, maxLength = LONGEST_REPLY },
-						},
-						urgency = { enum = { "critical", "important", "info" } },
-					},
-				},
-			},
-		},
-	}
+	-- A constrained model writes names in their order: the question first, then what hangs on it.
+	return shape.list_of("questions", math.min(2, count), count, {
+		question = shape.text(8, 180),
+		replies = shape.list(shape.text(2, LONGEST_REPLY), 2, MOST_SUGGESTIONS),
+		urgency = { enum = { "critical", "important", "info" } },
+	})
 end
 
 --- Two questions that share more than this are one.
@@ -185,7 +164,7 @@ function questions.next(self: app.App, count: number): { Question }
 			return nil
 		end,
 	})
-	local found = if value then questions.clean(self, value.questions, asked, count) else {}
+	local found: { Question } = if value then questions.clean(self, value.questions, asked, count) else {}
 	-- What is left may be too little to think about: plain questions fill it up.
 	for _, question in found do
 		table.insert(asked, question.question)

@@ -5,32 +5,14 @@
 local app = require("./app")
 local context = require("./context")
 local session = require("./session")
+local shape = require("../common/shape")
 local ui = require("@nietz/ui")
 
 local research = {}
 
-local function line(limit: number): { [string]: any }
-	return { type = "string", minLength = 3, maxLength = limit }
-end
-
-local function list(name: string, properties: { [string]: any }): { [string]: any }
-	local required: { string } = {}
-	for property in properties do
-		table.insert(required, property)
-	end
-	table.sort(required)
-	local items = { type = "object", additionalProperties = false, required = required, properties = properties }
-	return {
-		type = "object",
-		additionalProperties = false,
-		required = { name },
-		properties = { [name] = { type = "array", minItems = 1, maxItems = 4, items = items } },
-	}
-end
-
 --- Asks for a list, shows it below a title, and keeps each item as a note of this kind.
 local function gather(self: app.App, kind: string, name: string, properties: { [string]: any }, put: (item: any) -> string)
-	local value = app.think(self, { prompt = kind, plain = true, vars = context.of(self), schema = list(name, properties) })
+	local value = app.think(self, { prompt = kind, plain = true, vars = context.of(self), schema = shape.list_of(name, 1, 4, properties) })
 	if value == nil then
 		return
 	end
@@ -48,21 +30,27 @@ end
 --- about the latter; more than that would lead a small model away from the subject.
 function research.rivals(self: app.App)
 	local weak_points: { string } = {}
-	gather(self, "rivals", "rivals", { name = line(60), strength = line(120), weak_point = line(120) }, function(item: any): string
-		local weak_point = app.line(item.weak_point, 120)
-		table.insert(weak_points, weak_point)
-		return self.t("rivals.row", {
-			name = app.line(item.name, 60),
-			strength = app.line(item.strength, 120),
-			weak_point = weak_point,
-		})
-	end)
+	gather(
+		self,
+		"rivals",
+		"rivals",
+		{ name = shape.text(3, 60), strength = shape.text(3, 120), weak_point = shape.text(3, 120) },
+		function(item: any): string
+			local weak_point = app.line(item.weak_point, 120)
+			table.insert(weak_points, weak_point)
+			return self.t("rivals.row", {
+				name = app.line(item.name, 60),
+				strength = app.line(item.strength, 120),
+				weak_point = weak_point,
+			})
+		end
+	)
 	self.weak_point = weak_points[1]
 end
 
 --- `--c7`: which facts the decisions rest on that stand in somebody's documentation.
 function research.lookups(self: app.App)
-	gather(self, "lookups", "lookups", { question = line(140), where = line(80) }, function(item: any): string
+	gather(self, "lookups", "lookups", { question = shape.text(3, 140), where = shape.text(3, 80) }, function(item: any): string
 		return self.t("lookups.row", { where = app.line(item.where, 80), question = app.line(item.question, 140) })
 	end)
 end

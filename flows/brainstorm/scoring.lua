@@ -5,6 +5,7 @@ local app = require("./app")
 local context = require("./context")
 local ems = require("./ems")
 local session = require("./session")
+local shape = require("../common/shape")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
 
@@ -18,10 +19,6 @@ local NONE = "none"
 --- More pieces than these only blur the view.
 local MOST_PIECES = 12
 
-local function object(properties: { [string]: any }, required: { string }): { [string]: any }
-	return { type = "object", additionalProperties = false, required = required, properties = properties }
-end
-
 local function schema(pieces: { Piece }): { [string]: any }
 	local ids: { string } = {}
 	for _, piece in pieces do
@@ -29,32 +26,17 @@ local function schema(pieces: { Piece }): { [string]: any }
 	end
 	local or_none = table.clone(ids)
 	table.insert(or_none, NONE)
-	local line = { type = "string", minLength = 5, maxLength = 140 }
+	local line = shape.text(5, 140)
 	local properties: { [string]: any } = {
-		ideas = {
-			type = "array",
-			maxItems = 2,
-			items = object({
-				from = { enum = ids },
-				idea = line,
-				score = { type = "integer", minimum = 0, maximum = 10 },
-			}, { "from", "idea", "score" }),
-		},
-		decided = {
-			type = "array",
-			maxItems = 2,
-			items = object({ decision = line, from = { enum = ids } }, { "decision", "from" }),
-		},
+		ideas = shape.list(shape.record({ from = { enum = ids }, idea = line, score = shape.integer(0, 10) }), nil, 2),
+		decided = shape.list(shape.record({ decision = line, from = { enum = ids } }), nil, 2),
 	}
 	local required = { "ideas", "decided" }
 	for _, axis in ems.AXES do
-		properties[axis.key] = object({
-			evidence = { enum = or_none },
-			score = { type = "integer", minimum = 0, maximum = 100 },
-		}, { "evidence", "score" })
+		properties[axis.key] = shape.record({ evidence = { enum = or_none }, score = shape.integer(0, 100) })
 		table.insert(required, axis.key)
 	end
-	return object(properties, required)
+	return shape.object(required, properties)
 end
 
 --- Returns the user's own words in the open iteration: answers, and what was said beside them.

@@ -194,7 +194,10 @@ function session.note(doc: Doc, where: string, value: string, kind: string?, abo
 end
 
 --- Records a technique that was proposed, and that it was used if it was. `techniques_used` follows.
-function session.technique(doc: Doc, entry: { slug: string, category: string, reason: string, applied: boolean, source: string, weak: { string } })
+function session.technique(
+	doc: Doc,
+	entry: { slug: string, category: string, reason: string, applied: boolean, source: string, weak: { string } }
+)
 	local s = doc.session
 	table.insert(s.techniques_history, {
 		iteration = s.iteration,

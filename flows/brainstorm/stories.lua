@@ -3,6 +3,7 @@
 
 local app = require("./app")
 local context = require("./context")
+local shape = require("../common/shape")
 local words = require("../common/words")
 
 local stories = {}
@@ -58,10 +59,6 @@ function stories.trace(line: string, claimed: number?, material: { { iteration: 
 	return best
 end
 
-local function bounded(limit: number, least: number?): { [string]: any }
-	return { type = "string", minLength = least or 5, maxLength = limit }
-end
-
 --- Stories without a model: what was decided must be, the best ideas should be.
 local function plain_stories(self: app.App): { any }
 	local found: { any } = {}
@@ -89,29 +86,12 @@ function stories.of(self: app.App, problem: string): { any }
 		prompt = "stories",
 		plain = true,
 		vars = vars,
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "stories" },
-			properties = {
-				stories = {
-					type = "array",
-					minItems = 1,
-					maxItems = 6,
-					items = {
-						type = "object",
-						additionalProperties = false,
-						required = { "effort", "iteration", "priority", "story" },
-						properties = {
-							effort = { enum = { "S", "M", "L" } },
-							iteration = { type = "integer", minimum = 0, maximum = 99 },
-							priority = { enum = { "must", "should", "could" } },
-							story = bounded(220, 12),
-						},
-					},
-				},
-			},
-		},
+		schema = shape.list_of("stories", 1, 6, {
+			effort = { enum = { "S", "M", "L" } },
+			iteration = shape.integer(0, 99),
+			priority = { enum = { "must", "should", "could" } },
+			story = shape.text(12, 220),
+		}),
 	})
 	if value == nil then
 		return plain_stories(self)
@@ -147,24 +127,7 @@ function stories.steps(self: app.App, list: { any }): { any }
 		prompt = "steps",
 		plain = true,
 		vars = vars,
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "steps" },
-			properties = {
-				steps = {
-					type = "array",
-					minItems = 1,
-					maxItems = 4,
-					items = {
-						type = "object",
-						additionalProperties = false,
-						required = { "iteration", "step" },
-						properties = { iteration = { type = "integer", minimum = 0, maximum = 99 }, step = bounded(180, 8) },
-					},
-				},
-			},
-		},
+		schema = shape.list_of("steps", 1, 4, { iteration = shape.integer(0, 99), step = shape.text(8, 180) }),
 	})
 	local material = stories.material(self)
 	local found: { any } = {}

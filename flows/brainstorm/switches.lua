@@ -61,14 +61,21 @@ switches.PARAMS = {
 	seq = flag("Let the model think in written steps first: slower, and better"),
 	["force-clarify"] = flag("Always say the topic in other words first"),
 	["no-clarify"] = flag("Never say the topic in other words first"),
-	["no-hmw"] = flag("No \"how might we\" questions"),
+	["no-hmw"] = flag('No "how might we" questions'),
 	["no-plan"] = flag("No plan in the brief"),
 	["no-security"] = flag("No security check before the brief"),
 	["no-suggest"] = flag("No advice, no energy checks"),
 	["no-technique"] = flag("No techniques unless asked for"),
 } :: { [string]: nietz.Param }
 
-local EXCLUSIVE = { { "continue", "topic" }, { "continue", "name" }, { "party", "panel" }, { "random", "progressive" }, { "force-clarify", "no-clarify" }, { "lite", "turbo" } }
+local EXCLUSIVE = {
+	{ "continue", "topic" },
+	{ "continue", "name" },
+	{ "party", "panel" },
+	{ "random", "progressive" },
+	{ "force-clarify", "no-clarify" },
+	{ "lite", "turbo" },
+}
 
 local function named(param: string): string
 	return if switches.PARAMS[param].positional then "a " .. param else "--" .. param

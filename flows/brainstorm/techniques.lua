@@ -2,6 +2,7 @@
 --- Which creative technique fits now. The techniques themselves are data (`techniques.yaml`); here are the rules
 --- by which one is chosen. Chance comes in as a function, so that the rules can be tested.
 
+local list = require("../common/list")
 local yaml = require("@nietz/yaml")
 
 local techniques = {}
@@ -63,21 +64,16 @@ local TOO_EARLY = 30
 
 --- Returns the technique with this slug, or nil.
 function techniques.find(slug: string): Technique?
-	for _, technique in techniques.ALL do
-		if technique.slug == slug then
-			return technique
-		end
-	end
-	return nil
+	return list.find(techniques.ALL, function(technique): boolean
+		return technique.slug == slug
+	end)
 end
 
 --- Returns all slugs, for completion and for guessing.
 function techniques.slugs(): { string }
-	local slugs: { string } = {}
-	for _, technique in techniques.ALL do
-		table.insert(slugs, technique.slug)
-	end
-	return slugs
+	return list.map(techniques.ALL, function(technique): string
+		return technique.slug
+	end)
 end
 
 --- Returns all categories, in the order of the file.

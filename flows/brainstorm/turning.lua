@@ -7,6 +7,7 @@ local ask = require("./ask")
 local bias = require("./bias")
 local ems = require("./ems")
 local explore = require("./explore")
+local lang = require("./lang")
 local leader = require("./leader")
 local scoring = require("./scoring")
 local ui = require("@nietz/ui")
@@ -65,7 +66,8 @@ local function checkpoint(self: app.App, why: string): app.Signal?
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
 	end
 	while true do
-		local choice, signal = ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
+		local choice, signal =
+			ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
 		if choice == "preview" then
 			self:act("preview", "")
 		elseif choice == "finish" then
@@ -98,7 +100,7 @@ local function phase(self: app.App): boolean
 	end
 	state.crossed = true
 	s.phase = "transition"
-	local summary = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
+	local summary: lang.Vars = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
 	if self.switches.choosing == "progressive" then
 		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
 	end

@@ -4,9 +4,11 @@
 local app = require("./app")
 local ask = require("./ask")
 local context = require("./context")
+local failure = require("../common/failure")
 local personas = require("@nietz/personas")
 local round = require("../common/round")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
@@ -18,10 +20,6 @@ export type Synthesis = { drawn: boolean, agreed: { string }, contested: { strin
 
 --- No point of a voice is longer, in letters: two sentences.
 local LONGEST = 240
-
-local function list(most: number, limit: number, least: number?): { [string]: any }
-	return { type = "array", minItems = least or 0, maxItems = most, items = { type = "string", minLength = 5, maxLength = limit } }
-end
 
 --- Returns what a round is about: what was asked last, or the subject itself.
 function voices.topic(self: app.App): string
@@ -79,7 +77,7 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 		vars.must = must
 		vars.framework = voice.meta.framework or ""
 		vars.most = most
-		local properties: { [string]: any } = { points = list(most, LONGEST, 1) }
+		local properties: { [string]: any } = { points = shape.list(shape.text(5, LONGEST), 1, most) }
 		-- What the user said, in whatever order, or what another voice said is no point.
 		local known = { table.concat(vars.said, "\n") }
 		for _, point in seen do
@@ -98,7 +96,7 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 		local required = { "points" }
 		if #ids > 0 then
 			-- The ids are an enumeration: a reference to something that nobody said cannot even be written.
-			properties.refers = { type = "array", minItems = if must then 1 else 0, maxItems = 2, items = { enum = ids } }
+			properties.refers = shape.list({ enum = ids }, if must then 1 else 0, 2)
 			table.insert(required, "refers")
 		end
 		local value = app.think(self, {
@@ -106,7 +104,7 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 			vars = vars,
 			persona = voice,
 			temperature = 0.8,
-			schema = { type = "object", additionalProperties = false, required = required, properties = properties },
+			schema = shape.object(required, properties),
 		})
 		if value == nil then
 			return nil, nil
@@ -130,7 +128,7 @@ end
 --- Says that a voice failed; the round goes on without it.
 function voices.failed(self: app.App): round.Failed
 	return function(voice: any, err: any)
-		ui.say(self.t("voices.failed", { name = voice.name, message = if type(err) == "table" then err.message else tostring(err) }))
+		ui.say(self.t("voices.failed", { name = voice.name, message = failure.of(err).message }))
 	end
 end
 
@@ -156,16 +154,11 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 		plain = true,
 		vars = vars,
 		temperature = 0.2,
-		schema = {
-			type = "object",
-			additionalProperties = false,
-			required = { "agreed", "contested", "question" },
-			properties = {
-				agreed = list(3, 160),
-				contested = list(3, 200),
-				question = { type = "string", minLength = 8, maxLength = 200 },
-			},
-		},
+		schema = shape.record({
+			agreed = shape.list(shape.text(5, 160), 0, 3),
+			contested = shape.list(shape.text(5, 200), 0, 3),
+			question = shape.text(8, 200),
+		}),
 	})
 	if value == nil then
 		return { drawn = false, agreed = {}, contested = {}, question = self.t("voices.weigh") }

@@ -2,6 +2,7 @@
 --- What may help a session and can never end it. What fails in it is said, each thing once in a run, and the session goes
 --- on without.
 
+local failure = require("./failure")
 local ui = require("@nietz/ui")
 
 local advice = {}
@@ -19,11 +20,11 @@ end
 
 --- Returns what `give` returns. Where it fails, says what `says` makes of the failure's message, and returns `without`.
 function advice.take<T>(without: T, says: (why: string) -> string, give: () -> T): T
-	local ok, value: any = pcall(give)
+	local ok, value = pcall(give)
 	if ok then
 		return value
 	end
-	advice.say(says(if type(value) == "table" then tostring(value.message) else tostring(value)))
+	advice.say(says(failure.of(value).message))
 	return without
 end
 

@@ -1,6 +1,7 @@
 --!strict
 --- What a query answers, as a table, JSON or CSV.
 
+local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -10,7 +11,7 @@ local answers = {}
 --- The widest column of a table.
 local WIDEST = 60
 
-local function shown(value: any): string
+local function shown(value: unknown): string
 	if value == json.null then
 		return ""
 	elseif type(value) == "number" and value % 1 == 0 then
@@ -19,7 +20,7 @@ local function shown(value: any): string
 	return tostring(value)
 end
 
-local function as_table(answer: any): string
+local function as_table(answer: documents.Answer): string
 	local lines: { { string } } = { answer.columns }
 	for _, row in answer.rows do
 		local cells = {}
@@ -52,8 +53,8 @@ local function as_table(answer: any): string
 	return table.concat(out, "\n")
 end
 
-local function as_csv(answer: any): string
-	local function line(values: { any }): string
+local function as_csv(answer: documents.Answer): string
+	local function line(values: { unknown }): string
 		local cells = {}
 		for _, value in values do
 			local cell = shown(value)
@@ -71,7 +72,7 @@ local function as_csv(answer: any): string
 	return table.concat(lines, "\n")
 end
 
-local function objects(answer: any): { any }
+local function objects(answer: documents.Answer): { documents.Document }
 	local list = json.array({})
 	for _, row in answer.rows do
 		local object = {}
@@ -84,14 +85,14 @@ local function objects(answer: any): { any }
 end
 
 --- Says an answer of `documents.query` as a `table`, `json` or `csv`.
-function answers.say(answer: any, format: string)
-	local shape = { table = as_table, csv = as_csv } :: { [string]: (answer: any) -> string }
+function answers.say(answer: documents.Answer, format: string)
+	local shape = { table = as_table, csv = as_csv } :: { [string]: (answer: documents.Answer) -> string }
 	local said = if format == "json" then json.encode(objects(answer), { pretty = true }) else shape[format](answer)
 	ui.say("```\n" .. said .. "\n```")
 	if answer.cut then
 		ui.say("There is more: ask for less.")
 	end
-	for _, broken in answer.broken or {} do
+	for _, broken in answer.broken or {} :: { { path: string, message: string } } do
 		ui.say(`Left out: {broken.message}`)
 	end
 end

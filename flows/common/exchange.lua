@@ -1,7 +1,9 @@
 --!strict
 --- One exchange with a model that works with tools: its limits, and how it ended.
 
+local failure = require("./failure")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local task = require("@nietz/task")
 local tools = require("./tools")
 
@@ -19,7 +21,7 @@ local NOT_THE_ATTEMPT_S = {
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `attempt_tokens` and `attempt_cost`; returns
 --- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is put in `used`.
 --- The model must look at something before it answers; one that may write and ends without having written is told so once.
-function exchange.run(params: { [string]: any }, request: { [string]: any }, used: tools.Used): (string, string, any)
+function exchange.run(params: nietz.Values, request: llm.Chat, used: tools.Used): (string, string, llm.Reply?)
 	-- The limit of calls ends it long before.
 	request.rounds = 1000
 	request.tool_choice = "required"
@@ -46,17 +48,18 @@ function exchange.run(params: { [string]: any }, request: { [string]: any }, use
 		elseif reply.stopped == "tokens" then
 			return "error", `the limit of {params.attempt_tokens} tokens`, reply
 		elseif reply.stopped == "cost" then
-			local why = if reply.cost then `the limit of {params.attempt_cost} US dollars` else "its cost is limited, and the price is not known"
+			local why = if reply.cost
+				then `the limit of {params.attempt_cost} US dollars`
+				else "its cost is limited, and the price is not known"
 			return "error", why, reply
 		end
 		return "completed", reply.text, reply
 	end
-	local problem: any = if type(reply) == "table" then reply else { message = tostring(reply) }
-	if table.find(NOT_THE_ATTEMPT_S, problem.code) ~= nil then
+	if failure.is(reply, NOT_THE_ATTEMPT_S) then
 		-- The run ends here, and resuming goes on with this very call.
 		error(reply, 0)
 	end
-	return if problem.code == "timed-out" then "timeout" else "error", problem.message, nil
+	return if failure.is(reply, "timed-out") then "timeout" else "error", failure.of(reply).message, nil
 end
 
 return exchange

@@ -7,7 +7,7 @@ local lines = {}
 
 --- Returns a model's text as one clean line. Where it is `limit` letters long or longer, the limit of its schema
 --- may have cut it in the middle: it ends with its last whole sentence, or else with its last whole word and `…`.
-function lines.clean(value: any, limit: number?): string
+function lines.clean(value: unknown, limit: number?): string
 	if type(value) ~= "string" then
 		return ""
 	end
@@ -32,7 +32,7 @@ local LONGEST_WORD = 12
 local SLIPPED = "^(.-)%s%S*%a[\227-\233][\128-\191]"
 
 --- Returns a model's text as one clean line that ends whole, where it stopped close before the limit of its schema.
-function lines.whole(value: any, limit: number): string
+function lines.whole(value: unknown, limit: number): string
 	local line = lines.clean(value, limit)
 	local kept = string.match(line, SLIPPED)
 	if kept ~= nil then

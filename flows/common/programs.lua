@@ -2,6 +2,7 @@
 --- Which commands models may run in a worktree, and what of it is not theirs to change.
 
 local git = require("@nietz/git")
+local nietz = require("@nietz")
 
 local programs = {}
 
@@ -40,7 +41,7 @@ function programs.words(command: string): { string }?
 end
 
 --- Returns what to give to `exec` for a command that a model wants, or why it is not allowed.
-function programs.allowed(params: { [string]: any }, command: string): (any, string?)
+function programs.allowed(params: nietz.Values, command: string): (git.Command?, string?)
 	for _, name in { "validate", "run" } do
 		if table.find(params[name], command) ~= nil then
 			return { shell = command }, nil
@@ -62,7 +63,7 @@ function programs.allowed(params: { [string]: any }, command: string): (any, str
 end
 
 --- Returns in words which commands a model may run.
-function programs.told(params: { [string]: any }): string?
+function programs.told(params: nietz.Values): string?
 	local known = {}
 	for _, program in params.run do
 		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
@@ -75,7 +76,7 @@ end
 
 --- Returns the globs of the files that validation takes from the start: those given, and each file there that the
 --- user's own commands name. (A model's commands name what it is to change.)
-function programs.protected(params: { [string]: any }, start: string): { string }
+function programs.protected(params: nietz.Values, start: string): { string }
 	local globs = table.clone(params.protect)
 	for _, command in params.validate do
 		for word in string.gmatch(command, "[^%s'\"=;|&<>()]+") do

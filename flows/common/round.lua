@@ -3,6 +3,7 @@
 --- to somebody's point is a real one. Knows nothing of brainstorms: how a voice is asked comes in as a function.
 
 local json = require("@nietz/json")
+local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local task = require("@nietz/task")
 local words = require("./words")
@@ -12,11 +13,12 @@ local round = {}
 --- Something that was said; the id is what others refer to it by.
 export type Point = { id: string, by: string, text: string }
 export type Contribution = { slug: string, name: string, texts: { string }, references: { string } }
-export type Voice = { slug: string, name: string }
+export type Voice = personas.Persona
 --- Asks one voice. `ids` are the points of others that it may refer to, `must` that it has to take up one.
 --- Returns its texts and the ids that it refers to, or nil where it has nothing valid to say.
-export type Speak = (voice: any, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
-export type Failed = (voice: any, err: any) -> ()
+export type Speak = (voice: Voice, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
+type Said = { texts: { string }, refers: { string } }
+export type Failed = (voice: Voice, err: unknown) -> ()
 
 --- No voice says more than this in one round, its answer to another included.
 local MOST_TEXTS = 3
@@ -36,7 +38,7 @@ local function named(points: { Point }, ids: { string }, own: string): { string 
 end
 
 --- Lets one voice speak after `points`, adds what it says to them, and returns its contribution.
-function round.turn(voice: any, points: { Point }, must: boolean, speak: Speak): Contribution?
+function round.turn(voice: Voice, points: { Point }, must: boolean, speak: Speak): Contribution?
 	local ids: { string } = {}
 	for _, point in points do
 		if point.by ~= voice.name then
@@ -56,10 +58,10 @@ end
 
 --- Lets all voices speak side by side: each has heard `seen`, and none of them another one of this round. What they say
 --- is added to `points` in the order of the voices.
-function round.together(voices: { any }, seen: { Point }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
-	local branches: { [string]: () -> any } = {}
+function round.together(voices: { Voice }, seen: { Point }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
+	local branches: { [string]: () -> Said | false } = {}
 	for _, voice in voices do
-		branches[voice.slug] = function(): any
+		branches[voice.slug] = function(): Said | false
 			local ids: { string } = {}
 			for _, point in seen do
 				if point.by ~= voice.name then
@@ -77,8 +79,9 @@ function round.together(voices: { any }, seen: { Point }, points: { Point }, spe
 		if not outcome.ok then
 			failed(voice, outcome.error)
 		elseif outcome.value then
-			local texts = outcome.value.texts :: { string }
-			local references = named(seen, outcome.value.refers, voice.name)
+			local said = outcome.value :: Said
+			local texts = said.texts
+			local references = named(seen, said.refers, voice.name)
 			for _, text in texts do
 				table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
 			end
@@ -90,7 +93,7 @@ end
 
 --- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
 --- heard: opinions that were formed alone, and at least one that meets another.
-function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
+function round.blind(voices: { Voice }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
 	local found = round.together(voices, {}, points, speak, failed)
 	if #found < 2 then
 		return found
@@ -116,7 +119,7 @@ function round.blind(voices: { any }, points: { Point }, speak: Speak, failed: F
 end
 
 --- Lets the voices speak one after the other, in an order by chance, each hearing all before it.
-function round.open(voices: { any }, points: { Point }, speak: Speak): { Contribution }
+function round.open(voices: { Voice }, points: { Point }, speak: Speak): { Contribution }
 	local found: { Contribution } = {}
 	for _, voice in random.shuffle(voices) do
 		local contribution = round.turn(voice, points, true, speak)

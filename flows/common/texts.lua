@@ -1,10 +1,12 @@
 --!strict
 --- What a flow says, in several languages: tables of texts by language, with `{name}` for what is filled in.
 
+local nietz = require("@nietz")
+
 local texts = {}
 
 export type Vars = { [string]: string | number }
-export type Say = (key: string, vars: Vars?) -> string
+export type Say = ((key: string) -> string) & ((key: string, vars: Vars) -> string)
 export type Texts = {
 	--- Returns the language to use for a wish such as `fr`: English where there is no other.
 	code: (wish: string) -> string,
@@ -15,7 +17,7 @@ export type Texts = {
 }
 
 --- Returns the texts of a flow, from one table for each language.
-function texts.new(tables: { [string]: any }): Texts
+function texts.new(tables: { [string]: nietz.Values }): Texts
 	local function data(code: string, key: string): any
 		local value: any = tables[code]
 		for _, part in string.split(key, ".") do

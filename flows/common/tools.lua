@@ -1,8 +1,11 @@
 --!strict
 --- The tools that models have. Which of them an attempt may use is decided here, by its kind.
 
+local failure = require("./failure")
+local git = require("@nietz/git")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local programs = require("./programs")
 local text = require("@nietz/text")
 
@@ -18,7 +21,7 @@ local function bounded(value: string): string
 	return string.sub(value, 1, MOST) .. `\n[cut here: {#value - MOST} bytes are left out; ask for a part of it]`
 end
 
-local function path_only(what: string): any
+local function path_only(what: string): llm.Schema
 	return { type = "object", required = { "path" }, properties = { path = { type = "string", description = what } } }
 end
 
@@ -47,7 +50,7 @@ local function plain(path: string): string
 end
 
 --- Reads a file for a model.
-local function look(tree: any, path: string, seen: Seen): string
+local function look(tree: git.Handle, path: string, seen: Seen): string
 	local content = tree:read(path)
 	seen[plain(path)] = true
 	return content
@@ -55,7 +58,7 @@ end
 
 --- Writes a whole file, and tells what of an old one is gone: models forget that they replace it. What they have never
 --- seen they may not replace.
-local function put(tree: any, path: string, content: string, seen: Seen): string
+local function put(tree: git.Handle, path: string, content: string, seen: Seen): string
 	local there, before = pcall(tree.read, tree, path)
 	if there and before ~= "" and not seen[plain(path)] then
 		error(`{path} is there already, and you have not read it: read it first, or change a part with replace_in_file`, 0)
@@ -68,12 +71,15 @@ local function put(tree: any, path: string, content: string, seen: Seen): string
 	return `written: {#text.lines(content)} lines, in the place of all {#text.lines(before)} that were there`
 end
 
+--- What a tool is called with: valid by its `parameters`.
+type Arguments = { [string]: any }
+
 export type Tool = {
 	name: string,
 	description: string,
-	parameters: any,
+	parameters: llm.Schema,
 	writes: boolean,
-	run: (tree: any, arguments: any, seen: Seen, params: { [string]: any }) -> string,
+	run: (tree: git.Handle, arguments: Arguments, seen: Seen, params: nietz.Values) -> string,
 }
 
 tools.ALL = {
@@ -107,10 +113,7 @@ tools.ALL = {
 			local parts = {}
 			for _, path in arguments.paths do
 				local ok, content = pcall(look, tree, path, seen)
-				if not ok then
-					content = "error: " .. tostring(content.message or content)
-				end
-				table.insert(parts, `=== {path}\n{content}`)
+				table.insert(parts, `=== {path}\n{if ok then content else "error: " .. failure.of(content).message}`)
 			end
 			return bounded(table.concat(parts, "\n"))
 		end,
@@ -201,7 +204,7 @@ tools.ALL = {
 			for _, file in arguments.files do
 				local ok, said = pcall(put, tree, file.path, file.text, seen)
 				written += if ok then 1 else 0
-				table.insert(lines, `{file.path}: {if ok then said else "error: " .. tostring(said.message or said)}`)
+				table.insert(lines, `{file.path}: {if ok then said else "error: " .. failure.of(said).message}`)
 			end
 			local all = table.concat(lines, "\n")
 			return if written > 0 then all else error("nothing was written\n" .. all, 0)
@@ -245,9 +248,9 @@ export type Used = { calls: number, written: number, input: number, output: numb
 
 --- Who is offered tools, and what becomes of each call.
 export type Offer = {
-	tree: any,
+	tree: git.Handle,
 	--- The limits, and the commands that may be run.
-	params: { [string]: any },
+	params: nietz.Values,
 	writing: boolean,
 	--- The commands that say whether the goal is reached.
 	validates: { string },
@@ -256,7 +259,7 @@ export type Offer = {
 	used: Used,
 	--- Told of each tool that is there, and of each call with its number.
 	offers: ((name: string) -> ())?,
-	keep: (order: number, name: string, input: any, output: string) -> (),
+	keep: (order: number, name: string, input: Arguments, output: string) -> (),
 }
 
 --- Said when all commands that validate pass: models go on, and spoil what they had reached.
@@ -264,12 +267,12 @@ local REACHED = "[all that validates this exits with 0 now. Unless a part of the
 
 --- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
 --- counted in `used`.
-function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	local used, params = to.used, to.params
 	local warned = false
 	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number. Who only looks is told
 	--- once that it has looked enough, and may answer from what it has seen: nil.
-	local function admit(name: string, so_far: any): number?
+	local function admit(name: string, so_far: llm.SoFar): number?
 		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
 		used.cost = so_far.cost
 		if used.calls >= params.max_tools then
@@ -294,7 +297,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 	local seen: Seen = {}
 	--- The commands that exited with 0 since something was written.
 	local passing: { [string]: boolean } = {}
-	local function once(tool: Tool, arguments: any): string
+	local function once(tool: Tool, arguments: Arguments): string
 		local question = `{tool.name} {json.encode(arguments)}`
 		if asked[question] then
 			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
@@ -335,7 +338,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 		offered[tool.name] = {
 			description = tool.description,
 			parameters = tool.parameters,
-			run = function(arguments: any, so_far: any): string
+			run = function(arguments: Arguments, so_far: llm.SoFar): string
 				local order = admit(tool.name, so_far)
 				if order == nil then
 					error("no tool call is left. Answer now, from what you have seen", 0)
@@ -343,7 +346,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 				local ok, output = pcall(once, tool, arguments)
 				local shown = output
 				if not ok then
-					local problem = if type(output) == "table" then output else { message = tostring(output) }
+					local problem = failure.of(output)
 					shown = `error: {problem.message}{if problem.hint then "; " .. problem.hint else ""}`
 				end
 				to.keep(order, tool.name, arguments, shown)
@@ -354,7 +357,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 			end,
 		}
 	end
-	return offered, function(call: any, why: string, so_far: any)
+	local function rejected(call: llm.Call, why: string, so_far: llm.SoFar)
 		local name = if call.name == "" then "(no name)" else call.name
 		local order = admit(name, so_far)
 		if order == nil then
@@ -364,6 +367,7 @@ function tools.offer(to: Offer): ({ [string]: any }, (call: any, why: string, so
 		local object = ok and type(input) == "table" and #input == 0
 		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
 	end
+	return offered, rejected
 end
 
 return tools

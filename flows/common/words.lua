@@ -2,6 +2,7 @@
 --- Words as things to compare: which a text is made of, and how much two texts share.
 --- Everything that judges a model's text without a model (repeats, evidence, traces) stands on this.
 
+local list = require("./list")
 local text = require("@nietz/text")
 
 local words = {}
@@ -83,22 +84,16 @@ end
 --- Whether one of `others` says nearly the same as `value`: more than `limit` of it, three quarters by default.
 function words.repeats(value: string, others: { string }, limit: number?): boolean
 	local own = words.stems(value)
-	for _, other in others do
-		if words.alike(own, words.stems(other)) > (limit or 0.75) then
-			return true
-		end
-	end
-	return false
+	return list.some(others, function(other): boolean
+		return words.alike(own, words.stems(other)) > (limit or 0.75)
+	end)
 end
 
 --- Whether one of `others` holds more than three quarters of `value`, which then says nothing of its own.
 function words.echoes(value: string, others: { string }): boolean
-	for _, other in others do
-		if words.shared(value, other) > 0.75 * #words.of(value) then
-			return true
-		end
-	end
-	return false
+	return list.some(others, function(other): boolean
+		return words.shared(value, other) > 0.75 * #words.of(value)
+	end)
 end
 
 --- Returns the pieces of a text that say one thing each: sentences, and the parts of long ones.

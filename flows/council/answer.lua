@@ -6,6 +6,7 @@ local app = require("./app")
 local json = require("@nietz/json")
 local measure = require("./measure")
 local session = require("./session")
+local shape = require("../common/shape")
 local task = require("@nietz/task")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
@@ -31,8 +32,8 @@ local MOST_POINTS = 80
 local function sourced(ids: { string }, names: { string }, extra: { [string]: any }): { [string]: any }
 	local order, properties = table.clone(names), table.clone(extra)
 	table.insert(order, "from")
-	properties.from = app.list_schema({ enum = ids }, 1, 3)
-	return app.object(order, properties)
+	properties.from = shape.list({ enum = ids }, 1, 3)
+	return shape.object(order, properties)
 end
 
 local function points(self: app.App): { app.Point }
@@ -70,18 +71,20 @@ local function schema(self: app.App, ids: { string }, options: { string }): { [s
 			table.insert(others, option.id)
 		end
 	end
-	local line = app.line_schema
-	local function text(most: number): { [string]: any }
+	local function line(most: number): shape.Shape
+		return shape.text(3, most)
+	end
+	local function text(most: number): shape.Shape
 		return sourced(ids, { "text" }, { text = line(most) })
 	end
 	local rejected = sourced(ids, { "option", "why" }, { option = { enum = others }, why = line(240) })
-	return app.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
-		assumptions = app.list_schema(text(200), 0, 4),
+	return shape.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+		assumptions = shape.list(text(200), 0, 4),
 		decision = text(300),
-		next_steps = app.list_schema(text(200), 1, 5),
+		next_steps = shape.list(text(200), 1, 5),
 		option = { enum = options },
-		rejected = app.list_schema(rejected, 1, #others),
-		tradeoffs = app.list_schema(text(240), 1, 4),
+		rejected = shape.list(rejected, 1, #others),
+		tradeoffs = shape.list(text(240), 1, 4),
 	})
 end
 
@@ -142,7 +145,10 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 				return app.think(self, {
 					prompt = "minority",
 					vars = vars,
-					schema = app.object({ "report", "would_convince" }, { report = app.line_schema(400), would_convince = app.line_schema(200) }),
+					schema = shape.object(
+						{ "report", "would_convince" },
+						{ report = shape.text(3, 400), would_convince = shape.text(3, 200) }
+					),
 					persona = persona,
 					label = persona.name,
 					arm = "council",

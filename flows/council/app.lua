@@ -2,6 +2,7 @@
 --- What every room needs while a session runs: the session, who sits where, what was spent, and the one way in which
 --- a model is asked.
 
+local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local lines = require("../common/lines")
 local llm = require("@nietz/llm")
@@ -113,15 +114,14 @@ end
 
 --- Like `ask`, and where the model cannot produce a valid thought: says so, keeps that in the record, and returns nil.
 function app.think(self: App, thought: Thought): (any, llm.Reply?)
-	local ok, value, reply = pcall(app.ask, self, thought)
-	if ok then
-		return value, reply
-	elseif type(value) == "table" and (value :: any).code == "reply-invalid" then
+	local value, reply = ask.try(function(): (any, llm.Reply)
+		return app.ask(self, thought)
+	end)
+	if reply == nil then
 		ui.say(`({thought.label}: the model's reply could not be used.)`)
 		app.happen(self, "failure", { code = "reply-invalid", who = thought.label })
-		return nil, nil
 	end
-	return error(value, 0)
+	return value, reply
 end
 
 --- Returns what every prompt about the session may use.
@@ -147,21 +147,6 @@ function app.context(self: App): { [string]: any }
 		topic = self.doc.metadata.topic or self.doc.requestText,
 		options = self.doc.metadata.options or {},
 	}
-end
-
---- Returns a schema of an object all of whose members must be there; a model writes them in the order of their names here.
-function app.object(names: { string }, properties: { [string]: any }): { [string]: any }
-	return { type = "object", additionalProperties = false, required = names, properties = properties }
-end
-
---- Returns a schema of a line.
-function app.line_schema(most: number): { [string]: any }
-	return { type = "string", minLength = 3, maxLength = most }
-end
-
---- Returns a schema of a list.
-function app.list_schema(items: { [string]: any }, least: number, most: number): { [string]: any }
-	return { type = "array", minItems = least, maxItems = most, items = items }
 end
 
 --- Returns a model's text on one line, without the list marks and ids that models like to put before it.

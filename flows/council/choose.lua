@@ -4,9 +4,9 @@
 local app = require("./app")
 local json = require("@nietz/json")
 local members = require("./members")
-local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local shape = require("../common/shape")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
 
@@ -19,19 +19,23 @@ local PLAIN = { "Do it as proposed", "Do not do it", "Do a smaller, reversible p
 
 local function schema(named: boolean): { [string]: any }
 	local properties: { [string]: any } = {
-		kind = app.line_schema(40),
-		options = app.list_schema(app.line_schema(120), 2, 4),
-		topic = app.line_schema(160),
+		kind = shape.text(3, 40),
+		options = shape.list(shape.text(3, 120), 2, 4),
+		topic = shape.text(3, 160),
 	}
 	if not named then
 		local names: { string } = {}
 		for _, persona in members.debaters() do
 			table.insert(names, persona.name)
 		end
-		properties.personas = app.list_schema(app.object({ "name", "reason" }, { name = { enum = names }, reason = app.line_schema(140) }), FEWEST, MOST)
+		properties.personas =
+			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = shape.text(3, 140) }), FEWEST, MOST)
 	end
-	local order = { "kind", "topic", "options", if named then nil else "personas" }
-	return app.object(order, properties)
+	local order = { "kind", "topic", "options" }
+	if not named then
+		table.insert(order, "personas")
+	end
+	return shape.object(order, properties)
 end
 
 --- Returns options with letters, none of them twice.
@@ -116,7 +120,7 @@ function choose.run(self: app.App, named: { personas.Persona }?)
 	for _, persona in chosen.seats do
 		table.insert(selected, app.participant(persona))
 	end
-	for _, persona in named or {} do
+	for _, persona in named or {} :: { personas.Persona } do
 		table.insert(overridden, persona.name)
 	end
 	local list = lettered(value.options)

@@ -6,6 +6,7 @@ local app = require("./app")
 local random = require("@nietz/random")
 local rules = require("./rules")
 local session = require("./session")
+local shape = require("../common/shape")
 local talk = require("./talk")
 local ui = require("@nietz/ui")
 local words = require("../common/words")
@@ -23,15 +24,15 @@ local SAME = 0.6
 --- Words of somebody who does not know. It is an answer all the same.
 local UNSURE = { "i don't know", "i do not know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
 
-local SCHEMA = app.object({ "because", "ambiguous", "questions" }, {
+local SCHEMA = shape.object({ "because", "ambiguous", "questions" }, {
 	ambiguous = { type = "boolean" },
-	because = app.list_schema(app.line_schema(200), 1, 3),
-	questions = app.list_schema(
-		app.object({ "question", "why", "default", "about" }, {
-			about = app.line_schema(40),
+	because = shape.list(shape.text(3, 200), 1, 3),
+	questions = shape.list(
+		shape.object({ "question", "why", "default", "about" }, {
+			about = shape.text(3, 40),
 			default = { type = "string", maxLength = 160 },
-			question = app.line_schema(200),
-			why = app.line_schema(160),
+			question = shape.text(3, 200),
+			why = shape.text(3, 160),
 		}),
 		0,
 		MOST

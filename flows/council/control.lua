@@ -4,7 +4,9 @@
 
 local answer = require("./answer")
 local app = require("./app")
+local ask = require("../common/ask")
 local llm = require("@nietz/llm")
+local shape = require("../common/shape")
 local task = require("@nietz/task")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
@@ -13,17 +15,20 @@ local control = {}
 
 --- Not more answers than this, whatever the tokens allow.
 local MOST = 24
-local line = app.line_schema
 
-local SCHEMA = app.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
-	assumptions = app.list_schema(line(200), 0, 4),
+local function line(most: number): shape.Shape
+	return shape.text(3, most)
+end
+
+local SCHEMA = shape.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+	assumptions = shape.list(line(200), 0, 4),
 	decision = line(300),
-	next_steps = app.list_schema(line(200), 1, 5),
-	rejected = app.list_schema(line(240), 1, 4),
-	tradeoffs = app.list_schema(line(240), 1, 4),
+	next_steps = shape.list(line(200), 1, 5),
+	rejected = shape.list(line(240), 1, 4),
+	tradeoffs = shape.list(line(240), 1, 4),
 })
 
-local JUDGED = app.object({ "because", "better" }, { because = line(400), better = { enum = { "first", "second", "equal" } } })
+local JUDGED = shape.object({ "because", "better" }, { because = line(400), better = { enum = { "first", "second", "equal" } } })
 
 --- What a call of the control arm cost.
 type Cost = { input: number, output: number }
@@ -76,11 +81,10 @@ local function answers(self: app.App, budget: number): (any, number)
 	for index = 1, control.more(budget, cost) do
 		branches[string.format("answer-%02d", index)] = function(): any
 			-- One answer that cannot be used leaves the others.
-			local ok, value = pcall(one, self)
-			if not ok and not (type(value) == "table" and (value :: any).code == "reply-invalid") then
-				error(value, 0)
-			end
-			return if ok then value else false
+			local value = ask.try(function(): (any, Cost)
+				return one(self)
+			end)
+			return value or false
 		end
 	end
 	local found = task.all(branches)
@@ -117,15 +121,17 @@ end
 local function judged(self: app.App, first: string, second: string): any
 	local vars = app.context(self)
 	vars.first, vars.second = first, second
-	return (app.ask(self, {
-		prompt = "judge",
-		vars = vars,
-		schema = JUDGED,
-		label = "A blind judge",
-		arm = "judge",
-		temperature = 0,
-		model = self.params.judge,
-	}))
+	return (
+		app.ask(self, {
+			prompt = "judge",
+			vars = vars,
+			schema = JUDGED,
+			label = "A blind judge",
+			arm = "judge",
+			temperature = 0,
+			model = self.params.judge,
+		})
+	)
 end
 
 --- Returns the verdict of both orders: an arm is better only when both orders say so. Pure.
@@ -151,14 +157,13 @@ local SAID: { [string]: string } = {
 function control.run(self: app.App)
 	local budget = self.spent.council or 0
 	ui.say(`### Control: {budget} tokens for one model without a council`)
-	local ok, value, count = pcall(answers, self, budget)
-	if not ok then
-		if type(value) == "table" and (value :: any).code == "reply-invalid" then
-			ui.say("The model gave no usable answer without a council: nothing can be compared.")
-			app.happen(self, "failure", { code = "reply-invalid", who = "control" })
-			return
-		end
-		error(value, 0)
+	local value, count = ask.try(function(): (any, number)
+		return answers(self, budget)
+	end)
+	if count == nil then
+		ui.say("The model gave no usable answer without a council: nothing can be compared.")
+		app.happen(self, "failure", { code = "reply-invalid", who = "control" })
+		return
 	end
 	local ours, theirs = answer.text(self, false), shown(value)
 	local both = task.all({
@@ -187,7 +192,9 @@ function control.run(self: app.App)
 		"",
 		SAID[verdict],
 		"",
-		`- The council used {budget} tokens; the control used {self.spent.control} for {count} independent answer{if count == 1 then "" else "s"}; judging took {self.spent.judge}.`,
+		`- The council used {budget} tokens; the control used {self.spent.control} for {count} independent answer{if count == 1
+			then ""
+			else "s"}; judging took {self.spent.judge}.`,
 		`- Council's answer first: "{both.forward.better}". {app.line(both.forward.because)}`,
 		`- Council's answer second: "{both.swapped.better}". {app.line(both.swapped.because)}`,
 		"- Both were shown without names and without minority reports, which the control cannot have.",

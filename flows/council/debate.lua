@@ -4,10 +4,12 @@
 
 local app = require("./app")
 local clock = require("@nietz/clock")
+local failure = require("../common/failure")
 local measure = require("./measure")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local round = require("../common/round")
+local shape = require("../common/shape")
 local speech = require("./speech")
 local talk = require("./talk")
 local text = require("@nietz/text")
@@ -56,10 +58,10 @@ end
 --- Says that a persona could not speak, and keeps why.
 local function failing(self: app.App, failures: { any }): round.Failed
 	return function(voice: any, err: any)
-		local code = if type(err) == "table" then err.code or "flow-error" else "flow-error"
+		local problem = failure.of(err)
 		table.insert(failures, err)
-		ui.say(`{voice.name} could not speak: {if type(err) == "table" then err.message else tostring(err)}`)
-		app.happen(self, "failure", { code = code, who = voice.name })
+		ui.say(`{voice.name} could not speak: {problem.message}`)
+		app.happen(self, "failure", { code = problem.code or "flow-error", who = voice.name })
 	end
 end
 
@@ -97,9 +99,9 @@ local function address(self: app.App, name: string, question: string, number: nu
 	local value, reply = app.think(self, {
 		prompt = "reply",
 		vars = vars,
-		schema = app.object({ "points", "recommends", "stance", "sure" }, {
-			points = app.list_schema(app.line_schema(300), 1, 3),
-			recommends = app.line_schema(200),
+		schema = shape.object({ "points", "recommends", "stance", "sure" }, {
+			points = shape.list(shape.text(3, 300), 1, 3),
+			recommends = shape.text(3, 200),
 			stance = { enum = speech.stances(self) },
 			sure = { type = "integer", minimum = 0, maximum = 100 },
 		}),
@@ -137,7 +139,11 @@ local function between(self: app.App, number: number): boolean
 			ui.say(`The debate may go on for up to {self.limit.cycles} cycles.`)
 		elseif line.kind == "address" and line.name == nil then
 			local near = text.nearest(line.typed, names)
-			ui.say(`Nobody here is called "{line.typed}".` .. (if near then ` Did you mean "@{near}"?` else "") .. ` Here are: {table.concat(names, ", ")}.`)
+			ui.say(
+				`Nobody here is called "{line.typed}".`
+					.. (if near then ` Did you mean "@{near}"?` else "")
+					.. ` Here are: {table.concat(names, ", ")}.`
+			)
 		elseif line.kind == "address" and line.text == "" then
 			ui.say(`What do you want to ask {line.name}?`)
 		elseif line.kind == "address" then

@@ -3,6 +3,7 @@
 --- how much was new. Pure. The end of a debate rests on these figures alone, and not on anybody's impression.
 
 local json = require("@nietz/json")
+local list = require("../common/list")
 local words = require("../common/words")
 
 local measure = {}
@@ -77,12 +78,9 @@ local function support(positions: { Position }): ({ [string]: number }, string?)
 end
 
 local function of(positions: { Position }, name: string): Position?
-	for _, position in positions do
-		if position.name == name then
-			return position
-		end
-	end
-	return nil
+	return list.find(positions, function(position): boolean
+		return position.name == name
+	end)
 end
 
 --- Returns the figures of a cycle. `before` are the positions of the cycle before it.

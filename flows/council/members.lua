@@ -2,6 +2,7 @@
 --- Who can sit in a council: the personas with the tag `council`, the moderator and the contrarian among them.
 --- Pure: personas are files.
 
+local list = require("../common/list")
 local personas = require("@nietz/personas")
 local text = require("@nietz/text")
 local words = require("../common/words")
@@ -53,12 +54,9 @@ end
 
 --- Returns the persona of this name or slug, or nil.
 function members.find(name: string): personas.Persona?
-	for _, persona in members.all() do
-		if plain(persona.name) == plain(name) or persona.slug == text.slug(name) then
-			return persona
-		end
-	end
-	return nil
+	return list.find(members.all(), function(persona): boolean
+		return plain(persona.name) == plain(name) or persona.slug == text.slug(name)
+	end)
 end
 
 --- Returns the name that was most likely meant, or nil.

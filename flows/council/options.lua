@@ -18,11 +18,15 @@ options.PARAMS = {
 		choices = { "auto", "always", "never" },
 		help = "Ask before the debate: where the request is ambiguous, in any case, or not at all",
 	},
-	personas = { type = "string", help = "Who debates, by name: \"Senior Architect, QA Engineer\"; a contrarian is always there" },
+	personas = { type = "string", help = 'Who debates, by name: "Senior Architect, QA Engineer"; a contrarian is always there' },
 	cycles = { type = "integer", min = 1, help = "The most cycles of debate [default: 10, or 20 with --extended]" },
 	extended = { type = "boolean", default = false, help = "Let the debate go on beyond 10 cycles" },
 	pause = { type = "boolean", default = true, help = "Go on without asking you between cycles and at the end" },
-	control = { type = "boolean", default = false, help = "Spend the same tokens on independent answers of one model, and have both judged blind" },
+	control = {
+		type = "boolean",
+		default = false,
+		help = "Spend the same tokens on independent answers of one model, and have both judged blind",
+	},
 	judge = { type = "string", help = "The model that judges [default: the run's model]" },
 	save = { type = "string", help = "Write the session to this file, .json or .yaml" },
 } :: { [string]: nietz.Param }

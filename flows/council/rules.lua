@@ -2,6 +2,7 @@
 --- What a JSON Schema cannot say about a session: every rule of the specification that looks at two places at once.
 --- Pure. The flow saves by them, and `nietz check` judges files by them.
 
+local list = require("../common/list")
 local members = require("./members")
 local text = require("@nietz/text")
 
@@ -40,12 +41,9 @@ end
 --- Whether a line means that its question is left out, for now (`defer`) or at all.
 function rules.is_skip(line: string): boolean
 	local folded = text.trim(text.fold(line))
-	for _, word in { "skip", "defer", "skip question", "defer question", "skip all", "proceed with defaults" } do
-		if folded == word then
-			return true
-		end
-	end
-	return false
+	return list.some({ "skip", "defer", "skip question", "defer question", "skip all", "proceed with defaults" }, function(word): boolean
+		return folded == word
+	end)
 end
 
 local function unique(self: Check, list: { any }, field: string, pointer: string)

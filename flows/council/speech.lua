@@ -4,9 +4,11 @@
 local app = require("./app")
 local clock = require("@nietz/clock")
 local json = require("@nietz/json")
+local list = require("../common/list")
 local measure = require("./measure")
 local round = require("../common/round")
 local session = require("./session")
+local shape = require("../common/shape")
 local text = require("@nietz/text")
 local words = require("../common/words")
 local ui = require("@nietz/ui")
@@ -32,36 +34,30 @@ end
 local function schema(self: app.App, ids: { string }): { [string]: any }
 	local first = #ids == 0
 	local properties: { [string]: any } = {
-		points = app.list_schema(app.line_schema(220), if first then 1 else 0, if first then 3 else 2),
-		recommends = app.line_schema(200),
+		points = shape.list(shape.text(3, 220), if first then 1 else 0, if first then 3 else 2),
+		recommends = shape.text(3, 200),
 		stance = { enum = speech.stances(self) },
 		sure = { type = "integer", minimum = 0, maximum = 100 },
 	}
 	if not first then
 		-- The ids are an enumeration: a reply to something that nobody said cannot even be written.
-		properties.responds = app.list_schema(
-			app.object({ "to", "how", "why" }, { how = { enum = HOW }, to = { enum = ids }, why = app.line_schema(220) }),
-			1,
-			2
-		)
+		properties.responds =
+			shape.list(shape.object({ "to", "how", "why" }, { how = { enum = HOW }, to = { enum = ids }, why = shape.text(3, 220) }), 1, 2)
 	end
 	local order = { "points", "recommends", "stance", "sure" }
 	if not first then
 		table.insert(order, 1, "responds")
 	end
-	return app.object(order, properties)
+	return shape.object(order, properties)
 end
 
 --- Returns where somebody stood before, in words for the prompt.
 function speech.stood(self: app.App, name: string): any
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
-	for _, position in if last then last.positions else {} do
-		if position.name == name then
-			return position
-		end
-	end
-	return nil
+	return list.find(if last then last.positions else {}, function(position): boolean
+		return position.name == name
+	end)
 end
 
 --- Leaves of the points of a reply those that are some: no slips of the model, and no option handed back.

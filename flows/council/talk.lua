@@ -42,7 +42,11 @@ local function addressed(line: string, names: { string }): (string?, string)
 	for _, name in names do
 		local head = string.sub(line, 1, #name)
 		local after = string.sub(line, #name + 1, #name + 1)
-		if text.fold(head) == text.fold(name) and (after == "" or string.find(after, "[%s,:%?!%.]") ~= nil) and (best == nil or #name > #best) then
+		if
+			text.fold(head) == text.fold(name)
+			and (after == "" or string.find(after, "[%s,:%?!%.]") ~= nil)
+			and (best == nil or #name > #best)
+		then
 			best, rest = name, string.sub(line, #name + 1)
 		end
 	end

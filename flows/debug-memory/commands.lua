@@ -6,14 +6,16 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local memory = require("./memory")
 local nietz = require("@nietz")
-local recall = require("./recall")
+local recall = require("../common/memory/recall")
 local show = require("./show")
-local spec = require("./spec")
+local spec = require("../common/memory/spec")
 local ui = require("@nietz/ui")
 
 local commands = {}
 
-local FORMAT = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
+commands.ALL = {} :: { [string]: nietz.Command }
+
+local FORMAT: nietz.Param = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
 
 --- Returns a time as the memory writes it, from an ISO 8601 time, a day, or a number of days such as `7d`.
 local function since(given: string?): string
@@ -50,29 +52,35 @@ local NAMED = {
 		end
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type, f.file
 			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
-			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]], bind
+			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]],
+			bind
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
 			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
 		end
 		return [[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template
-			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]], { params.category }
+			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]],
+			{ params.category }
 	end,
 	recent_escalations = function(params)
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
-			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]], { since(params.since) }
+			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]],
+			{ since(params.since) }
 	end,
-} :: { [string]: (params: { [string]: any }) -> (string, { any }) }
+} :: { [string]: (params: nietz.Values) -> (string, { string }) }
 
 for name in spec.queries do
 	assert(NAMED[name] ~= nil, `the schema's query {name} is not known`)
 end
 
 --- A query by words: sessions with a failure, a file or a pattern that has them.
-local function by_words(params: { [string]: any }): (string, { any })
+local function by_words(params: nietz.Values): (string, { string })
 	local words = if params.what then like(params.what) else "%"
-	local where, bind = { "(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))" }, { words, words, words, words } :: { any }
+	local where, bind =
+		{
+			"(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))",
+		}, { words, words, words, words }
 	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "f.file LIKE ?" }, { "since", "s.updated_at > ?" } } do
 		local given = params[filter[1]]
 		if given ~= nil then
@@ -82,10 +90,11 @@ local function by_words(params: { [string]: any }): (string, { any })
 	end
 	return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
 		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
-		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]], bind
+		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]],
+		bind
 end
 
-commands.query = {
+commands.ALL.query = {
 	summary = "Asks past sessions: by a query of the schema, or by words",
 	params = {
 		what = { type = "string", positional = true, help = "find_similar_failures, get_fix_templates, recent_escalations; or words" },
@@ -94,8 +103,8 @@ commands.query = {
 		category = { type = "string", choices = spec.causes, help = "The kind of root cause" },
 		since = { type = "string", help = "A day such as 2026-01-31, or a number of days such as 7d" },
 		format = FORMAT,
-	} :: { [string]: any },
-	run = function(ctx: nietz.Context): any
+	} :: { [string]: nietz.Param },
+	run = function(ctx: nietz.Context)
 		local named = NAMED[ctx.params.what or ""]
 		local sql, bind = (named or by_words)(ctx.params)
 		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
@@ -104,15 +113,18 @@ commands.query = {
 	end,
 }
 
-commands.patterns = {
+commands.ALL.patterns = {
 	summary = "Shows what mistakes were mended how, and how often that helped",
-	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } } :: any,
-	run = function(ctx: nietz.Context): any
+	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } },
+	run = function(ctx: nietz.Context)
 		local lines, kept = {}, {}
 		for _, pattern in recall.patterns() do
 			if pattern.pruned == nil or ctx.params.all then
 				local why = if pattern.pruned then ` (not offered: {pattern.pruned})` else ""
-				table.insert(lines, `{pattern.pattern} ({pattern.category}): worked {pattern.successes} of {pattern.uses} times, last on {pattern.last}{why}\n  {pattern.template}`)
+				table.insert(
+					lines,
+					`{pattern.pattern} ({pattern.category}): worked {pattern.successes} of {pattern.uses} times, last on {pattern.last}{why}\n  {pattern.template}`
+				)
 				table.insert(kept, pattern)
 			end
 		end
@@ -134,9 +146,9 @@ local function share(part: number, whole: number): string
 	return if whole == 0 then "–" else `{math.round(100 * part / whole)} %`
 end
 
-commands.stats = {
+commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
-	run = function(): any
+	run = function()
 		local sums = recall.ask(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
@@ -158,27 +170,24 @@ commands.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
+			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), `
+				.. `escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
-			"errors: " .. ranked(
-				[[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
-				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
-			),
+			"errors: " .. ranked([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
+				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. ranked(
-				[[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
-				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]
-			),
+			"files: " .. ranked([[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
+				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 		}
 		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 		return sums
 	end,
 }
 
-commands.show = {
+commands.ALL.show = {
 	summary = "Shows a session with all that it knows",
-	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } } :: any,
-	run = function(ctx: nietz.Context): any
+	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
+	run = function(ctx: nietz.Context)
 		local id = ctx.params.session
 		if id == nil then
 			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
@@ -186,28 +195,30 @@ commands.show = {
 		end
 		local doc = if id then memory.load(id) else nil
 		if doc == nil then
-			nietz.fail("there is no such session", "nietz run debug-memory query")
+			return nietz.fail("there is no such session", "nietz run debug-memory query")
 		end
 		show.session(doc)
 		return { session = doc.session_id, status = doc.status }
 	end,
 }
 
-commands.clear = {
+commands.ALL.clear = {
 	summary = "Moves sessions to the archive, after asking",
 	params = {
 		file = { type = "string", help = "Only those about such a file: a part of its path, or a pattern with %" },
 		error_type = { type = "string", choices = spec.error_types, help = "Only those with such an error" },
 		before = { type = "string", help = "Only those last changed before this day" },
 		yes = { type = "boolean", help = "Do not ask" },
-	} :: { [string]: any },
-	run = function(ctx: nietz.Context): any
-		local where, bind = { "1" }, {} :: { any }
-		for _, filter in {
-			{ "file", "s.file_path LIKE ?" },
-			{ "error_type", "EXISTS (SELECT 1 FROM debug_failures f WHERE f.document = s.document AND f.error_type = ?)" },
-			{ "before", "s.updated_at < ?" },
-		} do
+	} :: { [string]: nietz.Param },
+	run = function(ctx: nietz.Context)
+		local where, bind = { "1" }, {} :: { string }
+		for _, filter in
+			{
+				{ "file", "s.file_path LIKE ?" },
+				{ "error_type", "EXISTS (SELECT 1 FROM debug_failures f WHERE f.document = s.document AND f.error_type = ?)" },
+				{ "before", "s.updated_at < ?" },
+			}
+		do
 			local given = ctx.params[filter[1]]
 			if given ~= nil then
 				table.insert(where, filter[2])

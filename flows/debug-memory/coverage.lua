@@ -1,8 +1,9 @@
 --!strict
 --- Whether a change is covered as its kind asks for.
 
+local nietz = require("@nietz")
 local options = require("./options")
-local results = require("./results")
+local results = require("../common/memory/results")
 local text = require("@nietz/text")
 
 local coverage = {}
@@ -53,7 +54,13 @@ function coverage.lcov(content: string, lines: { [string]: { [number]: boolean }
 end
 
 --- Returns why a change is not covered as it should be, or nil; and what could not be told.
-function coverage.judge(params: { [string]: any }, before: results.Results, after: results.Results, patch: string, lcov: string?): (string?, string?)
+function coverage.judge(
+	params: nietz.Values,
+	before: results.Results,
+	after: results.Results,
+	patch: string,
+	lcov: string?
+): (string?, string?)
 	local kind = params.kind
 	local goal = params.coverage or options.COVERAGE[kind]
 	if kind == "refactor" and params.coverage == nil then

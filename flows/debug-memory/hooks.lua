@@ -1,10 +1,11 @@
 --!strict
 --- What is done at the schema's moments, by the names that it gives.
 
+local documents = require("@nietz/documents")
 local json = require("@nietz/json")
-local recall = require("./recall")
+local recall = require("../common/memory/recall")
 local show = require("./show")
-local spec = require("./spec")
+local spec = require("../common/memory/spec")
 local state = require("./state")
 local ui = require("@nietz/ui")
 
@@ -15,7 +16,7 @@ local SNAPSHOT = 65536
 
 --- Counts what happened to each pattern in this session.
 local function count(self: state.Session)
-	local order, counted = {}, {} :: { [string]: any }
+	local order, counted = {}, {} :: { [string]: documents.Document }
 	for index, pattern in self.patterns do
 		local fix = self.doc.executions[index].fix_applied
 		if fix ~= nil and fix.verification ~= "pending" then
@@ -45,8 +46,10 @@ end
 local function recurring(self: state.Session)
 	local last = self.seen[#self.seen]
 	local failing = {}
-	for _, failure in if last then last.failures else {} do
-		failing[failure.test_name] = true
+	if last then
+		for _, failure in last.failures do
+			failing[failure.test_name] = true
+		end
 	end
 	local names, times = {}, {} :: { [string]: number }
 	for _, execution in self.doc.executions do
@@ -102,7 +105,7 @@ end
 
 --- Does what the schema asks for at a moment: `on_failure`, `on_success` or `on_escalation`.
 function hooks.run(self: state.Session, moment: string)
-	for _, name in spec.hooks[moment] or {} do
+	for _, name in spec.hooks[moment] or {} :: { string } do
 		ACTIONS[name](self)
 	end
 end
@@ -111,7 +114,7 @@ end
 hooks.count = count
 
 --- Returns what of the past goes into an analysis, as the schema has it.
-function hooks.similar(self: state.Session): any
+function hooks.similar(self: state.Session): { documents.Document }?
 	local rows = json.array({})
 	for _, past in self.past do
 		table.insert(rows, { session_id = past.session_id, file = past.file, resolution = past.fix_strategy })

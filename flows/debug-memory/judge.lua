@@ -1,9 +1,9 @@
 --!strict
 --- What one run of the tests says beside another: progress, a regression, or going round in circles.
 
-local errors = require("./errors")
-local report = require("./parsers/report")
-local results = require("./results")
+local errors = require("../common/memory/errors")
+local report = require("../common/memory/parsers/report")
+local results = require("../common/memory/results")
 local state = require("./state")
 
 local judge = {}

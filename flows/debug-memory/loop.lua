@@ -11,7 +11,7 @@ local leftovers = require("../common/leftovers")
 local memory = require("./memory")
 local models = require("./models")
 local programs = require("../common/programs")
-local results = require("./results")
+local results = require("../common/memory/results")
 local show = require("./show")
 local state = require("./state")
 local text = require("@nietz/text")
@@ -66,7 +66,7 @@ local function execute(self: state.Session, commit: string): results.Results
 	local hash = code_hash(self, commit)
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
-	local command = programs.allowed(self.limits, self.params.test)
+	local command = programs.allowed(self.limits, self.params.test) :: git.Command
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
 	command.output = OUTPUT
@@ -88,8 +88,8 @@ local function execute(self: state.Session, commit: string): results.Results
 		runtime = latest.runtime,
 		runtime_version = latest.runtime_version,
 		test_framework = latest.framework,
-	} :: { [string]: any }
-	local failures = json.array(table.clone(latest.failures) :: { any })
+	}
+	local failures = json.array(table.clone(latest.failures))
 	while #failures > FAILURES do
 		table.remove(failures)
 	end
@@ -120,7 +120,7 @@ local function execute(self: state.Session, commit: string): results.Results
 end
 
 --- Puts an analysis into the last execution, with the place that it names.
-local function keep_analysis(self: state.Session, value: any)
+local function keep_analysis(self: state.Session, value: models.Analysis)
 	local place = value.location.file .. (if value.location.line then `:{value.location.line}` else "")
 	local base = string.match(value.location.file, "([^/]+)$") or value.location.file
 	local named = string.find(value.root_cause, base, 1, true) ~= nil
@@ -154,7 +154,7 @@ local function summary(patch: string): string
 end
 
 --- Has the last execution's fix made and committed; returns the commit.
-local function fix(self: state.Session, latest: results.Results, value: any): string
+local function fix(self: state.Session, latest: results.Results, value: models.Analysis): string
 	local number = #self.doc.executions
 	local before = self.commits[number]
 	local _, said = models.fix(self, latest, value)
@@ -237,7 +237,10 @@ local function works(self: state.Session): Ending
 			if unmet ~= nil then
 				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
 			end
-			return { status = "passed", reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else "") }
+			return {
+				status = "passed",
+				reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else ""),
+			}
 		elseif stuck ~= nil then
 			return { status = "escalated", reason = `stuck: {stuck}` }
 		end

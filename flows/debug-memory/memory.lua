@@ -6,8 +6,9 @@ local advice = require("../common/advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
-local recall = require("./recall")
-local spec = require("./spec")
+local list = require("../common/list")
+local recall = require("../common/memory/recall")
+local spec = require("../common/memory/spec")
 local state = require("./state")
 
 local memory = {}
@@ -15,7 +16,7 @@ local memory = {}
 local DAY = 86400
 
 --- Returns a new session's document.
-function memory.new(id: string, file: string?, run: string, model: string): { [string]: any }
+function memory.new(id: string, file: string?, run: string, model: string): documents.Document
 	local now = clock.now()
 	return {
 		session_id = id,
@@ -39,7 +40,7 @@ function memory.save(self: state.Session)
 end
 
 --- Returns a session, from the archive if need be; nil where there is none.
-function memory.load(id: string): any
+function memory.load(id: string): documents.Document?
 	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
 end
 
@@ -71,11 +72,9 @@ local function over(): { string }
 		ELSE ? END ORDER BY s.updated_at]],
 		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
 	)
-	local ids = {}
-	for _, row in rows do
-		table.insert(ids, row.session_id)
-	end
-	return ids
+	return list.map(rows, function(row): string
+		return row.session_id
+	end)
 end
 
 --- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated
@@ -85,7 +84,7 @@ function memory.retain(): number
 		return `Old sessions stay where they are in the debug memory: {why}`
 	end
 	local moved = 0
-	for _, id in advice.take({}, stays, over) do
+	for _, id in advice.take({} :: { string }, stays, over) do
 		moved += advice.take(0, stays, function(): number
 			return memory.archive({ id })
 		end)

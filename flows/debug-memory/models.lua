@@ -3,16 +3,29 @@
 
 local exchange = require("../common/exchange")
 local judge = require("./judge")
+local llm = require("@nietz/llm")
 local programs = require("../common/programs")
-local recall = require("./recall")
-local results = require("./results")
-local spec = require("./spec")
+local recall = require("../common/memory/recall")
+local report = require("../common/memory/parsers/report")
+local results = require("../common/memory/results")
+local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local models = {}
+
+export type Analysis = {
+	root_cause: string,
+	root_cause_category: string,
+	location: { file: string, line: number? },
+	fix_strategy: string,
+	confidence: number,
+	related_failures: { string }?,
+	pattern: string,
+	fix_template: string,
+}
 
 --- How many failures a model is shown.
 local SHOWN = 8
@@ -36,7 +49,7 @@ local ANALYSIS = {
 	},
 }
 
-local function few(latest: results.Results): ({ any }, number)
+local function few(latest: results.Results): ({ report.Failure }, number)
 	local shown = {}
 	for index = 1, math.min(SHOWN, #latest.failures) do
 		table.insert(shown, latest.failures[index])
@@ -50,14 +63,17 @@ local function history(self: state.Session): { string }
 	for _, execution in self.doc.executions do
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
-			table.insert(lines, `Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} It did not help: {fix.description}`)
+			table.insert(
+				lines,
+				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} It did not help: {fix.description}`
+			)
 		end
 	end
 	return lines
 end
 
 --- Has the model work with tools; returns how it ended, a detail and the reply.
-local function ask(self: state.Session, what: string, writing: boolean, request: { [string]: any }): (string, string, any)
+local function ask(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
 	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local offered, rejected = tools.offer({
 		tree = self.tree,
@@ -80,7 +96,7 @@ local function ask(self: state.Session, what: string, writing: boolean, request:
 end
 
 --- Finds the root cause of what the last run shows. Returns the value, or nil and why there is none.
-function models.analyse(self: state.Session, latest: results.Results): (any, string)
+function models.analyse(self: state.Session, latest: results.Results): (Analysis?, string)
 	local failures, more = few(latest)
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
@@ -98,7 +114,7 @@ function models.analyse(self: state.Session, latest: results.Results): (any, str
 	local status, detail, reply = ask(self, "analysing", false, {
 		prompt = prompt,
 		schema = ANALYSIS,
-		check = function(value: any): string?
+		check = function(value: Analysis): string?
 			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
 			if #self.tree:find(literal).paths ~= 1 then
 				return `location.file must name one file of the repository, and {value.location.file} does not`
@@ -118,7 +134,7 @@ function models.analyse(self: state.Session, latest: results.Results): (any, str
 end
 
 --- Mends what the analysis says. Returns whether the model came to its end, and what it said.
-function models.fix(self: state.Session, latest: results.Results, analysis: any): (boolean, string)
+function models.fix(self: state.Session, latest: results.Results, analysis: Analysis): (boolean, string)
 	local failures = few(latest)
 	local prompt = template.render("./prompts/fix.md", {
 		goal = self.params.goal or "",

@@ -20,28 +20,41 @@ options.PARAMS = {
 		default = "bug_fix",
 		help = "The kind of change, which says how much of it must be covered",
 	},
-	coverage = { type = "number", min = 0, max = 100, help = "Percent to cover [default: by kind: 100 of a fix's lines, 80, as before, 90]" },
+	coverage = {
+		type = "number",
+		min = 0,
+		max = 100,
+		help = "Percent to cover [default: by kind: 100 of a fix's lines, 80, as before, 90]",
+	},
 	max_attempts = { type = "integer", default = 3, min = 1, max = 10, help = "Fixes to try" },
 	fix = { type = "boolean", default = true, help = "Analyse alone: change nothing" },
 	memory = { type = "boolean", default = true, help = "Offer the model nothing of earlier sessions" },
-	run = { type = "string", many = true, help = "A program that the model may run with any arguments, such as cargo; or one whole command" },
-	protect = { type = "string", many = true, help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway" },
+	run = {
+		type = "string",
+		many = true,
+		help = "A program that the model may run with any arguments, such as cargo; or one whole command",
+	},
+	protect = {
+		type = "string",
+		many = true,
+		help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway",
+	},
 	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one analysis or fix" },
 	idle = { type = "number", default = 120, min = 1, max = 86400, help = "Seconds without a sign of life that end an analysis or a fix" },
 	attempt_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that one analysis or fix may take" },
 	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
 --- Returns what tools and commands are held to.
-function options.limits(params: { [string]: any }): { [string]: any }
+function options.limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
 	return limits
 end
 
-function options.check(params: { [string]: any })
+function options.check(params: nietz.Values)
 	if params.test == nil or params.test == "" then
 		nietz.fail("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
 	end

@@ -1,6 +1,7 @@
 --!strict
 --- How a session is shown.
 
+local documents = require("@nietz/documents")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -11,7 +12,7 @@ local function first_line(value: string): string
 end
 
 --- Returns what a run of the tests came to, in one line.
-function show.counts(results: any): string
+function show.counts(results: documents.Document): string
 	local parts = { `{results.passed} passed`, `{results.failed} failed` }
 	if (results.skipped or 0) > 0 then
 		table.insert(parts, `{results.skipped} skipped`)
@@ -23,7 +24,7 @@ function show.counts(results: any): string
 end
 
 --- Returns all of a session, line by line: each execution with its failures, analysis and fix.
-function show.lines(doc: any): { string }
+function show.lines(doc: documents.Document): { string }
 	local lines = { `session {doc.session_id}: {doc.status or "in_progress"}, {doc.file_path}` }
 	for _, execution in doc.executions do
 		table.insert(lines, "")
@@ -50,7 +51,10 @@ function show.lines(doc: any): { string }
 	end
 	local learnings = doc.learnings or {}
 	for _, pattern in learnings.patterns_identified or {} do
-		table.insert(lines, `pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`)
+		table.insert(
+			lines,
+			`pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`
+		)
 	end
 	for _, line in learnings.recommendations or {} do
 		table.insert(lines, `• {line}`)
@@ -58,12 +62,12 @@ function show.lines(doc: any): { string }
 	return lines
 end
 
-function show.session(doc: any)
+function show.session(doc: documents.Document)
 	ui.say("```\n" .. table.concat(show.lines(doc), "\n") .. "\n```")
 end
 
 --- Tells a person that a session needs one, with all that it knows.
-function show.escalation(doc: any)
+function show.escalation(doc: documents.Document)
 	ui.say("**This needs a person.** All that the session knows:")
 	show.session(doc)
 end

@@ -1,19 +1,22 @@
 --!strict
 --- What a session knows while it goes on. Everything that lasts is in `doc`, which is valid by the schema at each save.
 
-local recall = require("./recall")
-local results = require("./results")
+local documents = require("@nietz/documents")
+local git = require("@nietz/git")
+local nietz = require("@nietz")
+local recall = require("../common/memory/recall")
+local results = require("../common/memory/results")
 
 local state = {}
 
 export type Session = {
-	params: { [string]: any },
-	limits: { [string]: any },
+	params: nietz.Values,
+	limits: nietz.Values,
 	--- `provider/model`.
 	model: string,
 	--- The memory file.
-	doc: { [string]: any },
-	tree: any,
+	doc: documents.Document,
+	tree: git.Handle,
 	branch: string,
 	--- The commit from which it starts.
 	start: string,

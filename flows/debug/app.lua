@@ -2,10 +2,12 @@
 --- What every room needs while a session runs: the document and how it is saved, the language, the voice, the code that
 --- was read, and the one way in which a model is asked for something structured.
 
+local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local template = require("@nietz/template")
@@ -19,7 +21,7 @@ export type App = {
 	doc: session.Doc,
 	t: texts.Say,
 	lang: string,
-	params: any,
+	params: nietz.Values,
 	--- The slug of the persona that asks now.
 	intensity: string,
 	code: { CodeFile },
@@ -41,7 +43,7 @@ local sessions = documents.collection("sessions")
 local UNKNOWN_WINDOW = 32768
 
 --- Returns the state of a new session.
-function app.new(doc: session.Doc, code: string, params: any): App
+function app.new(doc: session.Doc, code: string, params: nietz.Values): App
 	return {
 		doc = doc,
 		t = lang.of(code),
@@ -58,11 +60,6 @@ function app.new(doc: session.Doc, code: string, params: any): App
 	}
 end
 
---- Returns whether an error has one of these codes.
-function app.is(err: any, code: string): boolean
-	return type(err) == "table" and err.code == code
-end
-
 --- Returns the voice that asks now.
 function app.voice(self: App): personas.Persona
 	return personas.get(self.intensity)
@@ -75,25 +72,28 @@ function app.save(self: App): string
 	return sessions:save(self.doc)
 end
 
-export type Thought = { prompt: string, vars: { [string]: any }, schema: { [string]: any }, label: string, model: string?, max_tokens: number? }
+export type Thought = {
+	prompt: string,
+	vars: nietz.Values,
+	schema: llm.Schema,
+	label: string,
+	model: string?,
+	max_tokens: number?,
+}
 
 --- Asks a model for something structured, without a voice. Returns nil where it cannot produce anything valid; other
 --- failures (no connection, no key) are raised.
 function app.think(thought: Thought): any
-	local ok, result = pcall(llm.chat, {
-		model = thought.model,
-		prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
-		schema = thought.schema,
-		label = thought.label,
-		max_tokens = thought.max_tokens,
-		temperature = 0,
-	})
-	if ok then
-		return (result :: llm.Reply).value
-	elseif app.is(result, "reply-invalid") then
-		return nil
-	end
-	return error(result, 0)
+	return (
+		ask.value({
+			model = thought.model,
+			prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
+			schema = thought.schema,
+			label = thought.label,
+			max_tokens = thought.max_tokens,
+			temperature = 0,
+		})
+	)
 end
 
 return app

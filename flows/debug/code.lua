@@ -3,6 +3,7 @@
 --- around the lines that were named.
 
 local app = require("./app")
+local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local text = require("@nietz/text")
@@ -126,7 +127,7 @@ local function render(self: app.App)
 	end
 end
 
-local function take(self: app.App, found: { path: string, text: string }, line: number?)
+local function take(self: app.App, found: files.File, line: number?)
 	for _, file in self.code do
 		if file.path == found.path then
 			if line ~= nil and table.find(file.focus, line) == nil then
@@ -146,23 +147,22 @@ local function take(self: app.App, found: { path: string, text: string }, line: 
 	ui.say(self.t("code.read", { path = found.path, lines = #file.lines }))
 end
 
-type Found = { path: string, text: string }
-
 --- Reads a path as it stands, or by its name anywhere in the workspace. Returns the file, or else the paths that it may
 --- be, or else that it is there and must not or cannot be read, which was said.
-local function look(self: app.App, path: string): (Found?, { string }, boolean)
+local function look(self: app.App, path: string): (files.File?, { string }, boolean)
 	local ok, found = pcall(files.read, path)
 	if ok and found ~= nil then
-		return found :: any, {}, false
+		return found, {}, false
 	elseif not ok then
-		ui.say(self.t("code.refused", { path = path, message = (found :: any).message or tostring(found), hint = (found :: any).hint or "" }))
+		local problem = failure.of(found)
+		ui.say(self.t("code.refused", { path = path, message = problem.message, hint = problem.hint or "" }))
 		return nil, {}, true
 	end
 	local plain = string.gsub(path, "^[~./]+", "")
 	local all = files.find(`**/{plain}`).paths
 	if #all == 1 then
 		local read, one = pcall(files.read, all[1])
-		return if read then one :: any else nil, {}, false
+		return if read then one else nil, {}, false
 	end
 	return nil, all, false
 end
@@ -208,7 +208,7 @@ end
 
 --- Returns what prompts show of the code.
 function code.shown(self: app.App): { { path: string, text: string, note: string } }
-	local shown: { any } = json.array({})
+	local shown: { { path: string, note: string, text: string } } = json.array({})
 	for _, file in self.code do
 		table.insert(shown, { path = file.path, text = file.shown, note = file.note or "" })
 	end

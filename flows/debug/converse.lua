@@ -20,7 +20,8 @@ local converse = {}
 --- Asks until something is said: an empty line is no answer.
 local function listen(self: app.App): string
 	while true do
-		local line = text.trim(ui.ask({ id = "answer", prompt = self.t("answer"), optional = true, complete = { "solved", "exit", "I give up" } }))
+		local line =
+			text.trim(ui.ask({ id = "answer", prompt = self.t("answer"), optional = true, complete = { "solved", "exit", "I give up" } }))
 		if line ~= "" then
 			return line
 		end

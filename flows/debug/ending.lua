@@ -7,6 +7,8 @@ local json = require("@nietz/json")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
+local session = require("./session")
+local shape = require("../common/shape")
 local show = require("./show")
 local text = require("@nietz/text")
 local trace = require("./trace")
@@ -20,13 +22,13 @@ local FEW = 2
 --- How much of the window the transcript may take when it is scored.
 local SHARE = 0.6
 
-local function schema(): { [string]: any }
+local function schema(): shape.Shape
 	local properties, required = {}, {}
 	for _, dimension in vocabulary.DIMENSIONS do
-		properties[dimension.name] = { type = "integer", minimum = 1, maximum = 10 }
+		properties[dimension.name] = shape.integer(1, 10)
 		table.insert(required, dimension.name)
 	end
-	return { type = "object", required = required, additionalProperties = false, properties = properties }
+	return shape.object(required, properties)
 end
 
 --- Scores by a model that reads the whole transcript; where it gives nothing valid, the tags' scores stay.
@@ -36,7 +38,7 @@ local function score(self: app.App)
 		return
 	end
 	local first = 1
-	local turns: { any } = json.array({})
+	local turns: { session.Turn } = json.array({})
 	for _, turn in doc.transcript do
 		local shown = table.clone(turn)
 		shown.response = trace.reduce(turn.response)

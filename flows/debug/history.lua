@@ -4,6 +4,7 @@
 local app = require("./app")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
+local session = require("./session")
 local template = require("@nietz/template")
 local trace = require("./trace")
 
@@ -47,7 +48,7 @@ function history.shorten(self: app.App, size: number)
 	if size < FULL * self.window or last <= self.summarised then
 		return
 	end
-	local turns: { any } = json.array({})
+	local turns: { session.Turn } = json.array({})
 	for index = self.summarised + 1, last do
 		table.insert(turns, self.doc.transcript[index])
 	end

@@ -2,6 +2,7 @@
 --- `judge FILE`: the check on its own, for whoever changes a rule. Each line of the file is a reply with its context;
 --- each line that comes out is a verdict. Lines that carry a `label` are measured too.
 
+local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local leaks = require("./leaks")
@@ -20,13 +21,18 @@ export type Case = { id: string, lang: string?, context: string, reply: string, 
 export type Verdict = { id: string, verdict: "leak" | "ok", rule: string?, reason: string? }
 
 judge.PARAMS = {
-	file = { type = "string", positional = true, required = true, help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured" },
+	file = {
+		type = "string",
+		positional = true,
+		required = true,
+		help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured",
+	},
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
 	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
 	measure = { type = "boolean", help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
-local function text_of(value: any): string
+local function text_of(value: unknown): string
 	if value == nil or value == json.null then
 		return ""
 	end
@@ -43,8 +49,8 @@ local function read(path: string): { Case }
 		if text.trim(line) ~= "" then
 			local ok, value = pcall(json.decode, line)
 			if not ok or type(value) ~= "table" or type(value.reply) ~= "string" then
-				local why = if ok then "it needs id and reply, which are texts" else (value :: any).message or "it is no JSON"
-				return nietz.fail(`{path}:{number}: {why}`, 'such as \{"id": "1", "lang": "en", "context": "…", "reply": "…"}')
+				local why = if ok then "it needs id and reply, which are texts" else failure.of(value).message
+				return nietz.fail(`{path}:{number}: {why}`, 'such as {"id": "1", "lang": "en", "context": "…", "reply": "…"}')
 			end
 			table.insert(cases, {
 				id = tostring(value.id or number),
@@ -134,7 +140,7 @@ local function percent(value: number?): string
 	return if value then string.format("%.1f%%", value * 100) else "-"
 end
 
-function judge.run(ctx: nietz.Context): any
+function judge.run(ctx: nietz.Context)
 	local cases = read(ctx.params.file)
 	local verdicts: { Verdict } = {}
 	for _, case in cases do
@@ -150,9 +156,14 @@ function judge.run(ctx: nietz.Context): any
 	local measured = judge.measure(cases, verdicts)
 	local lines: { string } = {}
 	if ctx.params.measure then
-		table.insert(lines, `{measured.replies} labelled replies, {measured.leaks} of them leaks: recall {percent(measured.recall)}, precision {percent(measured.precision)}, false alarms {percent(measured.falseAlarms)}`)
+		local rates = `recall {percent(measured.recall)}, precision {percent(measured.precision)}`
+		local all = `{measured.replies} labelled replies, {measured.leaks} of them leaks`
+		table.insert(lines, `{all}: {rates}, false alarms {percent(measured.falseAlarms)}`)
 		for _, verdict in measured.wrong do
-			table.insert(lines, if verdict.verdict == "leak" then `false alarm {verdict.id}: {verdict.rule}: {verdict.reason}` else `missed {verdict.id}`)
+			table.insert(
+				lines,
+				if verdict.verdict == "leak" then `false alarm {verdict.id}: {verdict.rule}: {verdict.reason}` else `missed {verdict.id}`
+			)
 		end
 	else
 		for _, verdict in verdicts do

@@ -57,9 +57,13 @@ end
 local RULES: { Rule } = {}
 for _, rule in FILE.rules do
 	for _, pattern in rule.patterns do
-		local entry = { rule = rule.rule, reason = rule.reason, ["in"] = rule["in"], pattern = filled(pattern), unless = nil }
-		entry.unless = if rule.unless then filled(rule.unless) else nil
-		table.insert(RULES, entry :: any)
+		table.insert(RULES, {
+			rule = rule.rule,
+			reason = rule.reason,
+			["in"] = rule["in"],
+			pattern = filled(pattern),
+			unless = if rule.unless then filled(rule.unless) else nil,
+		})
 	end
 end
 local INVESTIGATION = filled(FILE.investigation)
@@ -151,7 +155,7 @@ local function without_code(value: string, known: string): string
 				break
 			end
 			local word = word_of(text.trim(match.text), known)
-			word = string.match(match.text, "^%s*") .. word .. string.match(match.text, "%s*$")
+			word = (string.match(match.text, "^%s*") or "") .. word .. (string.match(match.text, "%s*$") or "")
 			out = string.sub(out, 1, match.first - 1) .. word .. string.sub(out, match.last + 1)
 			from = match.first + #word
 		end
@@ -200,7 +204,7 @@ local function sentences(value: string): { Sentence }
 end
 
 local function applies(rule: Rule, sentence: Sentence): boolean
-	local where = (rule :: any)["in"]
+	local where = rule["in"]
 	if where == "statement" and sentence.question or where == "question" and not sentence.question then
 		return false
 	end

@@ -57,7 +57,7 @@ local FIELDS = {
 }
 
 --- Returns what the file's rules would say of a session, from the parts that were read; nil when all is well.
-local function broken_rule(found: any): string?
+local function broken_rule(found: documents.Document): string?
 	if not rules.is_version_4(tostring(found.id)) then
 		return "/id: must be a UUID of version 4"
 	end
@@ -142,7 +142,7 @@ end
 type Sums = { scores: { [string]: { sum: number, count: number } }, spots: { [string]: number } }
 
 --- Adds a session to the sums, and returns what of it is kept while it is among the last.
-local function add(sums: Sums, found: any, at: number): Recent
+local function add(sums: Sums, found: documents.Document, at: number): Recent
 	local one: Recent = { at = at, id = tostring(found.id), scores = {}, against = {} }
 	for _, dimension in vocabulary.DIMENSIONS do
 		local score = if type(found.scores) == "table" then found.scores[dimension.name] else nil
@@ -203,7 +203,11 @@ function profile.compute(filter: Filter): Profile
 		local value = entry.value
 		local at = if value then clock.parse(tostring(value.timestamp)) else nil
 		local details = if entry.error then entry.error.details else nil
-		local message = if details and #details > 0 then details[1] elseif entry.error then entry.error.message elseif entry.newer == nil then broken_rule(value) else nil
+		local message = if details and #details > 0
+			then details[1]
+			elseif entry.error then entry.error.message
+			elseif entry.newer == nil then broken_rule(value)
+			else nil
 		if message ~= nil or at == nil then
 			found.brokenCount += 1
 			if found.brokenCount <= NAMED then
@@ -231,14 +235,13 @@ function profile.compute(filter: Filter): Profile
 		remember(recent, add(sums, value, at))
 	end
 	sessions:each(visit, { fields = FIELDS })
-	if found.totalSessions > 0 then
-		found.averageScores = {}
-	end
+	local averages: { [string]: number } = {}
+	found.averageScores = if found.totalSessions > 0 then averages else nil
 	for _, dimension in vocabulary.DIMENSIONS do
 		local name = dimension.name
 		local sum = sums.scores[name]
 		if sum ~= nil then
-			(found.averageScores :: any)[name] = sum.sum / sum.count
+			averages[name] = sum.sum / sum.count
 		end
 		found.recentTrend[name] = profile.trend(recent, name)
 		found.recentScores[name] = json.array({})

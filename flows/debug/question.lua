@@ -7,6 +7,7 @@ local code = require("./code")
 local history = require("./history")
 local json = require("@nietz/json")
 local leaks = require("./leaks")
+local list = require("../common/list")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
@@ -54,12 +55,9 @@ end
 --- Returns whether a question was asked before, in the same words.
 local function is_repeat(self: app.App, reply: string): boolean
 	local asked = words.plain(reply)
-	for _, turn in self.doc.transcript do
-		if words.plain(turn.question) == asked then
-			return true
-		end
-	end
-	return false
+	return list.some(self.doc.transcript, function(turn): boolean
+		return words.plain(turn.question) == asked
+	end)
 end
 
 --- Returns why a reply must not be shown, or nil.
@@ -103,7 +101,10 @@ function question.of(voice: personas.Persona, lang: string): { string }
 		right = right and type(one) == "string" and text.trim(one) ~= ""
 	end
 	if not right then
-		nietz.fail(`{voice.source}: \`fallback\` is no list of questions by language`, 'fallback: { en: ["What did you see?"] }, or take it out')
+		nietz.fail(
+			`{voice.source}: \`fallback\` is no list of questions by language`,
+			'fallback: { en: ["What did you see?"] }, or take it out'
+		)
 	end
 	return list
 end

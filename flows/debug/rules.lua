@@ -1,11 +1,12 @@
 --!strict
 --- What a JSON Schema cannot say about a session file.
 
+local nietz = require("@nietz")
 local vocabulary = require("./vocabulary")
 
 local rules = {}
 
-export type Fault = { pointer: string, message: string }
+export type Fault = nietz.Fault
 
 --- Whether a UUID is of version 4.
 function rules.is_version_4(id: string): boolean

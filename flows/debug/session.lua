@@ -2,6 +2,7 @@
 --- A session's document: how it begins, what a turn adds, and how tags and scores stand in it. Pure: what time it is
 --- and what was said comes in.
 
+local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local quotes = require("@nietz/quotes")
 local vocabulary = require("./vocabulary")
@@ -13,11 +14,11 @@ export type Turn = {
 	question: string,
 	response: string,
 	model: string,
-	quoteUsed: any,
+	quoteUsed: documents.Document?,
 	behaviorTags: { string },
 	timestamp: string,
 }
-export type Doc = any
+export type Doc = documents.Document
 
 --- Scores count from here, one up or down a tag.
 local BASE, LEAST, MOST = 5, 1, 10
@@ -44,7 +45,7 @@ function session.new(id: string, now: string, problem: string, intensity: string
 end
 
 --- Returns a quote as a session keeps it.
-function session.quote(quote: quotes.Quote?): any
+function session.quote(quote: quotes.Quote?): documents.Document?
 	if quote == nil then
 		return json.null
 	end

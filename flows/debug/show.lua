@@ -50,7 +50,8 @@ end
 function show.card(self: app.App): string
 	local doc, t = self.doc, self.t
 	local count = #doc.transcript
-	local lines = { t(if count == 1 then "card.title_one" else "card.title", { count = count, outcome = t(`outcomes.{doc.outcome}`) }), "", "```" }
+	local lines =
+		{ t(if count == 1 then "card.title_one" else "card.title", { count = count, outcome = t(`outcomes.{doc.outcome}`) }), "", "```" }
 	local width = widest(self.lang)
 	local rows = {}
 	for _, dimension in vocabulary.DIMENSIONS do
@@ -76,20 +77,25 @@ function show.profile(lang: string, t: texts.Say, found: profile.Profile, short:
 		table.insert(lines, t("profile.none"))
 	else
 		if found.totalSessions > 1 or not short then
-			table.insert(lines, t("profile.totals", {
-				total = found.totalSessions,
-				solved = found.solvedCount,
-				abandoned = found.abandonedCount,
-			}))
+			table.insert(
+				lines,
+				t("profile.totals", {
+					total = found.totalSessions,
+					solved = found.solvedCount,
+					abandoned = found.abandonedCount,
+				})
+			)
 			table.insert(lines, "")
 		end
 		table.insert(lines, "```")
 		local width = widest(lang)
+		local averages = found.averageScores or {} :: { [string]: number }
 		for _, dimension in vocabulary.DIMENSIONS do
-			local average = (found.averageScores :: any)[dimension.name]
+			local average = averages[dimension.name]
 			if average ~= nil then
 				local trend = found.recentTrend[dimension.name]
-				local row = `{padded(label(lang, dimension), width)}  {bar(average)}  {string.format("%4.1f", average)}  {ARROWS[trend]} {t(`trends.{trend}`)}`
+				local score = `{bar(average)}  {string.format("%4.1f", average)}`
+				local row = `{padded(label(lang, dimension), width)}  {score}  {ARROWS[trend]} {t(`trends.{trend}`)}`
 				table.insert(lines, text.trim(`{row}  {spark(found.recentScores[dimension.name])}`))
 			end
 		end

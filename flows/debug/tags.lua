@@ -3,6 +3,7 @@
 
 local app = require("./app")
 local session = require("./session")
+local shape = require("../common/shape")
 local trace = require("./trace")
 local vocabulary = require("./vocabulary")
 
@@ -10,14 +11,7 @@ local tags = {}
 
 local MOST = 3
 
-local SCHEMA = {
-	type = "object",
-	required = { "tags" },
-	additionalProperties = false,
-	properties = {
-		tags = { type = "array", maxItems = MOST, items = { enum = vocabulary.names() } },
-	},
-}
+local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, nil, MOST) })
 
 --- Returns the tags of a turn's response, or nil where the model gives nothing valid.
 function tags.read(self: app.App, turn: session.Turn): { string }?

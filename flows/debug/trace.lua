@@ -2,6 +2,7 @@
 --- Stack traces: of a long one only the frames that matter are told on, those of the developer's own code and those
 --- around an error's message. What was typed stays in the session as it was.
 
+local list = require("../common/list")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
@@ -24,12 +25,9 @@ local FRAME = table.concat({
 }, "|")
 
 local function is_foreign(line: string): boolean
-	for _, place in FOREIGN do
-		if string.find(line, place, 1, true) ~= nil then
-			return true
-		end
-	end
-	return false
+	return list.some(FOREIGN, function(place): boolean
+		return string.find(line, place, 1, true) ~= nil
+	end)
 end
 
 type Line = { text: string, frame: boolean, foreign: boolean }

@@ -3,20 +3,16 @@
 
 local app = require("./app")
 local llm = require("@nietz/llm")
+local shape = require("../common/shape")
 
 local verifier = {}
 
-local VERDICT = {
-	type = "object",
-	-- In this order: a model that has given its reason first judges better.
-	required = { "evidence", "reason", "leaks" },
-	additionalProperties = false,
-	properties = {
-		evidence = { type = "string", maxLength = 400 },
-		leaks = { type = "boolean" },
-		reason = { type = "string", minLength = 1, maxLength = 300 },
-	},
-}
+-- In this order: a model that has given its reason first judges better.
+local VERDICT = shape.object({ "evidence", "reason", "leaks" }, {
+	evidence = { type = "string", maxLength = 400 },
+	leaks = { type = "boolean" },
+	reason = shape.text(1, 300),
+})
 
 export type Verdict = { evidence: string, leaks: boolean, reason: string }
 

@@ -2,6 +2,7 @@
 --- The behaviours that can be seen in a response, and the dimensions that they speak for: `tags.yaml`.
 
 local json = require("@nietz/json")
+local list = require("../common/list")
 local yaml = require("@nietz/yaml")
 
 local vocabulary = {}
@@ -44,12 +45,9 @@ end
 
 --- Whether a dimension of this name exists.
 function vocabulary.is_dimension(name: string): boolean
-	for _, dimension in vocabulary.DIMENSIONS do
-		if dimension.name == name then
-			return true
-		end
-	end
-	return false
+	return list.some(vocabulary.DIMENSIONS, function(dimension): boolean
+		return dimension.name == name
+	end)
 end
 
 return vocabulary

@@ -1,6 +1,7 @@
 --!strict
 --- What a developer typed: the words that end a session, and what a response gives away of their mood (`moods.yaml`).
 
+local list = require("../common/list")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
@@ -33,31 +34,28 @@ function words.ending(line: string): ("solved" | "give up" | "exit")?
 	return nil
 end
 
-local function any(plain: string, patterns: { string }): boolean
-	for _, pattern in patterns do
-		if text.search(plain, pattern) ~= nil then
-			return true
-		end
-	end
-	return false
+local function has(plain: string, patterns: { string }): boolean
+	return list.some(patterns, function(pattern): boolean
+		return text.search(plain, pattern) ~= nil
+	end)
 end
 
 --- Whether a response asks for a concept to be explained, which is fine.
 function words.asks_for_concept(response: string): boolean
 	local plain = words.plain(response)
-	return any(plain, MOODS.concept) and not any(plain, MOODS.asks_for_answer)
+	return has(plain, MOODS.concept) and not has(plain, MOODS.asks_for_answer)
 end
 
 --- Whether a response asks for the answer itself.
 function words.asks_for_answer(response: string): boolean
-	return any(words.plain(response), MOODS.asks_for_answer)
+	return has(words.plain(response), MOODS.asks_for_answer)
 end
 
 --- Returns the context by which a quote is chosen: `avoidance`, `overwhelm`, `strategy` …, or nil.
 function words.context(response: string): string?
 	local plain = words.plain(response)
 	for _, mood in MOODS.contexts do
-		if any(plain, mood.patterns) then
+		if has(plain, mood.patterns) then
 			return mood.context
 		end
 	end

@@ -2,13 +2,16 @@
 --- One attempt of one model: a branch and a worktree of its own, tools, limits, and what came of it. Whatever is left in
 --- the worktree, what can be committed is committed on its branch, and the end is recorded.
 
+local checkout = require("./checkout")
 local clock = require("@nietz/clock")
 local exchange = require("../common/exchange")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
+local list = require("../common/list")
 local live = require("./live")
+local llm = require("@nietz/llm")
 local programs = require("../common/programs")
-local recall = require("../debug-memory/recall")
+local recall = require("../common/memory/recall")
 local record = require("./record")
 local recorded = require("./recorded")
 local state = require("./state")
@@ -18,6 +21,8 @@ local ui = require("@nietz/ui")
 local validate = require("./validate")
 
 local attempt = {}
+
+export type SubGoal = { goal: string, validation: { string } }
 
 export type Outcome = {
 	id: number,
@@ -34,22 +39,18 @@ export type Outcome = {
 	--- What it changed and what validation wrote, for the next one.
 	evidence: string,
 	--- The value of a breakdown.
-	value: any,
+	value: { SubGoal }?,
 }
 
 --- What an attempt is made of, from its beginning on.
 type Begun = {
 	id: number,
 	model: string,
-	branch: string,
-	branch_id: number,
-	start: string,
-	worktree_id: number,
-	tree: any,
+	place: checkout.Checkout,
 	label: string,
 	prompt: string,
-	offered: { [string]: any },
-	rejected: (call: any, why: string, so_far: any) -> (),
+	offered: { [string]: llm.Tool },
+	rejected: (call: llm.Call, why: string, so_far: llm.SoFar) -> (),
 	--- Its place in the tree that is shown.
 	shot: state.Shot,
 	doing: (what: string) -> (),
@@ -57,47 +58,25 @@ type Begun = {
 }
 
 local function lines_of(parents: { state.Goal }): { string }
-	local lines = {}
-	for _, goal in parents do
-		table.insert(lines, goal.text)
-	end
-	return lines
+	return list.map(parents, function(goal)
+		return goal.text
+	end)
 end
 
 local function commands_of(goal: state.Goal): { string }
-	local commands = {}
-	for _, step in goal.steps do
-		table.insert(commands, step.command)
-	end
-	return commands
+	return list.map(goal.steps, function(step)
+		return step.command
+	end)
 end
 
 local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): Begun
-	self.attempts += 1
-	local number = self.attempts
-	local suffix = if kind == "breakdown" then "-breakdown" else ""
-	local branch = `{(self.root :: state.Goal).branch}-g{goal.id}-a{number}{suffix}`
-	local start = git.commit_of(goal.branch) :: string
-	git.branch(branch, start)
-	local branch_id = record.add(self.record, "branch", {
-		session_id = self.id,
-		name = branch,
-		parent_branch_id = goal.branch_id,
-		parent_commit_sha = start,
-		reason = "attempt",
-		created_by_goal_id = goal.id,
-	})
-	local tree = git.worktree({ name = `g{goal.id}-a{number}`, branch = branch })
-	local worktree_id = record.add(self.record, "worktree", {
-		branch_id = branch_id,
-		path = tree.path,
-		start_sha = start,
-		reason = if kind == "breakdown" then "breakdown" else "attempt",
-	})
+	local breaks_down = kind == "breakdown"
+	local suffix, reason = if breaks_down then "-breakdown" else "", if breaks_down then "breakdown" else "attempt"
+	local place = checkout.begin(self, goal, "a", suffix, reason)
 	local id = record.add(self.record, "attempt", {
 		goal_id = goal.id,
-		worktree_id = worktree_id,
-		start_commit_sha = start,
+		worktree_id = place.worktree_id,
+		start_commit_sha = place.start,
 		prompt = prompt,
 		model = model,
 		attempt_type = kind,
@@ -107,16 +86,12 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 	local function doing(what: string)
 		live.doing(self, shot, what)
 	end
-	local offered, rejected = recorded.offer(self, id, tree, kind == "implementation", commands_of(goal), doing, used)
+	local offered, rejected = recorded.offer(self, id, place.tree, kind == "implementation", commands_of(goal), doing, used)
 	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
 		model = model,
-		branch = branch,
-		branch_id = branch_id,
-		start = start,
-		worktree_id = worktree_id,
-		tree = tree,
+		place = place,
 		label = `goal {goal.id}, attempt {id}`,
 		prompt = prompt,
 		offered = offered,
@@ -128,7 +103,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 end
 
 --- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
-local function work(self: state.Session, begun: Begun, more: { [string]: any }): (string, string, any)
+local function work(self: state.Session, begun: Begun, more: llm.Chat): (string, string, llm.Reply?)
 	local request = table.clone(more)
 	request.model = begun.model
 	request.prompt = begun.prompt
@@ -141,12 +116,12 @@ end
 --- Records the end of an attempt; returns the row's id.
 local function finish(self: state.Session, begun: Begun, commit: string, status: string, detail: string): number
 	local patch = ""
-	if commit ~= begun.start then
+	if commit ~= begun.place.start then
 		local ok, diff = leftovers.try(function()
-			return git.diff(begun.start, commit)
+			return git.diff(begun.place.start, commit)
 		end)
 		if ok then
-			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.start} {commit}]\n` else "")
+			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.place.start} {commit}]\n` else "")
 		else
 			patch = `[git cannot show it: {diff}]\n`
 		end
@@ -173,7 +148,7 @@ end
 
 --- Removes the worktree and returns what came of the attempt, without what only some have.
 local function close(self: state.Session, begun: Begun, result_id: number, status: string, detail: string, commit: string): Outcome
-	validate.remove(self, begun.tree, begun.worktree_id)
+	validate.remove(self, begun.place.tree, begun.place.worktree_id)
 	live.over(self, begun.shot, status)
 	return {
 		id = begun.id,
@@ -181,8 +156,8 @@ local function close(self: state.Session, begun: Begun, result_id: number, statu
 		model = begun.model,
 		status = status,
 		detail = detail,
-		branch = begun.branch,
-		branch_id = begun.branch_id,
+		branch = begun.place.branch,
+		branch_id = begun.place.branch_id,
 		commit = commit,
 		fingerprint = "",
 		used = begun.used,
@@ -194,7 +169,7 @@ end
 --- Returns which files an attempt has changed, the end of what the command that failed wrote, and what the debug
 --- memory knows of failures like that.
 local function evidence(self: state.Session, begun: Begun, commit: string, checked: validate.Checked?): string
-	local start = begun.start
+	local start = begun.place.start
 	local ok, paths = leftovers.try(function()
 		return git.changed(start, commit)
 	end)
@@ -207,8 +182,8 @@ local function evidence(self: state.Session, begun: Begun, commit: string, check
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
 		if self.params.memory then
-			local ran = { over = "exit", exit = last.exit, output = last.output }
-			local known = recall.context(recall.of_run(ran, begun.tree.path), {})
+			local ran: git.Ran = { over = "exit", exit = last.exit, output = last.output }
+			local known = recall.context(recall.of_run(ran, begun.place.tree.path), {})
 			if known ~= "" then
 				table.insert(parts, "\n" .. known)
 			end
@@ -233,14 +208,14 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local begun = begin(self, goal, model, "implementation", prompt)
 	local status, detail = work(self, begun, {})
 	local kept, committed = leftovers.try(function()
-		return begun.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
 	end)
 	local checked: validate.Checked? = nil
-	local commit = if kept then committed.commit else begun.start
+	local commit = if kept then committed.commit else begun.place.start
 	if not kept then
 		status, detail = "error", `the work cannot be committed: {committed}; {status}: {detail}`
 	elseif status == "completed" then
-		local done = validate.check(self, goal, begun.tree, begun.doing)
+		local done = validate.check(self, goal, begun.place.tree, begun.doing)
 		checked, commit = done, done.commit or commit
 		local ok, paths = leftovers.try(function()
 			return git.changed(goal.base, commit)
@@ -250,11 +225,11 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	end
 	local result_id = finish(self, begun, commit, status, detail)
 	if checked ~= nil then
-		validate.record(self, checked :: any, result_id)
+		validate.record(self, checked, result_id)
 	end
 	local outcome = close(self, begun, result_id, status, detail, commit)
 	-- Nothing is known to be the same as what could not be committed.
-	outcome.fingerprint = `{if kept then committed.tree else begun.branch} {status} ` .. (if checked then (checked :: any).fingerprint else "")
+	outcome.fingerprint = `{if kept then committed.tree else begun.place.branch} {status} ` .. (if checked then checked.fingerprint else "")
 	outcome.evidence = evidence(self, begun, commit, checked)
 	return outcome
 end
@@ -293,7 +268,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 	local needs_validation = programs.told(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
-		check = function(value: any): string?
+		check = function(value: { sub_goals: { SubGoal } }): string?
 			for index, sub in value.sub_goals do
 				if needs_validation and #sub.validation == 0 then
 					return `sub-goal {index} has no validation`
@@ -312,12 +287,12 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 	if value ~= nil then
 		status, detail = "success", `{#value.sub_goals} sub-goals`
 	end
-	local result_id = finish(self, begun, begun.start, status, detail)
+	local result_id = finish(self, begun, begun.place.start, status, detail)
 	record.add(self.record, "breakdown_response", {
 		attempt_result_id = result_id,
 		response = if reply then reply.text else detail,
 	})
-	local outcome = close(self, begun, result_id, status, detail, begun.start)
+	local outcome = close(self, begun, result_id, status, detail, begun.place.start)
 	outcome.value = if value then value.sub_goals else nil
 	return outcome
 end

@@ -3,6 +3,7 @@
 --- left to try.
 
 local attempt = require("./attempt")
+local checkout = require("./checkout")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local live = require("./live")
@@ -97,7 +98,7 @@ local function merge(self: state.Session, from: string, from_id: number, into: s
 		from_commit_sha = merged.from,
 		to_branch_id = into.branch_id,
 		to_commit_sha = merged.into,
-	} :: { [string]: any }
+	} :: record.Row
 	if merged.commit == nil then
 		row.paths, row.messages = merged.conflicts, merged.messages
 		record.add(self.record, "merge_conflict", row)
@@ -133,7 +134,10 @@ local function shoot(self: state.Session, target: state.Goal, model: string, par
 	end
 	table.sort(outcomes, better)
 	for _, outcome in outcomes do
-		table.insert(target.history, `Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`)
+		table.insert(
+			target.history,
+			`Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`
+		)
 		ui.say(show.attempt_line(target, outcome))
 	end
 	return outcomes
@@ -144,35 +148,22 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 	if #target.steps == 0 then
 		return self.params.accept_unvalidated
 	end
-	self.attempts += 1
-	local name = `{(self.root :: state.Goal).branch}-g{target.id}-v{self.attempts}`
-	local commit = git.commit_of(target.branch) :: string
-	git.branch(name, commit)
-	local branch_id = record.add(self.record, "branch", {
-		session_id = self.id,
-		name = name,
-		parent_branch_id = target.branch_id,
-		parent_commit_sha = commit,
-		reason = "attempt",
-		created_by_goal_id = target.id,
-	})
-	local tree = git.worktree({ name = `g{target.id}-v{self.attempts}`, branch = name })
-	local worktree_id = record.add(self.record, "worktree", {
-		branch_id = branch_id,
-		path = tree.path,
-		start_sha = commit,
-		reason = "validation",
-	})
+	local place = checkout.begin(self, target, "v", "", "validation")
 	local shot = live.begin(self, target, "all sub-goals together")
-	local checked = validate.check(self, target, tree, function(what: string)
+	local checked = validate.check(self, target, place.tree, function(what: string)
 		live.doing(self, shot, what)
 	end)
 	validate.record(self, checked, result_id)
-	validate.remove(self, tree, worktree_id)
+	validate.remove(self, place.tree, place.worktree_id)
 	live.over(self, shot, if checked.passed then "success" else "completed")
 	if not checked.passed then
 		local last = checked.runs[#checked.runs]
-		table.insert(target.history, if last == nil then `All sub-goals together: {checked.hindered}` else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`)
+		table.insert(
+			target.history,
+			if last == nil
+				then `All sub-goals together: {checked.hindered}`
+				else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`
+		)
 	end
 	return checked.passed
 end
@@ -262,7 +253,8 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		local outcomes = shoot(self, target, self.models[shooter], parents)
 		local best = outcomes[1]
 		if best.status == "success" then
-			local conflict, for_good = merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
+			local conflict, for_good =
+				merge(self, best.branch, best.branch_id, target, `Merge attempt {best.id} at goal {target.id}: {target.text}`)
 			if conflict == nil then
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return best.result_id

@@ -9,7 +9,11 @@ options.PARAMS = {
 	goal = { type = "string", positional = true, help = "What to achieve" },
 	validate = { type = "string", many = true, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
 	run = { type = "string", many = true, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
-	protect = { type = "string", many = true, help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway" },
+	protect = {
+		type = "string",
+		many = true,
+		help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway",
+	},
 	model_a = { type = "string", help = "The model that shoots first [default: the run's model]" },
 	model_b = { type = "string", help = "The model that breaks goals down first [default: model A]" },
 	shots = { type = "integer", default = 1, min = 1, max = 10, help = "Attempts at a goal side by side, of which the best is kept" },
@@ -28,10 +32,10 @@ options.PARAMS = {
 	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", help = "List the sessions of this workspace" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
 --- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.
-function options.flags(params: { [string]: any }): { [string]: any }
+function options.flags(params: nietz.Values): nietz.Values
 	local flags = {}
 	for name, value in params do
 		if name ~= "goal" and name ~= "model_a" and name ~= "model_b" and name ~= "list" then
@@ -41,7 +45,7 @@ function options.flags(params: { [string]: any }): { [string]: any }
 	return flags
 end
 
-function options.check(params: { [string]: any })
+function options.check(params: nietz.Values)
 	if params.goal == nil or params.goal == "" then
 		nietz.fail("there is no goal", 'nietz run shots-on-goal "replace chrono by jiff" --validate "cargo test"')
 	end

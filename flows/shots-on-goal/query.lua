@@ -19,9 +19,9 @@ query.PARAMS = {
 	session = { type = "string", help = "The session to ask [default: the latest]" },
 	bind = { type = "string", many = true, help = "A value for a `?`, once for each, in their order" },
 	format = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" },
-} :: { [string]: any }
+} :: { [string]: nietz.Param }
 
-function query.run(ctx: nietz.Context): any
+function query.run(ctx: nietz.Context)
 	local session = record.find(ctx.params.session)
 	if session == nil and ctx.params.session ~= nil then
 		nietz.fail(`there is no session {ctx.params.session}`, "nietz run shots-on-goal --list")

@@ -8,6 +8,8 @@ local tables = require("./tables")
 
 local record = {}
 
+export type Row = documents.Document
+
 export type Record = {
 	--- The session's folder.
 	key: { [string]: string },
@@ -24,9 +26,9 @@ function record.new(session: string): Record
 end
 
 --- Appends a row and returns its id. Columns that are not given are null.
-function record.add(self: Record, name: string, fields: { [string]: any }): number
+function record.add(self: Record, name: string, fields: Row): number
 	local id = self.count[name] + 1
-	local row: { [string]: any } = table.clone(fields)
+	local row: Row = table.clone(fields)
 	for column, to in tables.references[name] do
 		local value = row[column]
 		if value ~= nil and (value < 1 or value > self.count[to]) then
@@ -47,13 +49,13 @@ function record.add(self: Record, name: string, fields: { [string]: any }): numb
 end
 
 --- Returns all rows of a table of some session.
-function record.rows(session: string, name: string): { any }
+function record.rows(session: string, name: string): { Row }
 	return documents.collection(name):rows({ session = session })
 end
 
 --- Returns the sessions of this workspace, oldest first: `{ session, row }`.
-function record.sessions(): { { session: string, row: any } }
-	local found = {}
+function record.sessions(): { { session: string, row: Row } }
+	local found: { { session: string, row: Row } } = {}
 	for _, entry in documents.collection("session"):list() do
 		if entry.value ~= nil and entry.value[1] ~= nil then
 			table.insert(found, { session = entry.key.session, row = entry.value[1] })

@@ -1,6 +1,8 @@
 --!strict
 --- The tools of a session, with each offer and each call as a row.
 
+local git = require("@nietz/git")
+local llm = require("@nietz/llm")
 local record = require("./record")
 local state = require("./state")
 local tools = require("../common/tools")
@@ -22,12 +24,12 @@ end
 function recorded.offer(
 	self: state.Session,
 	attempt: number,
-	tree: any,
+	tree: git.Handle,
 	writing: boolean,
 	validates: { string },
 	doing: (what: string) -> (),
 	used: tools.Used
-): ({ [string]: any }, (call: any, why: string, so_far: any) -> ())
+): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	return tools.offer({
 		tree = tree,
 		params = self.params,

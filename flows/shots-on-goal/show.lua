@@ -5,9 +5,18 @@ local git = require("@nietz/git")
 local json = require("@nietz/json")
 local live = require("./live")
 local record = require("./record")
+local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local show = {}
+
+--- The rows of a session by their tables, and of some by what they belong to.
+type Session = {
+	rows: { [string]: { record.Row } },
+	results: { [number]: record.Row },
+	usage: { [number]: record.Row },
+	ends: { [number]: record.Row },
+}
 
 local mark, first_line = live.mark, live.first_line
 
@@ -20,13 +29,17 @@ local function spent(calls: number, tokens: number, cost: number?): string
 end
 
 --- One line for an attempt that is over.
-function show.attempt_line(target: { id: number }, outcome: { id: number, model: string, status: string, detail: string, used: any }): string
+function show.attempt_line(
+	target: { id: number },
+	outcome: { id: number, model: string, status: string, detail: string, used: tools.Used }
+): string
 	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
-	return `{mark(outcome.status)} goal {target.id}, attempt {outcome.id} ({outcome.model}, {used}): {outcome.status} · {first_line(outcome.detail)}`
+	local who = `goal {target.id}, attempt {outcome.id} ({outcome.model}, {used})`
+	return `{mark(outcome.status)} {who}: {outcome.status} · {first_line(outcome.detail)}`
 end
 
 --- Returns the rows of all tables that a summary needs, and attempts with their results by goal.
-local function gather(session: string): any
+local function gather(session: string): Session
 	local rows = {}
 	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "goal_end", "session_end" } do
 		rows[name] = record.rows(session, name)
@@ -45,12 +58,12 @@ local function gather(session: string): any
 end
 
 --- Returns what became of a goal.
-local function status_of(all: any, goal: any): string
+local function status_of(all: Session, goal: record.Row): string
 	local ended = all.ends[goal.id]
 	return if ended then ended.status else "open"
 end
 
-local function tree(all: any, parent: any, indent: string, lines: { string })
+local function tree(all: Session, parent: number?, indent: string, lines: { string })
 	for _, goal in all.rows.goal do
 		if goal.parent_goal_id == parent then
 			local status = status_of(all, goal)
@@ -60,9 +73,7 @@ local function tree(all: any, parent: any, indent: string, lines: { string })
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]
 					local how = if result then `{result.status} · {first_line(result.status_detail)}` else "under way"
-					local used = if usage
-						then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost)
-						else ""
+					local used = if usage then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost) else ""
 					local sign = if result then mark(result.status) else "•"
 					table.insert(lines, `{indent}    {sign} {attempt.attempt_type} {attempt.id} ({attempt.model}{used}): {how}`)
 				end
@@ -73,7 +84,7 @@ local function tree(all: any, parent: any, indent: string, lines: { string })
 end
 
 --- Returns what the session cost and brought, as lines.
-local function economics(all: any): { string }
+local function economics(all: Session): { string }
 	local lines, tokens, merged = {}, 0, 0
 	local cost = 0 :: number?
 	for _, usage in all.rows.attempt_usage do
@@ -182,7 +193,10 @@ function show.list()
 	for _, found in sessions do
 		local ended = record.rows(found.session, "session_end")[1]
 		local how = if ended then ended.final_status else "not ended"
-		table.insert(lines, `{if ended then mark(how) else "•"} {found.session}  {found.row.timestamp}  {how}: {first_line(found.row.initial_goal)}`)
+		table.insert(
+			lines,
+			`{if ended then mark(how) else "•"} {found.session}  {found.row.timestamp}  {how}: {first_line(found.row.initial_goal)}`
+		)
 	end
 	ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 end

@@ -1,6 +1,7 @@
 --!strict
 --- What a session knows while it goes on. All of it can be told from the record.
 
+local nietz = require("@nietz")
 local record = require("./record")
 
 local state = {}
@@ -32,7 +33,7 @@ export type Goal = {
 export type Session = {
 	id: number,
 	name: string,
-	params: { [string]: any },
+	params: nietz.Values,
 	models: { string },
 	record: record.Record,
 	--- Ids of tools by name.

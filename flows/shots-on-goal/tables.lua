@@ -3,6 +3,7 @@
 --- specification; the others hold what it leaves out, so that no row is ever changed.
 
 local json = require("@nietz/json")
+local nietz = require("@nietz")
 
 local tables = {}
 
@@ -42,9 +43,8 @@ local ORDERED: { [string]: { string } } = {
 }
 
 --- Ids and orders count from 1, and no row is before the one above it or one that it refers to.
-local function expects(name: string): { any }
-	local list: { any } =
-		{ { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
+local function expects(name: string): { nietz.Expectation }
+	local list: { nietz.Expectation } = { { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
 	if ORDERED[name] ~= nil then
 		table.insert(list, { numbered = "/order", within = ORDERED[name] })
 	end
@@ -52,7 +52,7 @@ local function expects(name: string): { any }
 end
 
 --- The collections, for the manifest.
-tables.collections = {} :: { [string]: any }
+tables.collections = {} :: { [string]: nietz.Collection }
 
 for _, name in tables.NAMES do
 	local schema = json.load(`./schema/{name}.schema.json`)

@@ -2,6 +2,7 @@
 --- Validation: the commands of a goal, in order, on a clean checkout with the protected files from the start; and the end
 --- of the worktree that it was in.
 
+local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local programs = require("../common/programs")
 local record = require("./record")
@@ -29,7 +30,7 @@ local NOT_RUN = 126
 
 --- Makes the worktree as it was committed, with the protected files as they were: returns these, and the commit that
 --- has them, if there are any.
-local function prepare(self: state.Session, tree: any): ({ string }, string?)
+local function prepare(self: state.Session, tree: git.Handle): ({ string }, string?)
 	local touched = tree:restore(if #self.protected > 0 then { from = self.start, globs = self.protected } else nil)
 	-- On its branch the attempt's own version stays in the history; what can be merged has the original files.
 	return touched, if #touched > 0 then tree:commit("Protected files as they were").commit else nil
@@ -37,7 +38,7 @@ end
 
 --- Runs a goal's commands in a worktree whose work is committed; the first that fails is the last. `doing` is told
 --- which command is run.
-function validate.check(self: state.Session, goal: state.Goal, tree: any, doing: (what: string) -> ()): Checked
+function validate.check(self: state.Session, goal: state.Goal, tree: git.Handle, doing: (what: string) -> ()): Checked
 	local checked: Checked = { runs = {}, passed = true, touched = {}, fingerprint = "", commit = nil, hindered = nil }
 	local ready, why = leftovers.try(function()
 		checked.touched, checked.commit = prepare(self, tree)
@@ -48,7 +49,7 @@ function validate.check(self: state.Session, goal: state.Goal, tree: any, doing:
 	end
 	for index, step in goal.steps do
 		doing(`validating with {step.command} ({index} of {#goal.steps})`)
-		local command = programs.allowed(self.params, step.command)
+		local command = programs.allowed(self.params, step.command) :: git.Command
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true
 		local began, ran = leftovers.try(function()
@@ -92,7 +93,7 @@ function validate.judge(self: state.Session, goal: state.Goal, changed: boolean,
 end
 
 --- Removes a worktree, and records that. One that cannot be removed stays, and is told.
-function validate.remove(self: state.Session, tree: any, worktree_id: number)
+function validate.remove(self: state.Session, tree: git.Handle, worktree_id: number)
 	local removed, why = leftovers.try(function()
 		return tree:remove({ discard = true })
 	end)

@@ -15,8 +15,9 @@ pub fn home() -> Option<PathBuf> {
     let mut texts: Vec<libc::c_char> = vec![0; 1 << 12];
     loop {
         let mut found = std::ptr::null_mut();
-        // SAFETY: an entry of zeros is valid, both buffers are ours and outlive the call, and their length is told.
+        // SAFETY: an entry of zeros is valid.
         let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+        // SAFETY: both buffers are ours and outlive the call, and their length is told.
         let status = unsafe { libc::getpwuid_r(user, &raw mut entry, texts.as_mut_ptr(), texts.len(), &raw mut found) };
         if status == libc::ERANGE && texts.len() < MOST {
             texts.resize(texts.len() * 4, 0);

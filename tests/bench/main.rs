@@ -5,6 +5,14 @@
 //! its median is what counts. The aims stand in the last column. `cargo bench -- --quick` runs fewer pairs, and
 //! names of [`SECTIONS`] (`cargo bench -- saves local`) only those rows.
 
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints what it measures, and may end in one word"
+)]
+
 #[path = "../support/model_server.rs"]
 mod model_server;
 

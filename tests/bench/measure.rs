@@ -40,6 +40,7 @@ pub fn cost_with_children(command: &mut Command) -> Cost {
     loop {
         // SAFETY: as in `cost`; no child of ours is waited for by anybody else.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: as in `cost`, too.
         if unsafe { libc::wait4(-1, std::ptr::null_mut(), 0, &raw mut usage) } <= 0 {
             return cost;
         }

@@ -8,7 +8,7 @@ use crate::support::model_server::{ModelServer, Response};
 
 /// The example of the schema, as it stands there.
 fn example() -> String {
-    let schema = include_str!("../../flows/debug-memory/debug-memory.schema.yaml");
+    let schema = include_str!("../../flows/common/memory/debug-memory.schema.yaml");
     let schema: Value = serde_yaml::from_str(schema).expect("it is YAML");
     serde_yaml::to_string(&schema["examples"][0]).expect("it can be written")
 }

@@ -8,4 +8,5 @@ pub(crate) mod exact;
 mod hostile;
 mod mutations;
 mod parity;
+mod sources;
 pub(crate) mod structure;

@@ -5,7 +5,6 @@ use nietz::error::{Code, Failure};
 use nietz::lua::api::ALL;
 use nietz::lua::audit;
 use nietz::lua::limits::Limits;
-use nietz::lua::vm::Vm;
 use nietz::model::permission::{Permission, methods, of_function};
 use serde_json::{Value, json};
 
@@ -139,22 +138,28 @@ fn the_types_name_what_there_is() {
     }
 }
 
-/// One that does not parse gives an editor nothing.
 #[test]
-fn every_file_of_types_is_luau() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lua/api");
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder is there") {
-        let path = entry.expect("it can be listed").path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if name.ends_with(".d.luau") {
-            let source = std::fs::read_to_string(&path).expect("it is text");
-            let compiled = Vm::new(Limits::default()).and_then(|vm| vm.compile(&name, &source).map(|_| ()));
-            compiled.unwrap_or_else(|failure| panic!("{name}: {failure:#?}"));
-            count += 1;
-        }
-    }
-    assert_eq!(count, ALL.len(), "each module has its file, and each file its module");
+fn each_module_has_its_file_of_types() {
+    let files = crate::lua::structure::files(&["src/lua/api"], &["luau"]);
+    let count = files.iter().filter(|(name, _)| name.ends_with(".d.luau")).count();
+    assert_eq!(count, ALL.len());
+}
+
+/// What a call takes is what its type says: an unknown field's hint names all that there are.
+#[test]
+fn the_types_of_a_model_call_name_every_field() {
+    let refused = run("local ok, why = pcall(llm.chat, { zzzzzzzzzzzz = 1 }) assert(not ok) return why.hint");
+    let hint = refused.as_str().and_then(|hint| hint.strip_prefix("known are ")).expect("they are listed");
+    let mut known: Vec<&str> = hint.split(", ").collect();
+    known.sort_unstable();
+    let types = ALL.iter().find(|(path, ..)| *path == "@nietz/llm").expect("it is there").2;
+    let (_, rest) = types.split_once("export type Chat = {\n").expect("it is there");
+    let (block, _) = rest.split_once("\n}").expect("it ends");
+    let fields = block.lines().filter_map(|line| line.strip_prefix('\t')?.split_once(':'));
+    let mut named: Vec<&str> =
+        fields.map(|(name, _)| name).filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_')).collect();
+    named.sort_unstable();
+    assert_eq!(named, known);
 }
 
 #[test]

@@ -10,7 +10,7 @@ return nietz.flow {
 	permissions = { llm = true },
 	run = function(ctx)
 		if ctx.params.handle then
-			local ok, problem = pcall(llm.chat, { prompt = "hello" })
+			local ok, problem: any = pcall(llm.chat, { prompt = "hello" })
 			return if ok then "fine" else problem.code
 		end
 		return llm.chat { prompt = "hello" }.text

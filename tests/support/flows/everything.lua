@@ -86,7 +86,7 @@ return nietz.flow {
 				},
 			},
 		}
-		local ok, problem = pcall(llm.chat, { prompt = "refuse" })
+		local ok, problem: any = pcall(llm.chat, { prompt = "refuse" })
 		assert(not ok and problem.code == "model-refused")
 		ui.say("handled " .. problem.code)
 		local replies = task.all { a = branch("a"), b = branch("b"), c = branch("c") }

@@ -28,9 +28,9 @@ return nietz.flow {
 	},
 	run = function()
 		-- It is large on the disk, and small in the journal, where a text stands once.
-		local text = string.rep("large ", 200)
+		local large = string.rep("large ", 200)
 		local kept = pcall(function()
-			notes:save({ slug = "large", text = text, again = table.create(20, text) }, { overwrite = true })
+			notes:save({ slug = "large", text = large, again = table.create(20, large) }, { overwrite = true })
 		end)
 		for _, slug in { "a", "b", "c" } do
 			local text = llm.chat({ prompt = slug }).text

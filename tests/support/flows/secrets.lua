@@ -22,7 +22,7 @@ return nietz.flow {
 		},
 		rows = { path = "rows.jsonl", schema = { type = "object" } },
 	},
-	run = function(ctx)
+	run = function(ctx: nietz.Context)
 		ui.status("status PLANTED")
 		ui.progress("progress PLANTED", 1, 2)
 		local answer = ui.ask { id = "secret", prompt = "Tell me PLANTED", default = "PLANTED" }
@@ -34,9 +34,13 @@ return nietz.flow {
 			stream = true,
 			label = "PLANTED",
 			tools = {
-				give = { description = "PLANTED", parameters = { type = "object" }, run = function()
-					return "PLANTED"
-				end },
+				give = {
+					description = "PLANTED",
+					parameters = { type = "object" },
+					run = function()
+						return "PLANTED"
+					end,
+				},
 			},
 		}
 		notes:save { slug = "new", text = reply.text .. answer, ["PLANTED"] = "PLANTED" }

@@ -25,13 +25,13 @@ local function work(ctx, name)
 		tree:write(`new/{name}.txt`, said .. "\n")
 		tree:replace("a.txt", "one", name)
 		local again = tree:exec({ shell = ctx.params.again, seconds = 50, repeatable = true })
-		local ok, once = pcall(tree.exec, tree, { shell = ctx.params.once, seconds = 50 })
+		local ok, once: any = pcall(tree.exec, tree, { shell = ctx.params.once, seconds = 50 })
 		local commit = tree:commit("work of " .. name).commit
 		tree:restore()
 		local merged = git.merge({ from = branch, into = branch .. "-into", message = "merge " .. name })
 		saved:save({ slug = name, text = said, at = clock.now(), id = random.uuid() })
 		rows:append({ what = git.diff(start, commit).patch }, { slug = name })
-		rows:append({ what = files.read("a.txt").text }, { slug = name })
+		rows:append({ what = (files.read("a.txt") :: files.File).text }, { slug = name })
 		doomed:delete(name)
 		ui.say("done with " .. name)
 		local sure = ui.confirm({ id = "sure-" .. name, prompt = "Sure?" })
@@ -40,7 +40,7 @@ local function work(ctx, name)
 			said = llm.chat({ prompt = `sum {name} up` }).text,
 			again = again.output,
 			once = if ok then once.output else once.code,
-			commits = { commit, merged.commit },
+			commits = { commit, merged.commit :: string },
 			rows = #rows:rows({ slug = name }),
 			saved = saved:load(name),
 			sure = sure,
@@ -64,7 +64,8 @@ return nietz.flow({
 	},
 	run = function(ctx)
 		local branches = {}
-		for _, name in if ctx.params.branches == 1 then { "b" } else { "a", "b", "c" } do
+		local names: { string } = if ctx.params.branches == 1 then { "b" } else { "a", "b", "c" }
+		for _, name in names do
 			branches[name] = work(ctx, name)
 		end
 		return task.all(branches)

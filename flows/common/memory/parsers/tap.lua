@@ -1,14 +1,15 @@
 --!strict
 --- TAP, versions 13 and 14, as node --test, prove and many others write it.
 
+local documents = require("@nietz/documents")
 local report = require("./report")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
-type Point = { indent: number, ok: boolean, name: string, directive: string, parent: boolean, note: any }
+type Point = { indent: number, ok: boolean, name: string, directive: string, parent: boolean, note: documents.Document? }
 
 --- Returns the value of the lines between `---` and `...`, nil where they are no YAML.
-local function note(lines: { string }, at: number, indent: number): any
+local function note(lines: { string }, at: number, indent: number): documents.Document?
 	local first = lines[at]
 	local lead = if first then string.match(first, "^( *)%-%-%-%s*$") else nil
 	if lead == nil or #lead < indent then
@@ -29,7 +30,7 @@ local function points(lines: { string }): { Point }
 	local found: { Point } = {}
 	for at, line in lines do
 		local lead, verdict, rest = string.match(line, "^( *)(n?o?t? ?ok)%f[%A](.*)$")
-		if verdict == "ok" or verdict == "not ok" then
+		if lead ~= nil and rest ~= nil and (verdict == "ok" or verdict == "not ok") then
 			local indent = #lead
 			local described, directive = string.match(rest, "^(.-)%s+#%s*(.+)$")
 			local name = string.gsub(described or rest, "^%s*%d*%s*%-?%s*", "")
@@ -49,7 +50,7 @@ local function points(lines: { string }): { Point }
 end
 
 --- Returns the place in `file:///a/b.js:3:5` or `/a/b.js:3:5`.
-local function place(value: any): report.Location?
+local function place(value: unknown): report.Location?
 	if type(value) ~= "string" then
 		return nil
 	end
@@ -57,7 +58,7 @@ local function place(value: any): report.Location?
 	return if file then { file = file, line = tonumber(line) } else nil
 end
 
-local function shown(value: any): string?
+local function shown(value: unknown): string?
 	return if value == nil or type(value) == "table" then nil else tostring(value)
 end
 
@@ -68,7 +69,7 @@ return function(output: string): report.Report?
 	local lines = text.lines(output)
 	local self = report.new("tap", if string.find(output, "\n# duration_ms ", 1, true) then "node" else nil)
 	for _, point in points(lines) do
-		local noted = if type(point.note) == "table" then point.note else {}
+		local noted: documents.Document = point.note or {}
 		if point.parent or noted.failureType == "subtestsFailed" then
 			continue
 		end

@@ -10,7 +10,7 @@ return function(output: string): report.Report?
 	local packages, known, empty = 0, false, 0
 	for at, line in lines do
 		local indent, status, name = string.match(line, "^( *)%-%-%- (%u+): (.-) %([%d%.]+s%)$")
-		if status ~= nil then
+		if status ~= nil and name ~= nil then
 			known = true
 			-- A test with parts is told after them; its own lines are its parts'.
 			local parent = lines[at + 1] ~= nil and string.find(lines[at + 1], `^{indent}    %-%-%- %u+: `) ~= nil
@@ -22,12 +22,20 @@ return function(output: string): report.Report?
 			elseif status == "FAIL" and not parent then
 				self.failed += 1
 				local block = report.block(lines, at + 1, function(row)
-					return string.find(row, "^ *%-%-%- %u+: ") ~= nil or string.find(row, "^=== ") ~= nil or string.find(row, "^FAIL") ~= nil or string.find(row, "^ok ") ~= nil or row == "PASS"
+					return string.find(row, "^ *%-%-%- %u+: ") ~= nil
+						or string.find(row, "^=== ") ~= nil
+						or string.find(row, "^FAIL") ~= nil
+						or string.find(row, "^ok ") ~= nil
+						or row == "PASS"
 				end)
 				-- Without -v it stands behind the result; with -v, before it.
 				if text.trim(block) == "" or string.find(block, "_test%.go:%d+:") == nil then
 					local from = at
-					while from > 1 and string.find(lines[from - 1], "^=== RUN") == nil and string.find(lines[from - 1], "^%-%-%- ") == nil do
+					while
+						from > 1
+						and string.find(lines[from - 1], "^=== RUN") == nil
+						and string.find(lines[from - 1], "^%-%-%- ") == nil
+					do
 						from -= 1
 					end
 					block = table.concat(lines, "\n", from, at - 1) .. "\n" .. block
@@ -62,7 +70,8 @@ return function(output: string): report.Report?
 				})
 			end
 		end
-		local verdict, package, rest = string.match(line, "^(%a+)%s+(%S+)%s+(.+)$")
+		local verdict, package, told = string.match(line, "^(%a+)%s+(%S+)%s+(.+)$")
+		local rest = told or ""
 		if verdict == "ok" and (string.find(rest, "^[%d%.]+s") or string.find(rest, "^%(cached%)")) then
 			packages += 1
 			empty += if string.find(rest, "[no tests to run]", 1, true) then 1 else 0

@@ -25,7 +25,18 @@ function python.pytest(output: string): report.Report?
 	local lines = text.lines(output)
 	for _, line in lines do
 		local counts = string.match(line, "^=* ?(%d+ %a+.-) in [%d%.]+s") or string.match(line, "^=+ (no tests ran) in")
-		if counts ~= nil and (string.find(counts, "passed") or string.find(counts, "failed") or string.find(counts, "error") or string.find(counts, "skipped") or string.find(counts, "no tests ran") or string.find(counts, "xfail") or string.find(counts, "deselected")) then
+		if
+			counts ~= nil
+			and (
+				string.find(counts, "passed")
+				or string.find(counts, "failed")
+				or string.find(counts, "error")
+				or string.find(counts, "skipped")
+				or string.find(counts, "no tests ran")
+				or string.find(counts, "xfail")
+				or string.find(counts, "deselected")
+			)
+		then
 			last = line
 		end
 	end
@@ -49,9 +60,11 @@ function python.pytest(output: string): report.Report?
 	for at, line in lines do
 		local name = string.match(line, "^_+ (.-) _+$")
 		if name ~= nil then
-			sections[(string.gsub(name, "^ERROR %a+ %a* ?", ""))] = (report.block(lines, at + 1, function(row)
-				return string.find(row, "^_+ .- _+$") ~= nil or string.find(row, "^=+ .- =+$") ~= nil
-			end))
+			sections[(string.gsub(name, "^ERROR %a+ %a* ?", ""))] = (
+				report.block(lines, at + 1, function(row)
+					return string.find(row, "^_+ .- _+$") ~= nil or string.find(row, "^=+ .- =+$") ~= nil
+				end)
+			)
 		end
 		local passed = string.match(line, "^(%S+::%S+) PASSED")
 		if passed ~= nil then
@@ -72,7 +85,7 @@ function python.pytest(output: string): report.Report?
 				table.insert(kept, message)
 			end
 			local message = if #kept > 0 then table.concat(kept, "\n") else said or block
-			local test_line: any, at_file: any, at_line: any, error_name: any = nil, nil, nil, nil
+			local test_line: number?, at_file: string?, at_line: number?, error_name: string? = nil, nil, nil, nil
 			for where, number, what in string.gmatch("\n" .. block, "\n([%w_%./%-]+):(%d+):? ?([%w_%.]*)") do
 				at_file, at_line = where, tonumber(number)
 				error_name = if what ~= "" and what ~= "in" then what else error_name
@@ -104,7 +117,7 @@ function python.unittest(output: string): report.Report?
 	local self = report.new("unittest", "python")
 	local tail = string.sub(output, (string.find(output, "\nRan %d+ tests? in ")) :: number)
 	local function of(word: string): number
-		return tonumber(string.match(tail, word .. "=(%d+)")) or 0
+		return tonumber((string.match(tail, word .. "=(%d+)"))) or 0
 	end
 	self.total = tonumber(count) :: number
 	self.errors = of("errors")

@@ -31,9 +31,11 @@ return function(output: string): report.Report?
 		if name ~= nil and not seen[`{file} {name}`] and string.find(name, "^Console") == nil then
 			seen[`{file} {name}`] = true
 			local block = text.trim((report.block(lines, at + 1, function(row)
-				return string.find(row, "^%s+● ") ~= nil or string.find(row, "^Test Suites:") ~= nil or string.find(row, "^%u+%s+%S+%.[jt]sx?") ~= nil
+				return string.find(row, "^%s+● ") ~= nil
+					or string.find(row, "^Test Suites:") ~= nil
+					or string.find(row, "^%u+%s+%S+%.[jt]sx?") ~= nil
 			end)))
-			local place: any, source: any = nil, nil
+			local place: report.Location?, source: report.Location? = nil, nil
 			for where, number in string.gmatch(block, "at [^\n]-%(?([^%s%(%)]+):(%d+):%d+%)?") do
 				if string.find(where, "node_modules", 1, true) == nil and string.find(where, "^node:") == nil then
 					local here = { file = where, line = tonumber(number) }

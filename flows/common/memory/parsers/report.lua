@@ -20,6 +20,21 @@ export type Failure = {
 	source_location: Location?,
 }
 
+--- A failure as a runner tells it.
+export type Told = {
+	test_name: string,
+	test_file: string?,
+	test_line: number?,
+	--- The kind of error, or else what the runner calls it.
+	error_type: string?,
+	error_name: string?,
+	error_message: string?,
+	stack_trace: string?,
+	expected: string?,
+	actual: string?,
+	source_location: Location?,
+}
+
 export type Report = {
 	--- Which runner wrote it, and the runtime where that is sure.
 	framework: string,
@@ -66,19 +81,22 @@ local function cut(value: string?, most: number): string?
 end
 
 --- Adds a failure; the kind of its error comes from its name and message where it is not given.
-function report.fail(self: Report, failure: { [string]: any })
+function report.fail(self: Report, failure: Told)
 	local message = cut(failure.error_message, MESSAGE) or "the runner gives no message"
-	table.insert(self.failures, {
-		test_name = cut(failure.test_name, VALUE) or "a test without a name",
-		test_file = failure.test_file,
-		test_line = failure.test_line,
-		error_type = failure.error_type or errors.kind(failure.error_name, message),
-		error_message = message,
-		stack_trace = cut(failure.stack_trace, TRACE),
-		expected = cut(failure.expected, VALUE),
-		actual = cut(failure.actual, VALUE),
-		source_location = failure.source_location,
-	} :: Failure)
+	table.insert(
+		self.failures,
+		{
+			test_name = cut(failure.test_name, VALUE) or "a test without a name",
+			test_file = failure.test_file,
+			test_line = failure.test_line,
+			error_type = failure.error_type or errors.kind(failure.error_name, message),
+			error_message = message,
+			stack_trace = cut(failure.stack_trace, TRACE),
+			expected = cut(failure.expected, VALUE),
+			actual = cut(failure.actual, VALUE),
+			source_location = failure.source_location,
+		} :: Failure
+	)
 end
 
 --- Tells whether a path is one of a test, by the usual names.
@@ -94,19 +112,19 @@ end
 
 --- The forms in which runners tell two sides: a pattern, and whether the expected one comes first.
 local SIDES = {
-	{ "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", true },
-	{ "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", false },
-	{ "assert (.-) == ([^\n]+)", false },
-	{ "AssertionError: (.-) != ([^\n]+)", false },
-	{ "[Ee]xpected:? <(.-)> but was:? <(.-)>", true },
-} :: { { any } }
+	{ pattern = "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", expected_first = true },
+	{ pattern = "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", expected_first = false },
+	{ pattern = "assert (.-) == ([^\n]+)", expected_first = false },
+	{ pattern = "AssertionError: (.-) != ([^\n]+)", expected_first = false },
+	{ pattern = "[Ee]xpected:? <(.-)> but was:? <(.-)>", expected_first = true },
+}
 
 --- Returns what was expected and what was there, as far as a message tells.
 function report.sides(message: string): (string?, string?)
 	for _, form in SIDES do
-		local first, second = string.match(message, form[1])
+		local first, second = string.match(message, form.pattern)
 		if first ~= nil then
-			if form[2] then
+			if form.expected_first then
 				return first, second
 			end
 			return second, first
@@ -142,7 +160,7 @@ end
 
 --- Returns the number in front of a word, as in `3 passed, 1 failed`; 0 where the word is not there.
 function report.count(line: string, word: string): number
-	return tonumber(string.match(line, "(%d+) " .. word)) or 0
+	return tonumber((string.match(line, "(%d+) " .. word))) or 0
 end
 
 function report.seconds(value: string?): number?

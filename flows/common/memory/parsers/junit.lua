@@ -4,7 +4,7 @@
 local report = require("./report")
 local xml = require("@nietz/xml")
 
-local function text_of(element: any): string
+local function text_of(element: xml.Element): string
 	local parts = {}
 	for _, child in element.children do
 		table.insert(parts, if type(child) == "string" then child else text_of(child))
@@ -12,13 +12,13 @@ local function text_of(element: any): string
 	return table.concat(parts)
 end
 
-local function case(self: report.Report, element: any, suite: any)
+local function case(self: report.Report, element: xml.Element, suite: xml.Element?)
 	local attributes = element.attributes
 	local group = attributes.classname or (suite and suite.attributes.name) or ""
 	local name = if group == "" or attributes.name == nil then attributes.name or group else `{group}.{attributes.name}`
 	self.total += 1
 	-- GoogleTest lists what it did not run.
-	local fault: any, skipped: boolean = nil, attributes.status == "notrun" or attributes.result == "skipped"
+	local fault: xml.Element?, skipped: boolean = nil, attributes.status == "notrun" or attributes.result == "skipped"
 	for _, child in element.children do
 		if type(child) == "table" then
 			if child.name == "failure" or child.name == "error" then
@@ -60,7 +60,7 @@ local function case(self: report.Report, element: any, suite: any)
 	})
 end
 
-local function walk(self: report.Report, element: any, suite: any)
+local function walk(self: report.Report, element: xml.Element, suite: xml.Element?)
 	for _, child in element.children do
 		if type(child) == "table" then
 			if child.name == "testcase" then
@@ -82,10 +82,11 @@ return function(content: string): report.Report?
 	walk(self, root, if root.name == "testsuite" then root else nil)
 	local seconds = tonumber(root.attributes.time)
 	if seconds == nil and root.name == "testsuites" then
-		seconds = 0
+		local sum = 0
 		for _, child in root.children do
-			seconds += if type(child) == "table" then tonumber(child.attributes.time) or 0 else 0
+			sum += if type(child) == "table" then tonumber(child.attributes.time) or 0 else 0
 		end
+		seconds = sum
 	end
 	self.duration_ms = if seconds then math.round(seconds * 1000) else nil
 	return self

@@ -4,18 +4,20 @@
 --- what they return with `recall.context` (to a model) or `recall.questions` (to a person). None of these ever fails: what
 --- cannot be remembered is said once, and left out. `recall.ask` and `recall.patterns` are for who asks the memory itself.
 
-local advice = require("../common/advice")
+local advice = require("../advice")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
+local git = require("@nietz/git")
 local json = require("@nietz/json")
 local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local report = require("./parsers/report")
 local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
-local texts = require("../common/texts")
+local texts = require("../texts")
 
 local recall = {}
 
@@ -63,7 +65,7 @@ local LIKE, BACK = 0.6, 90
 --- A pattern is offered from this rate on, and given up below the other one after so many uses.
 local OFFERED, GIVEN_UP, USES = 0.6, 0.5, 3
 
-local function tables(prefix: string): { [string]: any }
+local function tables(prefix: string): { [string]: nietz.Table }
 	return {
 		[prefix .. "_memory"] = {
 			columns = {
@@ -109,10 +111,10 @@ local function tables(prefix: string): { [string]: any }
 	}
 end
 
-local function collection(folder: string, prefix: string, formats: string): any
+local function collection(folder: string, prefix: string, formats: "on-save" | "never"): nietz.Collection
 	return {
 		path = `.nietz/debug-memory/{folder}/\{session_id}.yaml`,
-		schema = "./debug-memory/debug-memory.schema.yaml",
+		schema = "./common/memory/debug-memory.schema.yaml",
 		formats = formats,
 		index = tables(prefix),
 		expects = {
@@ -123,7 +125,7 @@ local function collection(folder: string, prefix: string, formats: string): any
 			{ ordered = { "/executions/*/test_results/passed", "/executions/*/test_results/total" } },
 			{ ordered = { "/executions/*/test_results/failed", "/executions/*/test_results/total" } },
 			{ ordered = { "/executions/*/test_results/skipped", "/executions/*/test_results/total" } },
-		} :: { any },
+		} :: { nietz.Expectation },
 	}
 end
 
@@ -132,7 +134,7 @@ recall.collections = {
 	-- The schema's own example has no UUID: formats hold for what is written. The archive takes what could be read.
 	debug_memory = collection("sessions", "debug", "on-save"),
 	debug_memory_archive = collection("archive", "archived", "never"),
-} :: { [string]: any }
+} :: { [string]: nietz.Collection }
 
 local TEXTS = texts.new({
 	en = {
@@ -171,7 +173,7 @@ end
 
 --- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column. What a file does not
 --- say is nil.
-function recall.ask(sql: string, bind: { any }, archive: boolean?): { { [string]: any } }
+function recall.ask(sql: string, bind: { string }, archive: boolean?): { documents.Document }
 	local named = { "debug_memory" }
 	if archive then
 		table.insert(named, "debug_memory_archive")
@@ -211,8 +213,8 @@ local function overlap(a: { [string]: boolean }, b: { [string]: boolean }): numb
 end
 
 --- Returns what an earlier session did about a failure: what worked before what did not.
-local function resolution(doc: any, test: string): any
-	local best: any = nil
+local function resolution(doc: documents.Document, test: string): documents.Document?
+	local best: documents.Document? = nil
 	for _, execution in doc.executions do
 		local hit = false
 		for _, failure in execution.failures or {} do
@@ -235,8 +237,8 @@ local function named(described: string?, path: string?): boolean
 end
 
 --- Returns a session that a query named; nil where its file is not called by its id.
-local function open(id: string): any
-	return remembering(nil :: any, function(): any
+local function open(id: string): documents.Document?
+	return remembering(nil :: documents.Document?, function(): documents.Document?
 		return documents.collection("debug_memory"):load(id)
 	end)
 end
@@ -245,7 +247,7 @@ end
 --- that somebody `described` have no place of their own: the files that the words name are theirs.
 local function search(failures: { report.Failure }, but: string?, described: string?): { Past }
 	local since = clock.format(clock.unix() - BACK * DAY)
-	local found: { [string]: { score: number, row: any } } = {}
+	local found: { [string]: { score: number, row: documents.Document } } = {}
 	for index, failure in failures do
 		-- The first failures stand for the rest.
 		if index > 5 then
@@ -288,7 +290,7 @@ local function search(failures: { report.Failure }, but: string?, described: str
 		end
 		local doc = open(hit.row.session_id)
 		local execution = if doc then resolution(doc, hit.row.test_name) else nil
-		if execution ~= nil then
+		if doc ~= nil and execution ~= nil then
 			local fix = execution.fix_applied
 			local tried = fix ~= nil and fix.verification ~= nil and fix.verification ~= "pending"
 			table.insert(past, {
@@ -318,7 +320,7 @@ function recall.find(failures: { report.Failure }, but: string?): { Past }
 end
 
 --- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
-function recall.of_run(ran: results.Ran, top: string): { Past }
+function recall.of_run(ran: git.Ran, top: string): { Past }
 	return remembering({}, function(): { Past }
 		local read = results.read(ran, top)
 		return if read.framework == "unknown" then {} else search(read.failures)
@@ -328,12 +330,13 @@ end
 --- Returns past failures like one that somebody describes in words.
 function recall.like(described: string): { Past }
 	local kind = errors.kind(nil, described)
-	local failures = {}
-	for _, name in if kind == "Other" then spec.error_types else { kind } do
+	local failures: { report.Failure } = {}
+	local kinds: { string } = if kind == "Other" then spec.error_types else { kind }
+	for _, name in kinds do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
 	return remembering({}, function(): { Past }
-		return search(failures :: any, nil, described)
+		return search(failures, nil, described)
 	end)
 end
 
@@ -343,18 +346,20 @@ function recall.patterns(): { Pattern }
 	for _, prefix in { "debug", "archived" } do
 		table.insert(
 			each,
-			[[SELECT p.*, s.updated_at, (SELECT avg(e.confidence) FROM ]] .. prefix .. [[_executions e WHERE e.document = p.document) AS confidence
-			FROM ]] .. prefix .. [[_patterns p JOIN ]] .. prefix .. [[_memory s ON s.document = p.document]]
+			[[SELECT p.*, s.updated_at, (SELECT avg(e.confidence) FROM ]]
+				.. prefix
+				.. [[_executions e WHERE e.document = p.document) AS confidence
+			FROM ]]
+				.. prefix
+				.. [[_patterns p JOIN ]]
+				.. prefix
+				.. [[_memory s ON s.document = p.document]]
 		)
 	end
-	local rows = recall.ask(
-		[[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
+	local rows = recall.ask([[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
 		sum(frequency * coalesce(effectiveness, 0)) AS successes, coalesce(avg(confidence), 1) AS confidence,
 		coalesce(max(updated_at), '') AS last, max(updated_at || char(1) || fix_template) AS latest,
-		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]],
-		{},
-		true
-	)
+		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]], {}, true)
 	local old = clock.format(clock.unix() - BACK * DAY)
 	local patterns: { Pattern } = {}
 	for _, row in rows do
@@ -390,8 +395,8 @@ end
 
 --- Returns those that are offered: they help often enough, and something can be done by them.
 function recall.offered(): { Pattern }
-	local offered = {}
-	for _, pattern in remembering({}, recall.patterns) do
+	local offered: { Pattern } = {}
+	for _, pattern in remembering({} :: { Pattern }, recall.patterns) do
 		if #offered < PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED and pattern.template ~= "" then
 			table.insert(offered, pattern)
 		end
@@ -409,7 +414,7 @@ local function rendered(past: { Past }, patterns: { Pattern }): string
 	while #kept_past + #kept_patterns > 0 do
 		local shown = {}
 		for _, pattern in kept_patterns do
-			local row: { [string]: any } = table.clone(pattern) :: any
+			local row = table.clone(pattern) :: documents.Document
 			row.rate = percent(pattern.rate)
 			table.insert(shown, row)
 		end

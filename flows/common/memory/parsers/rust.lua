@@ -5,8 +5,8 @@ local report = require("./report")
 local text = require("@nietz/text")
 
 --- Reads what a test wrote when it panicked.
-local function panic(name: string, block: string): { [string]: any }
-	local failure: { [string]: any } = { test_name = name, error_message = block, stack_trace = block }
+local function panic(name: string, block: string): report.Told
+	local failure: report.Told = { test_name = name, error_message = block, stack_trace = block }
 	local file, line, rest = string.match(block, "panicked at ([^\n]-):(%d+):%d+:\n(.*)")
 	if file == nil then
 		-- As Rust wrote it up to 1.72.
@@ -16,7 +16,7 @@ local function panic(name: string, block: string): { [string]: any }
 	end
 	if file ~= nil then
 		local kept = {}
-		for _, row in text.lines(rest) do
+		for _, row in text.lines(rest or "") do
 			if string.find(row, "^note: ") ~= nil or string.find(row, "^stack backtrace:") ~= nil then
 				break
 			end
@@ -105,7 +105,7 @@ function rust.cargo(output: string): report.Report?
 	local lines = text.lines(output)
 	for at, line in lines do
 		local name, status = string.match(line, "^test (.-) %.%.%. (%a+)")
-		if status == "ok" then
+		if name ~= nil and status == "ok" then
 			table.insert(self.passes, (string.gsub(name, " %- should panic$", "")))
 		end
 		local failed = string.match(line, "^%-%-%-%- (.-) std%a+ %-%-%-%-$")

@@ -2,6 +2,7 @@
 --- What a test run says: the right parser for its output, and what no parser may overlook.
 
 local errors = require("./errors")
+local git = require("@nietz/git")
 local go = require("./parsers/go")
 local jest = require("./parsers/jest")
 local junit = require("./parsers/junit")
@@ -28,6 +29,9 @@ local PARSERS = { rust.nextest, rust.cargo, jest, python.pytest, python.unittest
 
 --- How much of an unknown output is kept as the message of its failure.
 local TAIL = 1500
+
+--- What failed where no test did.
+local TEST = "the test command"
 
 --- Returns an output without what only a terminal reads.
 local function plain(output: string): string
@@ -58,27 +62,24 @@ function results.parse(output: string): report.Report?
 	return nil
 end
 
-export type Ran = { over: string, exit: number, output: string, file: string? }
-
 --- Returns the results of a run in the worktree at `top`; `xml` is its JUnit file, where there is one.
-function results.read(ran: Ran, top: string, xml: string?): Results
+function results.read(ran: git.Ran, top: string, xml: string?): Results
 	local clean = plain(ran.output)
 	local self = (if xml then junit(xml) else nil) or results.parse(clean)
 	local known = self ~= nil
 	local found = self or report.new("unknown")
 	local executed = found.total - found.skipped
-	local whole: { [string]: any }? = nil
+	local whole: report.Told? = nil
 	if ran.over ~= "exit" then
 		local why = if ran.over == "timeout" or ran.over == "idle" then "TimeoutError" else "RuntimeError"
-		whole = { error_type = why, error_message = `the run was ended by its limit: {ran.over}` }
+		whole = { test_name = TEST, error_type = why, error_message = `the run was ended by its limit: {ran.over}` }
 	elseif ran.exit ~= 0 and #found.failures == 0 then
 		local tail = string.sub(clean, -TAIL)
-		whole = { error_type = errors.kind(nil, tail), error_message = `exit code {ran.exit}: {text.trim(tail)}` }
+		whole = { test_name = TEST, error_type = errors.kind(nil, tail), error_message = `exit code {ran.exit}: {text.trim(tail)}` }
 	end
 	if whole ~= nil then
-		local failure: { [string]: any } = whole
-		failure.test_name, failure.stack_trace = "the test command", string.sub(clean, -TAIL)
-		report.fail(found, failure)
+		whole.stack_trace = string.sub(clean, -TAIL)
+		report.fail(found, whole)
 		found.total += 1
 		found.failed += 1
 		found.errors += 1
@@ -97,7 +98,7 @@ function results.read(ran: Ran, top: string, xml: string?): Results
 		failure.stack_trace = if failure.stack_trace then (string.gsub(failure.stack_trace, folder, "")) else nil
 		failure.error_message = string.gsub(failure.error_message, folder, "")
 	end
-	local out = found :: any
+	local out = found :: Results
 	out.cut = ran.file ~= nil and xml == nil
 	out.ran = executed > 0 and not found.unbuilt
 	if found.failed > 0 or #found.failures > 0 then

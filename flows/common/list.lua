@@ -1,0 +1,30 @@
+--!strict
+--- What is often done with lists.
+
+local list = {}
+
+--- Returns what `give` makes of each item.
+function list.map<T, U>(items: { T }, give: (item: T) -> U): { U }
+	local found: { U } = {}
+	for _, item in items do
+		table.insert(found, give(item))
+	end
+	return found
+end
+
+--- Returns the first item for which `is` holds, or nil.
+function list.find<T>(items: { T }, is: (item: T) -> boolean): T?
+	for _, item in items do
+		if is(item) then
+			return item
+		end
+	end
+	return nil
+end
+
+--- Returns whether `is` holds for any item.
+function list.some<T>(items: { T }, is: (item: T) -> boolean): boolean
+	return list.find(items, is) ~= nil
+end
+
+return list

@@ -1,0 +1,45 @@
+--!strict
+--- What a model is asked for, as JSON Schemas. All members of an object must be there, and no others.
+
+local llm = require("@nietz/llm")
+
+local shape = {}
+
+export type Shape = llm.Schema
+
+--- Returns an object; a model writes its members in the order of their names here: what it should think of first comes first.
+function shape.object(names: { string }, members: { [string]: Shape }): Shape
+	return { type = "object", additionalProperties = false, required = names, properties = members }
+end
+
+--- Returns an object whose members are written in the order of the alphabet.
+function shape.record(members: { [string]: Shape }): Shape
+	local names: { string } = {}
+	for name in members do
+		table.insert(names, name)
+	end
+	table.sort(names)
+	return shape.object(names, members)
+end
+
+--- Returns an object with one list of records.
+function shape.list_of(name: string, least: number, most: number, members: { [string]: Shape }): Shape
+	return shape.object({ name }, { [name] = shape.list(shape.record(members), least, most) })
+end
+
+--- Returns a list with at least and at most so many items.
+function shape.list(items: Shape, least: number?, most: number?): Shape
+	return { type = "array", minItems = least, maxItems = most, items = items }
+end
+
+--- Returns a text with at least and at most so many letters.
+function shape.text(least: number, most: number?): Shape
+	return { type = "string", minLength = least, maxLength = most }
+end
+
+--- Returns a whole number between two, both included.
+function shape.integer(least: number, most: number): Shape
+	return { type = "integer", minimum = least, maximum = most }
+end
+
+return shape

@@ -1,0 +1,37 @@
+--!strict
+--- A branch and a worktree of its own, from where a goal's branch stands.
+
+local git = require("@nietz/git")
+local record = require("./record")
+local state = require("./state")
+
+local checkout = {}
+
+export type Checkout = { branch: string, branch_id: number, start: string, tree: git.Handle, worktree_id: number }
+
+--- Makes them and records them. They are named after the goal and the next number: `g3-a7`, with a `suffix` of the branch.
+function checkout.begin(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string): Checkout
+	self.attempts += 1
+	local name = `g{goal.id}-{letter}{self.attempts}`
+	local branch = `{(self.root :: state.Goal).branch}-{name}{suffix}`
+	local start = git.commit_of(goal.branch) :: string
+	git.branch(branch, start)
+	local branch_id = record.add(self.record, "branch", {
+		session_id = self.id,
+		name = branch,
+		parent_branch_id = goal.branch_id,
+		parent_commit_sha = start,
+		reason = "attempt",
+		created_by_goal_id = goal.id,
+	})
+	local tree = git.worktree({ name = name, branch = branch })
+	local worktree_id = record.add(self.record, "worktree", {
+		branch_id = branch_id,
+		path = tree.path,
+		start_sha = start,
+		reason = reason,
+	})
+	return { branch = branch, branch_id = branch_id, start = start, tree = tree, worktree_id = worktree_id }
+end
+
+return checkout

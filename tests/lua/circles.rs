@@ -4,6 +4,7 @@
 //! (`super::Store`) does not count: the two are one thing in several files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -28,6 +29,16 @@ struct Source {
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("it is a regular expression")
 }
+
+static COMMENTS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*//.*$"));
+static TEXTS: LazyLock<Regex> = LazyLock::new(|| regex(r#""(?:[^"\\\n]|\\.)*""#));
+static USES: LazyLock<Regex> = LazyLock::new(|| regex(r"(?ms)^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);"));
+static CHILDREN: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);"));
+static PATHS: LazyLock<Regex> = LazyLock::new(|| regex(r"\w+(?:::\w+)+"));
+/// Modules of tests: those that stand in a file, and those that are one.
+static TESTS: LazyLock<Regex> = LazyLock::new(|| regex(&format!(r"{ONLY_FOR_TESTS}mod \w+ \{{(?s:.*?)^\}}")));
+static FILES_OF_TESTS: LazyLock<Regex> = LazyLock::new(|| regex(&format!(r"{ONLY_FOR_TESTS}mod (\w+);")));
+const ONLY_FOR_TESTS: &str = r"(?m)^#\[cfg\([^\n]*\btest\b[^\n]*\)\]\n(?:#\[[^\n]*\n)*(?:pub[^\n]* )?";
 
 fn parts(path: &str) -> Path {
     path.split("::").map(str::to_owned).collect()
@@ -72,23 +83,18 @@ fn expanded(tree: &str) -> Vec<(String, String)> {
 
 impl Source {
     fn new(file: &str, text: &str) -> Source {
-        let of_tests =
-            regex(r"(?ms)^#\[cfg\([^\n]*\btest\b[^\n]*\)\]\n(?:#\[[^\n]*\n)*(?:pub[^\n]* )?mod \w+ \{.*?^\}");
-        let comments = regex(r"(?m)^\s*//.*$");
-        let texts = regex(r#""(?:[^"\\\n]|\\.)*""#);
-        let code = texts.replace_all(&comments.replace_all(text, ""), "\"\"").into_owned();
-        let code = of_tests.replace_all(&code, "").into_owned();
-        let children = regex(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);");
-        let uses = regex(r"(?ms)^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);");
+        let code = COMMENTS.replace_all(text, "");
+        let code = TEXTS.replace_all(&code, "\"\"");
+        let code = TESTS.replace_all(&code, "");
         let mut source = Source { file: file.to_owned(), ..Source::default() };
-        source.children.extend(children.captures_iter(&code).map(|found| found[1].to_owned()));
+        source.children.extend(CHILDREN.captures_iter(&code).map(|found| found[1].to_owned()));
         let this = module(file);
-        for (path, name) in uses.captures_iter(&code).flat_map(|found| expanded(&found[1])) {
+        for (path, name) in USES.captures_iter(&code).flat_map(|found| expanded(&found[1])) {
             let Some(path) = source.absolute(&this, &parts(&path)) else { continue };
             source.paths.push(path.clone());
             source.imports.insert(name, path);
         }
-        for found in regex(r"\w+(?:::\w+)+").find_iter(&uses.replace_all(&code, "")) {
+        for found in PATHS.find_iter(&USES.replace_all(&code, "")) {
             source.paths.extend(source.absolute(&this, &parts(found.as_str())));
         }
         source
@@ -167,11 +173,10 @@ fn walk(
 /// The files of the program, without those of its tests.
 fn sources() -> Vec<(String, String)> {
     let all = files(&["src"], &["rs"]);
-    let of_tests = regex(r"(?m)^#\[cfg\([^\n]*\btest\b[^\n]*\)\]\n(?:#\[[^\n]*\n)*(?:pub[^\n]* )?mod (\w+);");
     let modules: BTreeSet<Path> = all
         .iter()
         .flat_map(|(file, text)| {
-            of_tests.captures_iter(text).map(|found| [module(file), vec![found[1].to_owned()]].concat())
+            FILES_OF_TESTS.captures_iter(text).map(|found| [module(file), vec![found[1].to_owned()]].concat())
         })
         .collect();
     let is_test = |file: &str| modules.iter().any(|tests| module(file).starts_with(tests));

@@ -81,7 +81,7 @@ struct State {
 }
 
 impl Gate {
-    pub fn new(world: Rc<World>, redactor: Rc<Redactor>, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
+    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
         let Recorded { writer, past, resume } = recorded;
         let state = State {
             writer,
@@ -264,7 +264,7 @@ impl Gate {
                 state.writer.sync()?;
             }
         }
-        let (pulse, lasts, asks) = (Pulse::new(), facts.lasts(), effect.asks());
+        let (pulse, lasts, asks) = (Pulse::new(), facts.lasts(), facts.asks());
         // What is known already comes as what is performed does, so that a later process gives it back in its turn.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
@@ -400,7 +400,7 @@ impl State {
         let request = self.intern(asked, effect)?;
         let ok = self.writer.outcome(ok)?;
         let (key, at) = (key.to_string(), world.clock());
-        self.writer.append(&Record::Effect(Done { key: &key, kind, scope, request: &request, ok: &ok, at }))
+        self.writer.append(&Record::Effect(Done { key: &key, kind, scope, request: &request, ok: &ok, at })).map(drop)
     }
 
     /// Writes that an effect is about to happen, with what has to be known to find out whether it did.
@@ -415,7 +415,9 @@ impl State {
         let (kind, scope) = (asked.kind, asked.scope);
         let request = self.intern(asked, effect)?;
         let (key, at) = (key.to_string(), world.clock());
-        self.writer.append(&Record::Intent(Intent { key: &key, kind, scope, request: &request, prepared, at }))
+        self.writer
+            .append(&Record::Intent(Intent { key: &key, kind, scope, request: &request, prepared, at }))
+            .map(drop)
     }
 
     /// Returns a request as it is written: what stands in the journal already is referred to.

@@ -22,11 +22,11 @@ use crate::model::chat::{ChatReply, ChatRequest, Usage};
 use crate::model::collection::Collection;
 use crate::model::command::Command;
 use crate::model::digest::Digest;
-use crate::model::effect::Effect;
 use crate::model::effect::chat::{Chat, Show};
 use crate::model::effect::documents::DocumentOp;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
+use crate::model::effect::{Effect, Facts};
 use crate::model::event::Event;
 
 /// When something last happened in a live effect: a piece of a reply, a line of a command.
@@ -280,9 +280,7 @@ impl World {
     }
 
     fn document(&self, op: DocumentOp, again: bool) -> Result<Value> {
-        if let DocumentOp::Save { value, .. } | DocumentOp::Append { row: value, .. } = &op {
-            self.may_write(value)?;
-        }
+        op.written().map_or(Ok(()), |value| self.may_write(value))?;
         Ok(match self.store.perform(op, again, &self.named())? {
             // A thousand documents are moved and not copied.
             DocumentOutcome::Page(page) => page.into_value(),

@@ -34,12 +34,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::Value;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
-use crate::model::git::{Git, Limits, TreeOp};
+use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
+use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
+use crate::model::git::Limits;
 use crate::model::text::shell;
 use call::Call;
 use programs::Programs;
@@ -184,7 +185,7 @@ impl Repository {
     }
 
     /// Performs a request to a worktree; `again` and `now` as above.
-    pub fn perform_in(&self, Worktree { tree, op }: &Worktree, again: bool, now: u64) -> Result<TreeOutcome> {
+    pub fn perform_in(&self, WorktreeOp { tree, op }: &WorktreeOp, again: bool, now: u64) -> Result<TreeOutcome> {
         let busy = self.busy(tree);
         let _alone = op.is_by_git().then(|| busy.commands.blocking_write());
         let _held = busy.request.lock().unwrap_or_else(PoisonError::into_inner);
@@ -257,7 +258,7 @@ impl Repository {
         }
     }
 
-    pub fn prepare_in(&self, Worktree { tree, op }: &Worktree) -> Result<TreeBefore> {
+    pub fn prepare_in(&self, WorktreeOp { tree, op }: &WorktreeOp) -> Result<TreeBefore> {
         let this = self.anew();
         match op {
             TreeOp::Commit { .. } => this.tree(tree)?.prepare_commit(),
@@ -272,7 +273,7 @@ impl Repository {
         }
     }
 
-    pub fn probe_in(&self, Worktree { tree, op }: &Worktree, before: &TreeBefore) -> Option<Result<TreeOutcome>> {
+    pub fn probe_in(&self, WorktreeOp { tree, op }: &WorktreeOp, before: &TreeBefore) -> Option<Result<TreeOutcome>> {
         let this = self.anew();
         let tree = this.tree(tree).ok()?;
         match op {

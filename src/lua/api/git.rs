@@ -16,7 +16,7 @@ use crate::lua::vm::Vm;
 use crate::model::command::{Command, Run};
 use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
-use crate::model::effect::worktree::{TreeOp, Worktree};
+use crate::model::effect::worktree::{TreeOp, WorktreeOp};
 
 /// How long a command may take when the flow does not say.
 const SECONDS: f64 = 300.0;
@@ -126,7 +126,7 @@ fn worktree(lua: &Lua, values: MultiValue) -> Result<Request> {
 fn tree(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree", values);
     let (tree, op) = (args.text(0)?, args.data::<TreeOp>(1, "options")?);
-    Ok(Request::Effect(Box::new(Effect::Worktree(Worktree { tree, op })), present))
+    Ok(Request::Effect(Box::new(Effect::Worktree(WorktreeOp { tree, op })), present))
 }
 
 #[derive(Deserialize)]

@@ -131,6 +131,18 @@ impl Facts for DocumentOp {
         }
     }
 
+    fn written(&self) -> Option<&Value> {
+        match self {
+            DocumentOp::Save { value, .. } | DocumentOp::Append { row: value, .. } => Some(value),
+            DocumentOp::Load { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => None,
+        }
+    }
+
     fn request(&self) -> Value {
         match self {
             DocumentOp::Load { collection, key } => json!({ "collection": collection, "key": key }),

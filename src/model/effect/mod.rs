@@ -37,7 +37,7 @@ pub enum Effect {
     Documents(documents::DocumentOp),
     Files(FileOp),
     Git(git::GitOp),
-    Worktree(worktree::Worktree),
+    Worktree(worktree::WorktreeOp),
     Exec(Command),
 }
 
@@ -110,6 +110,11 @@ pub trait Facts {
         false
     }
 
+    /// Tells whether it waits for a person.
+    fn asks(&self) -> bool {
+        false
+    }
+
     /// Documents of one collection are things of their own, so that branches which write different ones stay apart; so are
     /// worktrees, and the branches of a repository.
     fn dependencies(&self) -> Dependencies {
@@ -118,6 +123,11 @@ pub trait Facts {
 
     /// Returns the collection whose declaration says what is valid, where the effect writes into one.
     fn writes_into(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns what is put into a document.
+    fn written(&self) -> Option<&Value> {
         None
     }
 
@@ -163,13 +173,6 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
         }
-    }
-}
-
-impl Effect {
-    /// Tells whether it waits for a person.
-    pub fn asks(&self) -> bool {
-        matches!(self, Effect::Ui(ui::UiOp::Ask(_)))
     }
 }
 

@@ -51,6 +51,13 @@ impl Facts for UiOp {
         }
     }
 
+    fn asks(&self) -> bool {
+        match self {
+            UiOp::Ask(_) => true,
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => false,
+        }
+    }
+
     fn request(&self) -> Value {
         match self {
             UiOp::Say { markdown, from: Some(from) } => json!({ "markdown": markdown, "from": from }),

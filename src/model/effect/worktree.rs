@@ -12,7 +12,7 @@ use crate::model::redact::Cleaner;
 
 /// Something in one worktree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Worktree {
+pub struct WorktreeOp {
     pub tree: String,
     pub op: TreeOp,
 }
@@ -166,7 +166,7 @@ impl TreeOp {
     }
 }
 
-impl Facts for Worktree {
+impl Facts for WorktreeOp {
     fn kind(&self) -> &'static str {
         "tree"
     }

@@ -12,7 +12,7 @@ use crate::error::{Code, Failure, Result};
 use crate::journal::entries;
 use crate::journal::key::{Key, Keys};
 use crate::model::difference::{PATIENCE, differences, likeness};
-use crate::model::effect::Effect;
+use crate::model::effect::Source;
 
 /// How many lines that nobody asked for are named.
 const NAMED: usize = 10;
@@ -28,36 +28,6 @@ pub enum Takes {
     /// All but documents, which happen anew in an empty folder. Files, git and commands would find nothing there: what
     /// the donor does not have of them is an error.
     AllButDocuments,
-}
-
-/// What an effect is about, where it matters who answers it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum About {
-    /// Models, people, time, chance.
-    Said,
-    /// What is shown is shown again, where somebody is there to see it.
-    Shown,
-    Documents,
-    /// Files, the repository and commands: what was there before the run.
-    Surroundings,
-}
-
-impl About {
-    fn of(effect: &Effect) -> About {
-        match effect {
-            Effect::Chat { .. } | Effect::Ask(_) | Effect::Clock | Effect::Random => About::Said,
-            Effect::Say { .. } | Effect::Status { .. } | Effect::Progress { .. } => About::Shown,
-            Effect::Load { .. }
-            | Effect::Save { .. }
-            | Effect::List { .. }
-            | Effect::Scan { .. }
-            | Effect::Append { .. }
-            | Effect::Rows { .. }
-            | Effect::Delete { .. }
-            | Effect::Query { .. } => About::Documents,
-            Effect::File(_) | Effect::Git(_) | Effect::Tree { .. } | Effect::Exec(_) => About::Surroundings,
-        }
-    }
 }
 
 /// A journal that outcomes are taken from.
@@ -98,8 +68,8 @@ impl Donor {
     }
 
     /// Tells whether nobody but this donor answers such an effect.
-    pub fn is_alone_for(&self, effect: &Effect) -> bool {
-        self.alone || self.takes == Takes::AllButDocuments && About::of(effect) == About::Surroundings
+    pub fn is_alone_for(&self, source: Source) -> bool {
+        self.alone || self.takes == Takes::AllButDocuments && source == Source::Surroundings
     }
 
     /// Forgets the effect in this line, and all that were asked for after it.
@@ -126,13 +96,13 @@ impl Donor {
     }
 
     /// Returns the outcome of an effect and when the flow is given it, if it is there and is taken.
-    pub fn take(&mut self, keys: Keys, effect: &Effect) -> Result<Option<(Turn, Result<Value>)>> {
-        let taken = match (About::of(effect), self.takes) {
+    pub fn take(&mut self, keys: Keys, source: Source) -> Result<Option<(Turn, Result<Value>)>> {
+        let taken = match (source, self.takes) {
             _ if self.alone => true,
-            (About::Shown, _) => false,
-            (About::Said, _) | (_, Takes::Everything) => true,
-            (About::Surroundings, takes) => takes == Takes::AllButDocuments,
-            (About::Documents, _) => false,
+            (Source::Shown, _) => false,
+            (Source::Said, _) | (_, Takes::Everything) => true,
+            (Source::Surroundings, takes) => takes == Takes::AllButDocuments,
+            (Source::Documents, _) => false,
         };
         if !taken {
             return Ok(None);

@@ -20,15 +20,12 @@ use crate::journal::lines::{Done, End, Given, Intent, Outcome, Record, Resume};
 use crate::journal::texts::Chain;
 use crate::journal::writer::Writer;
 use crate::model::budget::Spent;
-use crate::model::effect::{Effect, Settles};
+use crate::model::effect::chat::Chat;
+use crate::model::effect::{Effect, Recovery, Shown};
 use crate::model::event::Event;
 use crate::model::permission::Permissions;
-use crate::model::redact::Redactor;
+use crate::model::redact::{Cleaner, Redactor};
 use crate::model::text::excerpt;
-
-mod secrets;
-
-use secrets::Clean;
 
 /// What the gate says to an effect.
 pub enum Admitted {
@@ -62,8 +59,7 @@ pub struct Recorded {
 /// The gate of one run.
 pub struct Gate {
     world: Rc<World>,
-    redactor: Rc<Redactor>,
-    clean: Clean,
+    cleaner: Cleaner,
     meter: Rc<Meter>,
     state: RefCell<State>,
 }
@@ -79,13 +75,13 @@ struct State {
     unseen: Vec<Event>,
     given_back: usize,
     seed: u64,
-    donor: Option<Donor>,
+    replay: Option<Donor>,
     /// The failures that the process ends with.
     void: Vec<Key>,
 }
 
 impl Gate {
-    pub fn new(world: Rc<World>, redactor: Rc<Redactor>, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
+    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
         let Recorded { writer, past, resume } = recorded;
         let state = State {
             writer,
@@ -96,10 +92,10 @@ impl Gate {
             unseen: Vec::new(),
             given_back: 0,
             seed,
-            donor: None,
+            replay: None,
             void: Vec::new(),
         };
-        Gate { world, redactor, clean: Clean::default(), meter, state: RefCell::new(state) }
+        Gate { world, cleaner: Cleaner::new(redactor), meter, state: RefCell::new(state) }
     }
 
     /// Sets what the flow's manifest declared.
@@ -113,12 +109,12 @@ impl Gate {
         if donor.has_first_format() {
             state.keys = KeyMaker::of_both_formats();
         }
-        state.donor = Some(donor);
+        state.replay = Some(donor);
     }
 
     /// Gives the donor back, with what was taken from it.
     pub fn donor(&self) -> Option<Donor> {
-        self.state.borrow_mut().donor.take()
+        self.state.borrow_mut().replay.take()
     }
 
     /// Returns the world that effects are performed through.
@@ -135,144 +131,124 @@ impl Gate {
     ///
     /// An `Err` of this function is no outcome: the journal cannot be written, and the run must stop.
     pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admitted> {
-        self.redact(&mut effect);
+        effect.facts_mut().redact(&self.cleaner);
         let state = &mut *self.state.borrow_mut();
-        if effect.settles() == Settles::Transient {
+        let facts = effect.facts();
+        if facts.recovery() == Recovery::Unrecorded {
             if state.caught_up() {
-                self.world.show_transient(&effect);
+                self.world.show_unrecorded(&effect);
             }
             return Ok(Admitted::Now(Ok(Value::Null)));
         }
         let asked = Asked {
-            value: effect.request(),
-            conversation: Chain::of(effect.conversation().iter().map(|said| said.digest())),
-        };
-        let list = asked.conversation.whole();
-        let keys = state.keys.next(&Keyed {
-            kind: effect.kind(),
             scope,
-            request: &asked.value,
-            list,
+            kind: facts.kind(),
+            request: facts.request(),
+            conversation: Chain::of(facts.conversation().iter().map(|said| said.digest())),
+        };
+        let keys = state.keys.next(&Keyed {
+            kind: asked.kind,
+            scope,
+            request: &asked.request,
+            list: asked.conversation.whole(),
             declared: self.world.declared(&effect),
-            things: &effect.things(),
+            dependencies: &facts.dependencies(),
         });
         let (under, before) = state.past.of_either(keys)?;
         let began = match before {
             Before::Ended(turn, outcome) => {
-                if let Effect::Chat { request, conversation, show } = &effect {
-                    self.meter.count(request, conversation, &show.label, &outcome);
+                if let Effect::Chat(chat) = &effect {
+                    self.meter.count(&chat.request, &chat.conversation, &chat.show.label, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
                     let refused: Vec<String> =
                         refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
-                    self.world.models.recall(&request.model, &refused);
+                    self.world.models.recall(&chat.request.model, &refused);
                 }
                 return Ok(state.give_back(&self.world, &effect, (turn, under), outcome));
             }
             Before::Began(prepared) => Some(Began { prepared, noted: under == keys.key }),
             Before::Never => None,
         };
-        match state.donor {
-            Some(_) => self.take(state, scope, effect, keys, asked, began),
-            None => self.begin(state, scope, effect, keys.key, asked, began),
+        match state.replay {
+            Some(_) => self.take(state, effect, keys, asked, began),
+            None => self.begin(state, effect, keys.key, asked, began),
         }
     }
 
-    /// Takes an effect from the donor, or begins it.
+    /// Takes an effect from the replay source, or begins it.
     fn take(
         &self,
         state: &mut State,
-        scope: &str,
         effect: Effect,
         keys: Keys,
-        mut asked: Asked,
+        mut asked: Asked<'_>,
         began: Option<Began>,
     ) -> Result<Admitted> {
-        let State { donor: Some(donor), permissions, .. } = &mut *state else {
-            return Err(Failure::new(Code::Internal, "there is nothing to take from"));
+        let State { replay: Some(source), permissions, .. } = &mut *state else {
+            return self.begin(state, effect, keys.key, asked, began);
         };
-        let alone = donor.is_alone_for(&effect);
+        let facts = effect.facts();
+        let alone = source.is_alone_for(facts.source());
         if alone && let Err(refused) = permitted(&effect, permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }
         let key = keys.key;
-        let Some((turn, outcome)) = donor.take(keys, &effect)? else {
+        let Some((turn, outcome)) = source.take(keys, facts.source())? else {
             if !alone {
-                return self.begin(state, scope, effect, key, asked, began);
+                return self.begin(state, effect, key, asked, began);
             }
-            if !effect.conversation().is_empty() {
-                let messages = effect.conversation().iter().map(|said| serde_json::to_value(&said.message));
-                asked.value["messages"] = messages.filter_map(std::result::Result::ok).collect();
+            if !facts.conversation().is_empty() {
+                let messages = facts.conversation().iter().map(|said| serde_json::to_value(&said.message));
+                asked.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
             }
-            return Err(donor.missed(effect.kind(), scope, &asked.value)?);
+            return Err(source.missed(asked.kind, asked.scope, &asked.request)?);
         };
         self.world.still_valid(&effect)?;
-        if let Effect::Chat { request, conversation, show } = &effect {
-            self.meter.count(request, conversation, &show.label, &outcome);
+        if let Effect::Chat(chat) = &effect {
+            self.meter.count(&chat.request, &chat.conversation, &chat.show.label, &outcome);
         }
         state.go_live(&self.world)?;
-        let (at, hex, kind) = (self.world.clock(), key.to_string(), effect.kind());
-        if effect.settles() == Settles::Instant
+        if facts.recovery() == Recovery::SingleLine
             && let Ok(ok) = &outcome
         {
-            let request = state.fold(asked, &effect)?;
-            let folded = state.writer.outcome(ok)?;
-            let done = Done { key: &hex, kind, scope, request: &request, ok: &folded, at };
-            state.writer.append(&Record::Effect(done))?;
+            state.write_single(&self.world, key, asked, &effect, ok)?;
             return Ok(Admitted::Now(outcome));
         }
         // One that stands there already was taken just before the process ended.
         if !began.is_some_and(|began| began.noted) {
-            let request = state.fold(asked, &effect)?;
-            let intent = Intent { key: &hex, kind, scope, request: &request, prepared: None, at };
-            state.writer.append(&Record::Intent(intent))?;
+            state.write_intent(&self.world, key, asked, &effect, None)?;
         }
-        if let Effect::Ask(question) = &effect {
-            self.world.front.answered_before(question);
-        }
-        if let (Effect::Chat { show, .. }, Ok(reply)) = (&effect, &outcome)
-            && show.stream
-            && let Some(text) = reply["text"].as_str()
-        {
-            self.world.front.show(&Event::Said { markdown: text.to_owned(), from: Some(show.label.clone()) });
+        match facts.shown_again(&outcome) {
+            Shown::Said(event) => self.world.front.show(&event),
+            Shown::Answered(question) => self.world.front.answered_before(question),
+            Shown::Nothing => {}
         }
         Ok(Admitted::Recorded(turn, key, outcome))
     }
 
+    /// Lets an effect happen that nothing is recorded of, or nothing but its intent.
     fn begin(
         &self,
         state: &mut State,
-        scope: &str,
         effect: Effect,
         key: Key,
-        asked: Asked,
+        asked: Asked<'_>,
         began: Option<Began>,
     ) -> Result<Admitted> {
         if let Err(refused) = permitted(&effect, &state.permissions) {
             return Ok(Admitted::Now(Err(refused)));
         }
         state.go_live(&self.world)?;
-        let at = self.world.clock();
-        let hex = key.to_string();
-        let kind = effect.kind();
-        if effect.settles() == Settles::Instant {
-            let mut ok = self.world.perform_now(&effect, key, state.seed);
-            self.redactor.value(&mut ok);
-            let request = state.fold(asked, &effect)?;
-            let folded = state.writer.outcome(&ok)?;
-            state.writer.append(&Record::Effect(Done {
-                key: &hex,
-                kind,
-                scope,
-                request: &request,
-                ok: &folded,
-                at,
-            }))?;
+        let facts = effect.facts();
+        if let Some(mut ok) = self.world.perform_now(&effect, key, state.seed) {
+            self.cleaner.value(&mut ok);
+            state.write_single(&self.world, key, asked, &effect, &ok)?;
             return Ok(Admitted::Now(Ok(ok)));
         }
         let (mut prepared, mut known) = (None, None);
-        if effect.settles() == Settles::Look {
+        if facts.recovery() == Recovery::Probe {
             let before = began.as_ref().and_then(|began| began.prepared.as_ref());
-            known = before.and_then(|before| self.world.look(&effect, before));
+            known = before.and_then(|before| self.world.probe(&effect, before));
             if known.is_none() {
                 match self.world.prepare(&effect) {
                     Ok(found) => prepared = Some(found),
@@ -283,14 +259,12 @@ impl Gate {
         let again = began.is_some() || state.past.cut;
         // An intent that stands in the journal already is not written again, unless it was prepared anew.
         if prepared.is_some() || !began.is_some_and(|began| began.noted) {
-            let request = state.fold(asked, &effect)?;
-            let intent = Intent { key: &hex, kind, scope, request: &request, prepared: prepared.as_ref(), at };
-            state.writer.append(&Record::Intent(intent))?;
-            if effect.needs_intent() && known.is_none() {
+            state.write_intent(&self.world, key, asked, &effect, prepared.as_ref())?;
+            if facts.needs_intent() && known.is_none() {
                 state.writer.sync()?;
             }
         }
-        let (pulse, lasts, asks) = (Pulse::new(), effect.lasts(), matches!(effect, Effect::Ask(_)));
+        let (pulse, lasts, asks) = (Pulse::new(), facts.lasts(), facts.asks());
         // What is known already comes as what is performed does, so that a later process gives it back in its turn.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
@@ -309,7 +283,7 @@ impl Gate {
         pulse: Pulse,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
-        let Effect::Chat { mut request, conversation, show } = effect else {
+        let Effect::Chat(Chat { mut request, conversation, show }) = effect else {
             return world.perform(effect, key, again, pulse);
         };
         if world.models.is_seeded(&request.model) {
@@ -320,16 +294,17 @@ impl Gate {
         let meter = Rc::clone(&self.meter);
         let by = (show.label.clone(), world.models.price(&request.model));
         let said = conversation.clone();
-        let perform = move |request| world.perform(Effect::Chat { request, conversation, show }, key, again, pulse);
+        let perform =
+            move |request| world.perform(Effect::Chat(Chat { request, conversation, show }), key, again, pulse);
         async move { meter.call(request, &said, by, perform).await }.boxed_local()
     }
 
     /// Takes the secrets out of an outcome and writes it. It is not synced yet. One that is `held` is not given to
     /// the flow before the next that is not.
     pub fn end(&self, key: Key, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
-        outcome = outcome.map_err(|failure| self.redactor.failure(failure));
+        outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
         if let Ok(value) = &mut outcome {
-            self.redactor.value(value);
+            self.cleaner.redactor().value(value);
         }
         let state = &mut *self.state.borrow_mut();
         let hex = key.to_string();
@@ -390,8 +365,8 @@ impl Gate {
 
     /// Writes how the run ended. A finished run that was only replayed has its end already.
     pub fn close(&self, mut end: End) -> Result<()> {
-        end.result.iter_mut().for_each(|result| self.redactor.value(result));
-        end.failure = end.failure.map(|failure| self.redactor.failure(failure));
+        end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
+        end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
         let state = &mut *self.state.borrow_mut();
         if state.resume.is_some() && state.past.end.as_ref().is_some_and(|before| before.status == end.status) {
             return Ok(());
@@ -411,16 +386,44 @@ struct Began {
 }
 
 /// What an effect asks for, as it is keyed and recorded.
-struct Asked {
-    value: Value,
+struct Asked<'a> {
+    scope: &'a str,
+    kind: &'static str,
+    request: Value,
     conversation: Chain,
 }
 
 impl State {
+    /// Writes an effect that happened at once.
+    fn write_single(&mut self, world: &World, key: Key, asked: Asked<'_>, effect: &Effect, ok: &Value) -> Result<()> {
+        let (kind, scope) = (asked.kind, asked.scope);
+        let request = self.intern(asked, effect)?;
+        let ok = self.writer.outcome(ok)?;
+        let (key, at) = (key.to_string(), world.clock());
+        self.writer.append(&Record::Effect(Done { key: &key, kind, scope, request: &request, ok: &ok, at })).map(drop)
+    }
+
+    /// Writes that an effect is about to happen, with what has to be known to find out whether it did.
+    fn write_intent(
+        &mut self,
+        world: &World,
+        key: Key,
+        asked: Asked<'_>,
+        effect: &Effect,
+        prepared: Option<&Value>,
+    ) -> Result<()> {
+        let (kind, scope) = (asked.kind, asked.scope);
+        let request = self.intern(asked, effect)?;
+        let (key, at) = (key.to_string(), world.clock());
+        self.writer
+            .append(&Record::Intent(Intent { key: &key, kind, scope, request: &request, prepared, at }))
+            .map(drop)
+    }
+
     /// Returns a request as it is written: what stands in the journal already is referred to.
-    fn fold(&mut self, asked: Asked, effect: &Effect) -> Result<Value> {
-        let mut request = self.writer.fold(asked.value, true)?;
-        let conversation = effect.conversation();
+    fn intern(&mut self, asked: Asked<'_>, effect: &Effect) -> Result<Value> {
+        let mut request = self.writer.fold(asked.request, true)?;
+        let conversation = effect.facts().conversation();
         if !conversation.is_empty() {
             let item = |index: usize| {
                 serde_json::to_value(&conversation[index].message).expect("a message is plain data with text keys")
@@ -452,32 +455,26 @@ impl State {
         outcome: Result<Value>,
     ) -> Admitted {
         self.given_back += 1;
-        if let Effect::Ask(question) = effect {
+        let shown = effect.facts().shown_again(&outcome);
+        if let Shown::Answered(question) = shown {
             world.front.answered_before(question);
         }
         if !self.caught_up() {
-            match effect {
-                Effect::Say { markdown, from } => {
-                    self.unseen.push(Event::Said { markdown: markdown.clone(), from: from.clone() });
-                }
-                Effect::Chat { show, .. } if show.stream => {
-                    if let Some(text) = outcome.as_ref().ok().and_then(|reply| reply["text"].as_str()) {
-                        self.unseen.push(Event::Said { markdown: text.to_owned(), from: Some(show.label.clone()) });
-                    }
-                }
-                Effect::Ask(_) => self.unseen.clear(),
-                _ => {}
+            match shown {
+                Shown::Said(event) => self.unseen.push(event),
+                Shown::Answered(_) => self.unseen.clear(),
+                Shown::Nothing => {}
             }
         }
-        match effect.settles() {
-            Settles::Instant | Settles::Transient => Admitted::Now(outcome),
-            Settles::Again | Settles::Look => Admitted::Recorded(turn, key, outcome),
+        match effect.facts().recovery() {
+            Recovery::SingleLine | Recovery::Unrecorded => Admitted::Now(outcome),
+            Recovery::Retry | Recovery::Probe => Admitted::Recorded(turn, key, outcome),
         }
     }
 }
 
 fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
-    if let Some(missing) = effect.needs().iter().find(|needed| !permissions.declares(**needed)) {
+    if let Some(missing) = effect.facts().needs().iter().find(|needed| !permissions.declares(**needed)) {
         return Err(missing.undeclared());
     }
     let Effect::Exec(command) = effect else { return Ok(()) };

@@ -4,23 +4,29 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
+use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
 use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::Key;
 use crate::model::chat::{ChatReply, ChatRequest, Usage};
-use crate::model::collection::{Collection, Format};
+use crate::model::collection::Collection;
 use crate::model::command::Command;
 use crate::model::digest::Digest;
-use crate::model::effect::{Effect, Show};
+use crate::model::effect::chat::{Chat, Show};
+use crate::model::effect::documents::DocumentOp;
+use crate::model::effect::time::TimeOp;
+use crate::model::effect::ui::UiOp;
+use crate::model::effect::{Effect, Facts};
 use crate::model::event::Event;
 
 /// When something last happened in a live effect: a piece of a reply, a line of a command.
@@ -95,90 +101,81 @@ impl World {
 
     /// Returns what the flow declares about the documents that an effect writes: what is valid, and where they are.
     pub fn declared(&self, effect: &Effect) -> Option<Digest> {
-        let (Effect::Save { collection, .. } | Effect::Append { collection, .. }) = effect else { return None };
+        let collection = effect.facts().writes_into()?;
         let known = self.declared.borrow().get(collection).copied();
         known.or_else(|| {
             let collections = self.collections.borrow();
             let digest = collections.get(collection)?.digest();
-            self.declared.borrow_mut().insert(collection.clone(), digest);
+            self.declared.borrow_mut().insert(collection.to_owned(), digest);
             Some(digest)
         })
     }
 
-    /// Performs an effect that does not wait.
-    pub fn perform_now(&self, effect: &Effect, key: Key, seed: u64) -> Value {
+    /// Performs an effect that does not wait; nothing for one that may.
+    pub fn perform_now(&self, effect: &Effect, key: Key, seed: u64) -> Option<Value> {
         match effect {
-            Effect::Clock => json!(self.clock()),
-            Effect::Random => {
-                json!(own_chance(seed, &self.run, key).to_string())
-            }
-            Effect::Say { markdown, from } => {
+            Effect::Time(TimeOp::Clock) => Some(json!(self.clock())),
+            Effect::Time(TimeOp::Random) => Some(json!(own_chance(seed, &self.run, key).to_string())),
+            Effect::Ui(UiOp::Say { markdown, from }) => {
                 self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });
-                Value::Null
+                Some(Value::Null)
             }
-            other => {
-                self.show_transient(other);
-                Value::Null
-            }
+            Effect::Ui(UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Ask(_))
+            | Effect::Chat(_)
+            | Effect::Documents(_)
+            | Effect::Files(_)
+            | Effect::Git(_)
+            | Effect::Worktree(_)
+            | Effect::Exec(_) => None,
         }
     }
 
     /// Shows what is not recorded.
-    pub fn show_transient(&self, effect: &Effect) {
-        match effect {
-            Effect::Status { text } => self.front.show(&Event::Status { text: text.clone() }),
-            Effect::Progress { label, done, total } => {
-                self.front.show(&Event::Progress { label: label.clone(), done: *done, total: *total });
+    pub fn show_unrecorded(&self, effect: &Effect) {
+        if let Effect::Ui(op) = effect {
+            match op {
+                UiOp::Status { text } => self.front.show(&Event::Status { text: text.clone() }),
+                UiOp::Progress { label, done, total } => {
+                    self.front.show(&Event::Progress { label: label.clone(), done: *done, total: *total });
+                }
+                UiOp::Say { .. } | UiOp::Ask(_) => {}
             }
-            _ => {}
         }
     }
 
     /// Returns what has to be known to find out after a crash whether the effect happened.
     pub fn prepare(&self, effect: &Effect) -> Result<Value> {
         match effect {
-            Effect::Append { collection, key, .. } => {
-                Ok(json!({ "at": self.store.rows_end(&self.collection(collection)?, key)? }))
-            }
-            Effect::Git(git) => self.repository.prepare(git),
-            Effect::Tree { tree, op } => self.repository.prepare_in(tree, op),
-            _ => Ok(json!({})),
+            Effect::Documents(op) => self.store.prepare(op, &self.named()).map(|found| plain(&found)),
+            Effect::Git(op) => self.repository.prepare(op).map(|found| plain(&found)),
+            Effect::Worktree(worktree) => self.repository.prepare_in(worktree).map(|found| plain(&found)),
+            Effect::Time(_) | Effect::Ui(_) | Effect::Chat(_) | Effect::Files(_) | Effect::Exec(_) => Ok(json!({})),
         }
     }
 
     /// Returns the outcome of an effect whose intent stands in the journal, if it happened.
-    pub fn look(&self, effect: &Effect, prepared: &Value) -> Option<Result<Value>> {
+    pub fn probe(&self, effect: &Effect, prepared: &Value) -> Option<Result<Value>> {
         match effect {
-            Effect::Append { collection, key, row } => {
-                let collection = self.collection(collection).ok()?;
-                let at = prepared["at"].as_u64()?;
-                let done = self.store.append_settled(&collection, key, row, at).ok()?;
-                done.then(|| self.store.path(&collection, key).map(|path| json!({ "path": path })))
-            }
-            Effect::Git(git) => self.repository.look(git, prepared),
-            Effect::Tree { tree, op } => self.repository.look_in(tree, op, prepared),
+            Effect::Documents(op) => outcome(self.store.probe(op, &read(prepared)?, &self.named())),
+            Effect::Git(op) => outcome(self.repository.probe(op, &read(prepared)?)),
+            Effect::Worktree(worktree) => outcome(self.repository.probe_in(worktree, &read(prepared)?)),
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
-            _ => None,
+            Effect::Exec(_) | Effect::Time(_) | Effect::Ui(_) | Effect::Chat(_) | Effect::Files(_) => None,
         }
     }
 
     /// Checks a document whose saving is not done again by the schema of today.
     pub fn still_valid(&self, effect: &Effect) -> Result<()> {
-        let Effect::Save { collection, value, .. } = effect else { return Ok(()) };
-        let declared = self.collection(collection)?;
-        if !matches!(declared.format, Format::Yaml | Format::Json) {
-            return Ok(());
+        match effect {
+            Effect::Documents(op) => self.store.still_valid(op, &self.named()),
+            Effect::Time(_)
+            | Effect::Ui(_)
+            | Effect::Chat(_)
+            | Effect::Files(_)
+            | Effect::Git(_)
+            | Effect::Worktree(_)
+            | Effect::Exec(_) => Ok(()),
         }
-        let faults = self.store.validate(&declared, value)?;
-        if faults.is_empty() {
-            return Ok(());
-        }
-        let failure =
-            Failure::new(Code::DocumentInvalid, format!("a document of `{collection}` is not valid any more"))
-                .hint("correct the schema or what the flow saves");
-        Err(faults
-            .iter()
-            .fold(failure, |failure, fault| failure.because(format!("{}: {}", fault.pointer, fault.message))))
     }
 
     /// Performs an effect that takes its time; `again` if a crash left it unknown whether it happened.
@@ -191,32 +188,35 @@ impl World {
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
-            Effect::Chat { mut request, conversation, show } => {
+            Effect::Chat(Chat { mut request, conversation, show }) => {
                 request.messages = conversation.iter().map(|said| said.message.clone()).collect();
                 async move { world.chat(request, show, key, &pulse).await }.boxed_local()
             }
-            Effect::Ask(question) => async move {
+            Effect::Ui(UiOp::Ask(question)) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });
                 let answer = world.front.ask(&question).await?;
                 world.front.show(&Event::Answered { id: question.id, answer: answer.clone() });
                 Ok(answer)
             }
             .boxed_local(),
-            Effect::Git(git) => {
+            Effect::Git(op) => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                async move { world.told(aside(move || repository.perform(&git, again, now)).await) }.boxed_local()
+                async move { world.told(blocking(move || repository.perform(&op, again, now)).await) }.boxed_local()
             }
-            Effect::Tree { tree, op } => {
+            Effect::Worktree(worktree) => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                async move { world.told(aside(move || repository.perform_in(&tree, &op, again, now)).await) }
+                async move { world.told(blocking(move || repository.perform_in(&worktree, again, now)).await) }
                     .boxed_local()
             }
-            Effect::File(op) => {
+            Effect::Files(op) => {
                 let files = self.files.clone();
-                aside(move || files.perform(&op)).boxed_local()
+                blocking(move || files.perform(&op)).boxed_local()
             }
             Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
-            other => async move { world.document(other, again) }.boxed_local(),
+            Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
+            Effect::Time(_) | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. }) => {
+                ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
+            }
         }
     }
 
@@ -279,40 +279,18 @@ impl World {
         reply.map(|reply| plain(&reply))
     }
 
-    fn document(&self, effect: Effect, again: bool) -> Result<Value> {
-        let store = &self.store;
-        match effect {
-            Effect::Load { collection, key } => Ok(plain(&store.load(&self.collection(&collection)?, &key)?)),
-            Effect::Save { collection, key, value, expect, migrated } => {
-                self.may_write(&value)?;
-                let collection = self.collection(&collection)?;
-                let saved = match migrated {
-                    Some(_) => store.save_migrated(&collection, &key, value, &expect)?,
-                    None if again => store.save_again(&collection, &key, value, &expect)?,
-                    None => store.save(&collection, &key, value, &expect)?,
-                };
-                Ok(plain(&saved))
-            }
-            Effect::List { collection } => Ok(plain(&store.list(&self.collection(&collection)?)?)),
-            Effect::Scan { collection, fields, after } => {
-                Ok(store.scan(&self.collection(&collection)?, fields.as_ref(), after.as_deref())?.into_value())
-            }
-            Effect::Append { collection, key, row } => {
-                self.may_write(&row)?;
-                Ok(plain(&store.append(&self.collection(&collection)?, &key, &row, None)?))
-            }
-            Effect::Rows { collection, key } => Ok(plain(&store.rows(&self.collection(&collection)?, &key)?)),
-            Effect::Query { sql, bind, collections, key } => {
-                let collections: Vec<Collection> =
-                    collections.iter().map(|name| self.collection(name)).collect::<Result<_>>()?;
-                Ok(plain(&store.query(&collections, &key, &sql, &bind)?))
-            }
-            Effect::Delete { collection, key, expect } => {
-                store.delete(&self.collection(&collection)?, &key, &expect)?;
-                Ok(Value::Null)
-            }
-            other => Err(Failure::new(Code::Internal, format!("nothing performs `{}`", other.kind()))),
-        }
+    fn document(&self, op: DocumentOp, again: bool) -> Result<Value> {
+        op.written().map_or(Ok(()), |value| self.may_write(value))?;
+        Ok(match self.store.perform(op, again, &self.named())? {
+            // A thousand documents are moved and not copied.
+            DocumentOutcome::Page(page) => page.into_value(),
+            other => plain(&other),
+        })
+    }
+
+    /// Returns what finds the collections that the flow declares.
+    fn named(&self) -> impl Fn(&str) -> Result<Collection> {
+        |name| self.collection(name)
     }
 
     /// Counts what is about to be written, and refuses what is too much.
@@ -344,8 +322,8 @@ impl World {
 
 /// Does what waits for other processes and for the disk beside everything else. What was begun is always finished:
 /// the next request to the same worktree waits for it.
-async fn aside(work: impl FnOnce() -> Result<Value> + Send + 'static) -> Result<Value> {
-    let done = tokio::task::spawn_blocking(work).await;
+async fn blocking<T: Serialize + Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<Value> {
+    let done = tokio::task::spawn_blocking(move || work().map(|done| plain(&done))).await;
     done.unwrap_or_else(|error| Err(Failure::new(Code::Internal, format!("an operation ended early: {error}"))))
 }
 
@@ -364,6 +342,16 @@ fn in_doubt(command: &Command) -> Failure {
     let message =
         format!("the run was ended while `{shown}` ran in `{}`, and how far it came is not known", command.tree);
     Failure::new(Code::CommandInDoubt, message).hint("look into the worktree, then decide")
+}
+
+/// Returns what an intent noted; nothing where it is none of this effect's.
+fn read<T: DeserializeOwned>(prepared: &Value) -> Option<T> {
+    T::deserialize(prepared).ok()
+}
+
+/// Returns an outcome as it is recorded and given to the flow.
+fn outcome<T: Serialize>(found: Option<Result<T>>) -> Option<Result<Value>> {
+    found.map(|found| found.map(|found| plain(&found)))
 }
 
 fn plain(value: &impl Serialize) -> Value {

@@ -7,14 +7,14 @@
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::confined::{Access, ConfinedDir, Largest, invalid};
 use super::globs::{found, globs};
 use super::path;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Collection;
-use crate::model::file::FileOp;
+use crate::model::file::{FileOp, FileOutcome, FileText, FoundFiles};
 use crate::model::pattern::Pattern;
 use crate::model::text::{excerpt, shell};
 
@@ -74,15 +74,15 @@ impl Files {
         self
     }
 
-    pub fn perform(&self, op: &FileOp) -> Result<Value> {
-        match op {
-            FileOp::Read { path } => self.read(path),
-            FileOp::Find { glob } => self.find(glob),
-        }
+    pub fn perform(&self, op: &FileOp) -> Result<FileOutcome> {
+        Ok(match op {
+            FileOp::Read { path } => FileOutcome::Read(self.read(path)?),
+            FileOp::Find { glob } => FileOutcome::Find(self.find(glob)?),
+        })
     }
 
-    /// Returns path and text of a file, or null where there is none.
-    fn read(&self, path: &str) -> Result<Value> {
+    /// Returns path and text of a file; nothing where there is none.
+    fn read(&self, path: &str) -> Result<Option<FileText>> {
         let full = plain(&self.workspace.join(expand(path, self.home.as_deref())));
         let Some((folder, below)) = self.place(&full) else {
             let message = format!("`{}` is outside of the workspace", excerpt(path));
@@ -91,7 +91,7 @@ impl Files {
                 .hint(format!("to let the flow read it: --allow-read {}", shell(&folder))));
         };
         if !full.exists() {
-            return Ok(Value::Null);
+            return Ok(None);
         }
         if !self.may_read(&full) {
             return Err(held_back(path, "is", path));
@@ -118,7 +118,7 @@ impl Files {
             Ok(below) => below.display().to_string(),
             Err(_) => full.display().to_string(),
         };
-        Ok(json!({ "path": shown, "text": text }))
+        Ok(Some(FileText { path: shown, text }))
     }
 
     /// Returns the folder that may be read and holds the path, and the path below it.
@@ -150,7 +150,7 @@ impl Files {
             || self.named.iter().chain(&self.granted).any(|path| path == full)
     }
 
-    fn find(&self, glob: &str) -> Result<Value> {
+    fn find(&self, glob: &str) -> Result<FoundFiles> {
         let matcher = globs(&[glob.to_owned()])?;
         let mut paths = Vec::new();
         let mut open = VecDeque::from([self.workspace.clone()]);
@@ -255,8 +255,8 @@ mod tests {
 
     use super::*;
 
-    fn read(files: &Files, path: &str) -> Result<Value> {
-        files.perform(&FileOp::Read { path: path.to_owned() })
+    fn text(path: &str, text: &str) -> Option<FileText> {
+        Some(FileText { path: path.to_owned(), text: text.to_owned() })
     }
 
     #[test]
@@ -273,9 +273,9 @@ mod tests {
         symlink(other.join("secret"), root.join("src/link")).unwrap();
         let home = other.display().to_string();
         let files = Files::new(&root, &[], Some(&home));
-        assert_eq!(read(&files, "./src/../src/a.rs").unwrap(), json!({ "path": "src/a.rs", "text": "one\n" }));
-        assert_eq!(read(&files, &root.join("src/a.rs").display().to_string()).unwrap()["text"], "one\n");
-        assert_eq!(read(&files, "src/none.rs").unwrap(), Value::Null);
+        assert_eq!(files.read("./src/../src/a.rs").unwrap(), text("src/a.rs", "one\n"));
+        assert_eq!(files.read(&root.join("src/a.rs").display().to_string()).unwrap(), text("src/a.rs", "one\n"));
+        assert_eq!(files.read("src/none.rs").unwrap(), None);
         let outside = other.join("b.rs").display().to_string();
         for (path, code) in [
             (outside.as_str(), Code::PermissionRefused),
@@ -286,13 +286,13 @@ mod tests {
             ("src", Code::RequestInvalid),
             ("blob", Code::RequestInvalid),
         ] {
-            assert_eq!(read(&files, path).unwrap_err().code, code, "{path}");
+            assert_eq!(files.read(path).unwrap_err().code, code, "{path}");
         }
         let granted = Files::new(&root, &["~/b.rs".to_owned()], Some(&home));
-        assert_eq!(read(&granted, &outside).unwrap(), json!({ "path": outside, "text": "two\n" }));
-        assert_eq!(read(&granted, "~/secret").unwrap_err().code, Code::PermissionRefused);
+        assert_eq!(granted.read(&outside).unwrap(), text(&outside, "two\n"));
+        assert_eq!(granted.read("~/secret").unwrap_err().code, Code::PermissionRefused);
         let folder = Files::new(&root, std::slice::from_ref(&home), None);
-        assert_eq!(read(&folder, &outside).unwrap()["text"], "two\n");
+        assert_eq!(folder.read(&outside).unwrap(), text(&outside, "two\n"));
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let files = Files::new(work.path(), &[], None);
-        let found = files.perform(&FileOp::Find { glob: "**/a.rs".to_owned() }).unwrap();
-        assert_eq!(found, json!({ "paths": ["a.rs", "src/a.rs"], "cut": false }));
+        let paths = vec!["a.rs".to_owned(), "src/a.rs".to_owned()];
+        assert_eq!(files.find("**/a.rs").unwrap(), FoundFiles { paths, cut: false });
     }
 }

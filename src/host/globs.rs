@@ -1,9 +1,9 @@
 //! Globs of paths, and as many of the paths that they match as a flow may have.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result};
+use crate::model::file::FoundFiles;
 use crate::model::text::excerpt;
 
 /// The most files that one search gives.
@@ -27,8 +27,8 @@ pub(super) fn globs(patterns: &[String]) -> Result<GlobSet> {
 }
 
 /// Returns as many paths as a flow may have.
-pub(super) fn found(mut paths: Vec<String>) -> Value {
+pub(super) fn found(mut paths: Vec<String>) -> FoundFiles {
     let cut = paths.len() > MOST_FILES;
     paths.truncate(MOST_FILES);
-    json!({ "paths": paths, "cut": cut })
+    FoundFiles { paths, cut }
 }

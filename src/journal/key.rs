@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::model::canonical;
 use crate::model::digest::Digest;
+use crate::model::effect::Dependencies;
 
 /// The key of one effect.
 pub type Key = Digest;
@@ -24,8 +25,7 @@ pub struct Keyed<'a> {
     pub list: Option<Digest>,
     /// What the flow declares about what the effect changes: a document is valid by that.
     pub declared: Option<Digest>,
-    /// The things that the effect builds on, and those that it changes.
-    pub things: &'a (Vec<String>, Vec<String>),
+    pub dependencies: &'a Dependencies,
 }
 
 /// The keys of one effect.
@@ -69,12 +69,12 @@ impl KeyMaker {
         if let Some(list) = keyed.list {
             hasher.update(&list.bytes());
         }
-        let first = self.first.as_mut().map(|counter| counter.next(hasher.clone(), keyed.things));
+        let first = self.first.as_mut().map(|counter| counter.next(hasher.clone(), keyed.dependencies));
         hasher.update(b"2");
         if let Some(declared) = keyed.declared {
             hasher.update(&declared.bytes());
         }
-        Keys { key: self.now.next(hasher, keyed.things), first }
+        Keys { key: self.now.next(hasher, keyed.dependencies), first }
     }
 
     /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
@@ -86,8 +86,8 @@ impl KeyMaker {
 
 impl Counter {
     /// Returns the key of an effect whose content was hashed.
-    fn next(&mut self, mut hasher: blake3::Hasher, (on, changed): &(Vec<String>, Vec<String>)) -> Key {
-        for before in on.iter().filter_map(|thing| self.chains.get(thing)) {
+    fn next(&mut self, mut hasher: blake3::Hasher, Dependencies { reads, writes }: &Dependencies) -> Key {
+        for before in reads.iter().filter_map(|thing| self.chains.get(thing)) {
             hasher.update(&before.bytes());
         }
         let content = Key::so_far(&hasher);
@@ -96,7 +96,7 @@ impl Counter {
         hasher.update(b"#");
         hasher.update(&occurrence.to_le_bytes());
         let key = Key::so_far(&hasher);
-        for thing in changed {
+        for thing in writes {
             self.chains.insert(thing.clone(), key);
         }
         key
@@ -123,10 +123,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const NOTHING: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    const NOTHING: Dependencies = Dependencies { reads: Vec::new(), writes: Vec::new() };
 
-    fn next(keys: &mut KeyMaker, kind: &str, scope: &str, request: &Value, things: &(Vec<String>, Vec<String>)) -> Key {
-        keys.next(&Keyed { kind, scope, request, list: None, declared: None, things }).key
+    fn on(reads: &[&str], writes: &[&str]) -> Dependencies {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Dependencies { reads: owned(reads), writes: owned(writes) }
+    }
+
+    fn next(keys: &mut KeyMaker, kind: &str, scope: &str, request: &Value, dependencies: &Dependencies) -> Key {
+        keys.next(&Keyed { kind, scope, request, list: None, declared: None, dependencies }).key
     }
 
     #[test]
@@ -145,8 +150,8 @@ mod tests {
     fn a_save_is_another_where_its_collection_is_declared_in_another_way() {
         let request = json!({});
         let of = |text: &[u8]| {
-            let (declared, things) = (Some(Digest::of(text)), &NOTHING);
-            let keyed = Keyed { kind: "save", scope: "/", request: &request, list: None, declared, things };
+            let (declared, dependencies) = (Some(Digest::of(text)), &NOTHING);
+            let keyed = Keyed { kind: "save", scope: "/", request: &request, list: None, declared, dependencies };
             KeyMaker::of_both_formats().next(&keyed)
         };
         let one = of(b"one");
@@ -156,14 +161,14 @@ mod tests {
 
     #[test]
     fn reading_a_thing_after_it_was_changed_is_another_effect() {
-        let reads = (vec!["x".to_owned()], vec![]);
-        let changes = (vec!["x".to_owned()], vec!["x".to_owned()]);
+        let reads = on(&["x"], &[]);
+        let changes = on(&["x"], &["x"]);
         let before = next(&mut KeyMaker::default(), "load", "/", &json!({}), &reads);
         let mut keys = KeyMaker::default();
         next(&mut keys, "save", "/", &json!({}), &changes);
         assert_ne!(next(&mut keys, "load", "/", &json!({}), &reads), before);
         let mut others = KeyMaker::default();
-        next(&mut others, "save", "/", &json!({}), &(vec!["y".to_owned()], vec!["y".to_owned()]));
+        next(&mut others, "save", "/", &json!({}), &on(&["y"], &["y"]));
         assert_eq!(next(&mut others, "load", "/", &json!({}), &reads), before);
     }
 }

@@ -11,3 +11,26 @@ pub enum FileOp {
     /// The files of the workspace whose paths match a glob.
     Find { glob: String },
 }
+
+/// What is given back for a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum FileOutcome {
+    /// Nothing where there is no such file.
+    Read(Option<FileText>),
+    Find(FoundFiles),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileText {
+    pub path: String,
+    pub text: String,
+}
+
+/// The paths that match a glob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundFiles {
+    pub paths: Vec<String>,
+    /// Whether there are more than are given.
+    pub cut: bool,
+}

@@ -10,8 +10,11 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
 
+mod cleaner;
 mod names;
 mod shapes;
+
+pub use cleaner::Cleaner;
 
 /// Knows the secrets of this process and the shapes of the usual ones. All copies of one know the same.
 #[derive(Clone, Default)]

@@ -58,7 +58,7 @@ pub fn assemble(
         commands: commands(machine, open, flow.manifest.exec_limits)?,
         now: parts.now,
     };
-    let gate = Gate::new(Rc::new(world), Rc::new(machine.redactor()), parts.meter, recorded, open.seed);
+    let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
     gate.permit(flow.manifest.permissions.with_params(&open.params));
     let start = Start {
         params: open.params.clone(),

@@ -12,7 +12,9 @@ use std::process::{Command, Stdio};
 use nietz::error::{Code, Result};
 use nietz::host::git::Repository;
 use nietz::host::git::fetch::{self, Kind, Listed, Taker};
-use nietz::model::git::{Git, TreeOp, is_reserved};
+use nietz::model::effect::git::GitOp;
+use nietz::model::effect::worktree::{TreeOp, WorktreeOp};
+use nietz::model::git::is_reserved;
 use nietz::pack::intake::{self, Intake};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -174,8 +176,8 @@ impl Place {
         git(&self.at("work"), ["for-each-ref", "--format=%(refname)"]).lines().count()
     }
 
-    fn ask(&self, git: &Git) -> Result<Value> {
-        self.repository().perform(git, false, NOW)
+    fn ask(&self, git: &GitOp) -> Result<Value> {
+        self.repository().perform(git, false, NOW).map(|done| plain(&done))
     }
 
     /// Fetches a branch as a pack's is, into a folder that is thrown away.
@@ -224,12 +226,12 @@ fn what_git_lists_of_odd_names_is_read_as_git_means_it() {
         let place = Place::new();
         import(&place.at("work"), &[("main", base), ("nietz/ours", ours), ("nietz/theirs", theirs)]);
         let (from, to) = (place.commit("main"), place.commit("nietz/ours"));
-        let found = place.ask(&Git::Files { commit: to.clone(), glob: "**".to_owned() }).expect("it is listed");
+        let found = place.ask(&GitOp::Files { commit: to.clone(), glob: "**".to_owned() }).expect("it is listed");
         assert_eq!(texts(&found["paths"]), readable(ours.keys()));
-        let changed = place.ask(&Git::Changed { from: from.clone(), to: to.clone() }).expect("it is listed");
+        let changed = place.ask(&GitOp::Changed { from: from.clone(), to: to.clone() }).expect("it is listed");
         let differ = base.keys().chain(ours.keys()).filter(|path| base.get(*path) != ours.get(*path));
         assert_eq!(texts(&changed), readable(differ));
-        place.ask(&Git::Diff { from, to }).expect("there is a patch");
+        place.ask(&GitOp::Diff { from, to }).expect("there is a patch");
         let mut taken = Taken::default();
         // What is wanted of the top is named by a text.
         let is_wanted = |path: &[u8]| {
@@ -243,7 +245,7 @@ fn what_git_lists_of_odd_names_is_read_as_git_means_it() {
             Err(failure) => assert!(wanted.is_empty(), "{failure:?}"),
         }
         let merge =
-            Git::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+            GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
         match place.ask(&merge) {
             Ok(merged) => {
                 // What is in conflict is a path of one of the three, as it is or with what git puts behind it.
@@ -264,6 +266,16 @@ fn what_git_lists_of_odd_names_is_read_as_git_means_it() {
     });
 }
 
+fn plain(done: &impl serde::Serialize) -> Value {
+    serde_json::to_value(done).expect("an outcome is plain data")
+}
+
+/// Does something in the worktree `t`.
+fn in_tree(repository: &Repository, op: &TreeOp) -> Result<Value> {
+    let worktree = WorktreeOp { tree: "t".to_owned(), op: op.clone() };
+    repository.perform_in(&worktree, false, NOW).map(|done| plain(&done))
+}
+
 /// What a command leaves in a worktree is committed under its own name, or told.
 #[test]
 fn what_has_an_odd_name_in_a_worktree_is_committed_or_told() {
@@ -272,8 +284,9 @@ fn what_has_an_odd_name_in_a_worktree_is_committed_or_told() {
         import(&place.at("work"), &[("main", base), ("nietz/run", base)]);
         let repository = place.repository();
         let made = repository
-            .perform(&Git::Worktree { name: "t".to_owned(), branch: "nietz/run".to_owned() }, false, NOW)
+            .perform(&GitOp::Worktree { name: "t".to_owned(), branch: "nietz/run".to_owned() }, false, NOW)
             .expect("a worktree");
+        let made = plain(&made);
         let folder = Path::new(made["path"].as_str().expect("it is there"));
         for path in base.keys() {
             assert!(
@@ -297,13 +310,12 @@ fn what_has_an_odd_name_in_a_worktree_is_committed_or_told() {
             }
         }
         let commit = TreeOp::Commit { branch: "nietz/run".to_owned(), message: "m".to_owned() };
-        repository.perform_in("t", &commit, false, NOW).expect("it is committed");
+        in_tree(&repository, &commit).expect("it is committed");
         let told = repository.remarks();
         assert_eq!(place.listed("nietz/run"), expected, "{told:?}");
         let reserved = new.keys().any(|path| is_reserved(&String::from_utf8_lossy(path)));
         assert!(reserved || told.is_empty(), "{told:?}");
-        let found =
-            repository.perform_in("t", &TreeOp::Find { glob: "**".to_owned() }, false, NOW).expect("it is listed");
+        let found = in_tree(&repository, &TreeOp::Find { glob: "**".to_owned() }).expect("it is listed");
         let known = readable(base.keys().chain(new.keys()));
         assert!(texts(&found["paths"]).is_subset(&known), "{found}");
     });
@@ -317,21 +329,22 @@ fn what_has_a_name_that_is_no_text_is_kept_and_refused_like_any_other() {
         |paths: &[&[u8]]| -> Files { paths.iter().map(|path| (path.to_vec(), (false, b"x".to_vec()))).collect() };
     let (base, ours, theirs) = (files(&[b"a"]), files(&[b"a", b"b"]), files(&[b"a", b"\xff/nietz.yaml"]));
     import(&place.at("work"), &[("main", &base), ("nietz/ours", &ours), ("nietz/theirs", &theirs)]);
-    let merge = Git::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+    let merge =
+        GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
     let failure = place.ask(&merge).expect_err("it holds something of nietz's own");
     assert_eq!(failure.code, Code::PathRefused, "{failure:?}");
     let repository = place.repository();
-    let worktree = Git::Worktree { name: "t".to_owned(), branch: "nietz/ours".to_owned() };
-    let made = repository.perform(&worktree, false, NOW).expect("a worktree");
+    let worktree = GitOp::Worktree { name: "t".to_owned(), branch: "nietz/ours".to_owned() };
+    let made = plain(&repository.perform(&worktree, false, NOW).expect("a worktree"));
     let folder = Path::new(made["path"].as_str().expect("it is there"));
     std::fs::write(folder.join(OsStr::from_bytes(b"\xfe")), "x").expect("it can be written");
     let remove = TreeOp::Remove { discard: false };
-    let failure = repository.perform_in("t", &remove, false, NOW).expect_err("a file would be lost");
+    let failure = in_tree(&repository, &remove).expect_err("a file would be lost");
     assert!(failure.message.contains("is not committed"), "{failure:?}");
     let commit = TreeOp::Commit { branch: "nietz/ours".to_owned(), message: "m".to_owned() };
-    repository.perform_in("t", &commit, false, NOW).expect("it is committed");
+    in_tree(&repository, &commit).expect("it is committed");
     assert!(place.listed("nietz/ours").contains(&b"\xfe"[..]));
-    repository.perform_in("t", &remove, false, NOW).expect("nothing is lost");
+    in_tree(&repository, &remove).expect("nothing is lost");
 }
 
 /// The words by which calls of git are told apart.
@@ -366,15 +379,16 @@ fn git_that(place: &mut Place, does: &str) {
 const NOTES: &str = "/usr/bin/git \"$@\" | tee \"SAID/$word\"; exit 0";
 const SAYS: &str = "if [ -f \"SAID/$word\" ]; then cat \"SAID/$word\"; exit \"$(cat SAID/code)\"; fi";
 
-fn questions(place: &Place) -> Vec<Git> {
+fn questions(place: &Place) -> Vec<GitOp> {
     let (from, to) = (place.commit("main"), place.commit("nietz/ours"));
-    let merge = Git::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+    let merge =
+        GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
     vec![
-        Git::Files { commit: to.clone(), glob: "**".to_owned() },
-        Git::Changed { from: from.clone(), to: to.clone() },
-        Git::Diff { from, to },
-        Git::Head,
-        Git::Snapshot,
+        GitOp::Files { commit: to.clone(), glob: "**".to_owned() },
+        GitOp::Changed { from: from.clone(), to: to.clone() },
+        GitOp::Diff { from, to },
+        GitOp::Head,
+        GitOp::Snapshot,
         merge,
     ]
 }

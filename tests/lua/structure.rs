@@ -117,6 +117,37 @@ fn the_model_does_no_io() {
     }
 }
 
+/// A kind of effect has its facts in one file, and whatever performs it in another; a module of Lua offers it.
+#[test]
+fn a_kind_of_effect_is_told_from_others_in_two_places() {
+    let sources = files(&["src"], &["rs"]);
+    let mut kinds = 0;
+    for (facts, text) in &sources {
+        let enums = text.split("pub enum ").skip(1).filter_map(|rest| rest.split_once(" {\n"));
+        for (name, body) in enums.filter(|(name, _)| name.ends_with("Op")) {
+            let variants = body.split("\n}").next().unwrap_or_default().lines();
+            let variants = variants.filter_map(|line| line.strip_prefix("    "));
+            let variants = variants.filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+            for variant in variants.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()) {
+                kinds += 1;
+                let used = format!("{name}::{variant}");
+                let names = |text: &str| {
+                    let code: String = without_comments(text).take_while(|line| *line != "#[cfg(test)]").collect();
+                    code.match_indices(&used).any(|(at, _)| !code[at + used.len()..].starts_with(char::is_alphanumeric))
+                };
+                let others = sources.iter().filter(|(path, text)| path != facts && names(text));
+                let (lua, performed): (Vec<&str>, Vec<&str>) =
+                    others.map(|(path, _)| path.as_str()).partition(|path| path.starts_with("src/lua/api/"));
+                // The facts of requests that have a file for their form stand beside those of the others.
+                let performed: Vec<&str> =
+                    performed.into_iter().filter(|path| !path.starts_with("src/model/effect/")).collect();
+                assert!(lua.len() <= 1 && performed.len() == 1, "{used} is named in {lua:?} and {performed:?}");
+            }
+        }
+    }
+    assert!(kinds > 30, "only {kinds} kinds were found");
+}
+
 #[test]
 fn every_rust_file_says_what_it_is() {
     for (path, text) in files(&["src", "tests"], &["rs"]) {

@@ -18,6 +18,7 @@ mod judge;
 mod list;
 mod lock;
 mod paths;
+pub mod perform;
 mod query;
 mod read;
 mod references;

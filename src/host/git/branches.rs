@@ -2,15 +2,15 @@
 
 use std::ffi::OsStr;
 
-use serde_json::{Value, json};
-
 use super::Repository;
 use super::call::{Call, names, paths};
 use super::names::{check_branch, check_commit, check_own};
 use super::run::failure;
 use crate::error::{Code, Failure, Result};
 use crate::host::globs::{found, globs};
-use crate::model::git::{Git, PREFIX, is_reserved};
+use crate::model::effect::git::{Conflicts, GitBefore, Head, Merged, NewBranch, Patch};
+use crate::model::file::FoundFiles;
+use crate::model::git::{PREFIX, is_reserved};
 use crate::model::text::{excerpt, shell};
 
 /// The longest patch that a flow gets; the commits hold the whole one.
@@ -24,7 +24,7 @@ const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-rename
 
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
-    pub(super) fn head(&self) -> Result<Value> {
+    pub(super) fn head(&self) -> Result<Head> {
         let own = || Ok::<_, Failure>(self.git().repository(&self.found()?.own));
         let commit = own()?.args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).output()?;
         if !commit.status.success() {
@@ -33,11 +33,11 @@ impl Repository {
         }
         let branch = own()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).output()?;
         let line = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        let mut head = json!({ "top": self.workspace, "commit": line(&commit.stdout) });
+        let mut head = Head { top: self.workspace.clone(), commit: line(&commit.stdout), branch: None };
         if branch.status.success() {
             let branch = line(&branch.stdout);
             self.check_read(&branch)?;
-            head["branch"] = json!(branch);
+            head.branch = Some(branch);
         }
         Ok(head)
     }
@@ -56,7 +56,7 @@ impl Repository {
             .ok_or_else(|| Failure::new(Code::GitFailed, format!("there is no branch `{}`", excerpt(branch))))
     }
 
-    pub(super) fn branch(&self, name: &str, commit: &str) -> Result<Value> {
+    pub(super) fn branch(&self, name: &str, commit: &str) -> Result<NewBranch> {
         check_own(name)?;
         check_commit(commit)?;
         self.check_room(name)?;
@@ -67,7 +67,7 @@ impl Repository {
                 .hint("delete it, or have the flow use another name"),
             _ => failure,
         })?;
-        Ok(json!({ "name": name, "commit": commit }))
+        Ok(NewBranch { name: name.to_owned(), commit: commit.to_owned() })
     }
 
     /// Moves a branch of a run's own from where it was, and nothing that it would lead to ([`Repository::check_moved`]).
@@ -91,16 +91,16 @@ impl Repository {
     }
 
     /// Deletes a branch of a run's own; one that is not there is fine.
-    pub(super) fn delete_branch(&self, name: &str) -> Result<Value> {
+    pub(super) fn delete_branch(&self, name: &str) -> Result<()> {
         check_own(name)?;
         self.check_moved(name)?;
         if self.commit_of(name)?.is_some() {
             self.call()?.args(["update-ref", "--no-deref", "-d", &format!("refs/heads/{name}")]).bytes()?;
         }
-        Ok(Value::Null)
+        Ok(())
     }
 
-    pub(super) fn diff(&self, from: &str, to: &str) -> Result<Value> {
+    pub(super) fn diff(&self, from: &str, to: &str) -> Result<Patch> {
         check_commit(from)?;
         check_commit(to)?;
         let bytes = match self.reading()?.args(PATCH).args(["-M", from, to]).first(MOST_PATCH + 1).bytes() {
@@ -108,8 +108,8 @@ impl Repository {
             Err(_) => self.diff_by_path(from, to)?,
         };
         let cut = bytes.len() > MOST_PATCH;
-        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
-        Ok(json!({ "patch": text, "cut": cut }))
+        let patch = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
+        Ok(Patch { patch, cut })
     }
 
     /// Returns a patch path by path, where a partial clone has not all that the whole one needs.
@@ -133,13 +133,13 @@ impl Repository {
         Ok(patch)
     }
 
-    pub(super) fn changed(&self, from: &str, to: &str) -> Result<Value> {
+    pub(super) fn changed(&self, from: &str, to: &str) -> Result<Vec<String>> {
         check_commit(from)?;
         check_commit(to)?;
-        Ok(json!(self.reading()?.changed_paths(from, to)?))
+        self.reading()?.changed_paths(from, to)
     }
 
-    pub(super) fn files(&self, commit: &str, glob: &str) -> Result<Value> {
+    pub(super) fn files(&self, commit: &str, glob: &str) -> Result<FoundFiles> {
         check_commit(commit)?;
         let matcher = globs(&[glob.to_owned()])?;
         let bytes = self.reading()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
@@ -147,14 +147,19 @@ impl Repository {
     }
 
     /// Merges in memory; the branch is moved only when there is no conflict, and only from where it was.
-    pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Value> {
+    pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Merged> {
         check_own(into)?;
         self.check_moved(into)?;
         let (theirs, ours) = (self.need_commit_of(from)?, self.need_commit_of(into)?);
-        let done = |commit: &str| json!({ "commit": commit, "from": theirs, "into": ours });
+        let merged_as = |commit: Option<String>, conflicts: Option<Conflicts>| Merged {
+            commit,
+            from: theirs.clone(),
+            into: ours.clone(),
+            conflicts,
+        };
         let contained = self.call()?.args(["merge-base", "--is-ancestor", &theirs, &ours]).output()?;
         if contained.status.success() {
-            return Ok(done(&ours));
+            return Ok(merged_as(Some(ours.clone()), None));
         }
         self.check_not_checked_out(into)?;
         // Git makes files for a driver where it is.
@@ -174,7 +179,7 @@ impl Repository {
                     .filter(|text| text.starts_with("CONFLICT"))
                     .filter(|text| text.contains(':'))
                     .collect();
-                return Ok(json!({ "from": theirs, "into": ours, "conflicts": paths, "messages": messages }));
+                return Ok(merged_as(None, Some(Conflicts { conflicts: paths, messages })));
             }
             _ => return Err(failure("merge-tree", &merged)),
         }
@@ -186,22 +191,22 @@ impl Repository {
         let commit =
             self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
         self.move_branch(into, &commit, &ours)?;
-        Ok(done(&commit))
+        Ok(merged_as(Some(commit.clone()), None))
     }
 
-    pub(super) fn prepare_merge(&self, from: &str, into: &str) -> Result<Value> {
+    pub(super) fn prepare_merge(&self, from: &str, into: &str) -> Result<GitBefore> {
         check_own(into)?;
-        Ok(json!({ "from": self.need_commit_of(from)?, "into": self.need_commit_of(into)? }))
+        Ok(GitBefore::Merge { from: self.need_commit_of(from)?, into: self.need_commit_of(into)? })
     }
 
     /// It happened if the branch has moved to a merge of just those two commits.
-    pub(super) fn look_merge(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
-        let Git::Merge { into, .. } = git else { return None };
+    pub(super) fn probe_merge(&self, into: &str, before: &GitBefore) -> Option<Merged> {
+        let GitBefore::Merge { from: theirs, into: ours } = before else { return None };
         let now = self.commit_of(into).ok()??;
         let line = self.reading().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
         let parents: Vec<&str> = line.split(' ').skip(1).collect();
-        let (ours, theirs) = (before["into"].as_str()?, before["from"].as_str()?);
-        (parents == [ours, theirs]).then(|| Ok(json!({ "commit": now, "from": theirs, "into": ours })))
+        let merged = Merged { commit: Some(now.clone()), from: theirs.clone(), into: ours.clone(), conflicts: None };
+        (parents == [ours, theirs]).then_some(merged)
     }
 
     /// A run's branch brings nothing that belongs to nietz itself: the user merges it in the end.

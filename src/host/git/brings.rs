@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use super::Repository;
 use super::names::check_commit;
 use super::stage::named;
@@ -13,6 +11,7 @@ use crate::error::Result;
 use crate::model::brings::{
     Brought, EXECUTABLE, Kind, LINK, SUBMODULE, by_name, by_text, depends_on_text, leads_elsewhere,
 };
+use crate::model::effect::git::{BroughtLine, BroughtThings};
 
 /// How many of them a flow gets.
 const MOST: usize = 1000;
@@ -33,16 +32,13 @@ struct Side<'a> {
 }
 
 impl Repository {
-    pub(super) fn brings(&self, from: &str, to: &str) -> Result<Value> {
+    pub(super) fn brings(&self, from: &str, to: &str) -> Result<BroughtThings> {
         check_commit(from)?;
         check_commit(to)?;
         let all = self.brought(from, to)?;
-        let row = |brought: &Brought| {
-            let mut row = serde_json::to_value(brought).unwrap_or_default();
-            row["text"] = json!(brought.line());
-            row
-        };
-        Ok(json!({ "things": all.iter().take(MOST).map(row).collect::<Vec<Value>>(), "cut": all.len() > MOST }))
+        let cut = all.len() > MOST;
+        let told = |brought: Brought| BroughtLine { text: brought.line(), brought };
+        Ok(BroughtThings { things: all.into_iter().take(MOST).map(told).collect(), cut })
     }
 
     /// Tells the user what a run's branch brings, each kind in a line of its own, so that none hides another.

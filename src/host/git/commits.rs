@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-use serde_json::{Value, json};
-
 use super::Repository;
 use super::call::names;
 use super::names::{check_commit, check_own};
@@ -14,7 +12,9 @@ use crate::error::{Code, Failure, Result};
 use crate::host::confined::ConfinedDir;
 use crate::host::globs::globs;
 use crate::host::sweep;
-use crate::model::git::{Protect, is_of_runs};
+use crate::model::effect::git::Committed;
+use crate::model::effect::worktree::{Protect, TreeBefore};
+use crate::model::git::is_of_runs;
 
 /// What is missing now was missing at the start: a partial clone has not all objects.
 const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
@@ -22,16 +22,15 @@ const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
 impl Repository {
     /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
     /// its own. Nothing of the user's moves; where nothing is changed, it is the commit that is checked out.
-    pub(super) fn snapshot(&self, now: u64) -> Result<Value> {
-        let head = self.head()?;
-        let head = head["commit"].as_str().unwrap_or_default();
+    pub(super) fn snapshot(&self, now: u64) -> Result<Committed> {
+        let head = self.head()?.commit;
         let _alone = self.alone()?;
         let folder =
             tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
         let index = folder.path().join("index");
         let own = self.found()?.own.clone();
         let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
-        call()?.args(["read-tree", head]).bytes()?;
+        call()?.args(["read-tree", &head]).bytes()?;
         self.tell_filters(&own, &self.workspace, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
         // What runs have left is no part of what the next one works on.
@@ -43,11 +42,11 @@ impl Repository {
         let tree = call()?.args(WRITE_TREE).line()?;
         let before = call()?.args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
         if tree == before {
-            return Ok(json!({ "commit": head, "changed": false }));
+            return Ok(Committed { commit: head, changed: false, tree: None });
         }
         let message = "The workspace as it was";
-        let commit = call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
-        Ok(json!({ "commit": commit, "changed": true }))
+        let commit = call()?.at(now).args(["commit-tree", &tree, "-p", &head, "-m", message]).line()?;
+        Ok(Committed { commit, changed: true, tree: None })
     }
 }
 
@@ -59,21 +58,21 @@ impl Worktree<'_> {
         }
     }
 
-    pub(super) fn prepare_commit(&self) -> Result<Value> {
-        Ok(json!({ "head": self.head()? }))
+    pub(super) fn prepare_commit(&self) -> Result<TreeBefore> {
+        Ok(TreeBefore::Commit { head: self.head()? })
     }
 
     /// It happened if there is one more commit than there was.
-    pub(super) fn look_commit(&self, before: &Value) -> Option<Result<Value>> {
-        let head = self.head().ok()?;
+    pub(super) fn probe_commit(&self, before: &TreeBefore) -> Option<Committed> {
+        let TreeBefore::Commit { head: before } = before else { return None };
+        let commit = self.head().ok()?;
         let parent = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
         let tree = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
-        let happened = Some(parent.as_str()) == before["head"].as_str();
-        happened.then(|| Ok(json!({ "commit": head, "changed": true, "tree": tree })))
+        (parent == *before).then_some(Committed { commit, changed: true, tree: Some(tree) })
     }
 
     /// Commits everything that is not ignored, step by step, so that nothing in the worktree is run or asked.
-    pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Value> {
+    pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Committed> {
         check_own(branch)?;
         self.repository.check_moved(branch)?;
         let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
@@ -86,24 +85,24 @@ impl Worktree<'_> {
         let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
         let (head, old) = before.trim_end().split_once('\n').unwrap_or_default();
         if tree == old {
-            return Ok(json!({ "commit": head, "changed": false, "tree": tree }));
+            return Ok(Committed { commit: head.to_owned(), changed: false, tree: Some(tree) });
         }
         let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
         self.repository.move_branch(branch, &commit, head)?;
-        Ok(json!({ "commit": commit, "changed": true, "tree": tree }))
+        Ok(Committed { commit, changed: true, tree: Some(tree) })
     }
 
     /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
     /// are protected. Returns the protected files that the commit has changed.
-    pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Value> {
+    pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Vec<String>> {
         self.as_committed()?;
-        let Some(Protect { from, globs: patterns }) = protect else { return Ok(json!({ "touched": [] })) };
+        let Some(Protect { from, globs: patterns }) = protect else { return Ok(Vec::new()) };
         check_commit(from)?;
         let globs = globs(patterns)?;
         let changed = self.call()?.changed_paths(from, &self.head()?)?;
         let touched: Vec<String> = changed.into_iter().filter(|path| globs.is_match(path)).collect();
         if touched.is_empty() {
-            return Ok(json!({ "touched": [] }));
+            return Ok(Vec::new());
         }
         let there = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
         let there: BTreeSet<&str> = names(&there).collect();
@@ -122,7 +121,7 @@ impl Worktree<'_> {
             let restore = ["restore", &source, "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
             self.call()?.args(restore).input(list).bytes()?;
         }
-        Ok(json!({ "touched": touched }))
+        Ok(touched)
     }
 
     /// Makes everything as in the last commit, ignored files included.

@@ -1,12 +1,12 @@
 //! Files of a worktree: read, written, replaced, listed.
 
 use rustix::fs::{Dir, FileType};
-use serde_json::{Value, json};
 
 use super::worktree::Worktree;
 use crate::error::{Code, Failure, Result};
 use crate::host::confined::{Access, ConfinedDir, Largest, invalid};
 use crate::model::digest::Digest;
+use crate::model::effect::worktree::{Entries, TreeBefore, TreeEntry};
 use crate::model::text::excerpt;
 
 /// The largest file that a flow can read.
@@ -14,8 +14,8 @@ const LARGEST: Largest = Largest { megabytes: 1, hint: Some("look for what you n
 /// The most entries of a folder that a flow gets.
 const MOST_ENTRIES: usize = 2000;
 
-pub(super) fn read(tree: &Worktree<'_>, path: &str) -> Result<Value> {
-    text(&ConfinedDir::open(tree.folder())?, path).map(Value::from)
+pub(super) fn read(tree: &Worktree<'_>, path: &str) -> Result<String> {
+    text(&ConfinedDir::open(tree.folder())?, path)
 }
 
 fn text(folder: &ConfinedDir, path: &str) -> Result<String> {
@@ -26,9 +26,9 @@ pub(super) fn bytes(folder: &ConfinedDir, path: &str) -> Result<Vec<u8>> {
     LARGEST.contents(folder.file(path, Access::Read)?, path, |error| failed(path, &error))
 }
 
-pub(super) fn write(tree: &Worktree<'_>, path: &str, text: &str) -> Result<Value> {
+pub(super) fn write(tree: &Worktree<'_>, path: &str, text: &str) -> Result<usize> {
     put(&ConfinedDir::open(tree.folder())?, path, text)?;
-    Ok(json!({ "bytes": text.len() }))
+    Ok(text.len())
 }
 
 fn put(folder: &ConfinedDir, path: &str, text: &str) -> Result<()> {
@@ -56,30 +56,33 @@ fn replaced(folder: &ConfinedDir, path: &str, old: &str, new: &str) -> Result<(S
     Ok((before, after))
 }
 
-pub(super) fn replace(tree: &Worktree<'_>, path: &str, old: &str, new: &str) -> Result<Value> {
+/// Returns the line, from 1, in which the replaced text begins.
+pub(super) fn replace(tree: &Worktree<'_>, path: &str, old: &str, new: &str) -> Result<usize> {
     let folder = ConfinedDir::open(tree.folder())?;
     let (before, after) = replaced(&folder, path, old, new)?;
     put(&folder, path, &after)?;
-    let line = before.find(old).map_or(0, |at| before[..at].matches('\n').count() + 1);
-    Ok(json!({ "line": line }))
+    Ok(line_of(&before, old))
 }
 
-pub(super) fn prepare_replace(tree: &Worktree<'_>, path: &str, old: &str, new: &str) -> Result<Value> {
+fn line_of(text: &str, part: &str) -> usize {
+    text.find(part).map_or(0, |at| text[..at].matches('\n').count() + 1)
+}
+
+pub(super) fn prepare_replace(tree: &Worktree<'_>, path: &str, old: &str, new: &str) -> Result<TreeBefore> {
     let (before, after) = replaced(&ConfinedDir::open(tree.folder())?, path, old, new)?;
-    let line = before.find(old).map_or(0, |at| before[..at].matches('\n').count() + 1);
-    Ok(json!({ "after": Digest::of(after.as_bytes()).to_string(), "line": line }))
+    Ok(TreeBefore::Replace { after: Digest::of(after.as_bytes()).to_string(), line: line_of(&before, old) })
 }
 
 /// It happened if the file is just as it was to become.
-pub(super) fn look_replace(tree: &Worktree<'_>, path: &str, before: &Value) -> Option<Result<Value>> {
+pub(super) fn probe_replace(tree: &Worktree<'_>, path: &str, before: &TreeBefore) -> Option<usize> {
+    let TreeBefore::Replace { after, line } = before else { return None };
     let now = bytes(&ConfinedDir::open(tree.folder()).ok()?, path).ok()?;
-    let happened = before["after"].as_str() == Some(Digest::of(&now).to_string().as_str());
-    happened.then(|| Ok(json!({ "line": before["line"] })))
+    (*after == Digest::of(&now).to_string()).then_some(*line)
 }
 
-pub(super) fn list(tree: &Worktree<'_>, path: &str) -> Result<Value> {
+pub(super) fn list(tree: &Worktree<'_>, path: &str) -> Result<Entries> {
     let folder = ConfinedDir::open(tree.folder())?.file(if path.is_empty() { "." } else { path }, Access::List)?;
-    let mut entries: Vec<(String, &str)> = Vec::new();
+    let mut entries: Vec<TreeEntry> = Vec::new();
     for entry in Dir::read_from(&folder).map_err(|error| failed(path, &error.into()))? {
         let entry = entry.map_err(|error| failed(path, &error.into()))?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -92,13 +95,12 @@ pub(super) fn list(tree: &Worktree<'_>, path: &str) -> Result<Value> {
             FileType::Symlink => "link",
             _ => "other",
         };
-        entries.push((name, kind));
+        entries.push(TreeEntry { name, kind });
     }
     entries.sort();
     let cut = entries.len() > MOST_ENTRIES;
-    let entries: Vec<Value> =
-        entries.into_iter().take(MOST_ENTRIES).map(|(name, kind)| json!({ "name": name, "kind": kind })).collect();
-    Ok(json!({ "entries": entries, "cut": cut }))
+    entries.truncate(MOST_ENTRIES);
+    Ok(Entries { entries, cut })
 }
 
 fn failed(path: &str, error: &std::io::Error) -> Failure {

@@ -34,12 +34,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::Value;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
-use crate::model::git::{Git, Limits, TreeOp};
+use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
+use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
+use crate::model::git::Limits;
 use crate::model::text::shell;
 use call::Call;
 use programs::Programs;
@@ -163,44 +164,50 @@ impl Repository {
     }
 
     /// Performs a request; `again` if it may have been begun before. `now` is the time for commits, in seconds.
-    pub fn perform(&self, git: &Git, again: bool, now: u64) -> Result<Value> {
+    pub fn perform(&self, op: &GitOp, again: bool, now: u64) -> Result<GitOutcome> {
         let this = self.anew();
-        match git {
-            Git::Head => this.head(),
-            Git::Commit { branch } => Ok(this.commit_of(branch)?.map_or(Value::Null, Value::from)),
-            Git::Branch { name, commit } => this.branch(name, commit),
-            Git::Delete { name } => this.delete_branch(name),
-            Git::Snapshot => this.snapshot(now),
-            Git::Diff { from, to } => this.diff(from, to),
-            Git::Changed { from, to } => this.changed(from, to),
-            Git::Brings { from, to } => this.brings(from, to),
-            Git::Files { commit, glob } => this.files(commit, glob),
-            Git::Merge { from, into, message } => this.merge(from, into, message, now),
-            Git::Worktree { name, branch } => this.worktree(name, branch, again),
-        }
+        Ok(match op {
+            GitOp::Head => GitOutcome::Head(this.head()?),
+            GitOp::Commit { branch } => GitOutcome::Commit(this.commit_of(branch)?),
+            GitOp::Branch { name, commit } => GitOutcome::Branch(this.branch(name, commit)?),
+            GitOp::Delete { name } => {
+                this.delete_branch(name)?;
+                GitOutcome::Deleted
+            }
+            GitOp::Snapshot => GitOutcome::Snapshot(this.snapshot(now)?),
+            GitOp::Diff { from, to } => GitOutcome::Diff(this.diff(from, to)?),
+            GitOp::Changed { from, to } => GitOutcome::Changed(this.changed(from, to)?),
+            GitOp::Brings { from, to } => GitOutcome::Brings(this.brings(from, to)?),
+            GitOp::Files { commit, glob } => GitOutcome::Files(this.files(commit, glob)?),
+            GitOp::Merge { from, into, message } => GitOutcome::Merge(this.merge(from, into, message, now)?),
+            GitOp::Worktree { name, branch } => GitOutcome::Worktree(this.worktree(name, branch, again)?),
+        })
     }
 
     /// Performs a request to a worktree; `again` and `now` as above.
-    pub fn perform_in(&self, tree: &str, op: &TreeOp, again: bool, now: u64) -> Result<Value> {
+    pub fn perform_in(&self, WorktreeOp { tree, op }: &WorktreeOp, again: bool, now: u64) -> Result<TreeOutcome> {
         let busy = self.busy(tree);
         let _alone = op.is_by_git().then(|| busy.commands.blocking_write());
         let _held = busy.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
-            return Ok(Value::Null);
+            return Ok(TreeOutcome::Removed);
         }
         let this = self.anew();
         let tree = this.tree(tree)?;
-        match op {
-            TreeOp::Read { path } => files::read(&tree, path),
-            TreeOp::Write { path, text } => files::write(&tree, path, text),
-            TreeOp::Replace { path, old, new } => files::replace(&tree, path, old, new),
-            TreeOp::List { path } => files::list(&tree, path),
-            TreeOp::Find { glob } => search::find(&tree, glob),
-            TreeOp::Grep { pattern, glob } => search::grep(&tree, pattern, glob.as_deref()),
-            TreeOp::Commit { branch, message } => tree.commit(branch, message, now),
-            TreeOp::Restore { protect } => tree.restore(protect.as_ref()),
-            TreeOp::Remove { discard } => tree.remove(*discard),
-        }
+        Ok(match op {
+            TreeOp::Read { path } => TreeOutcome::Read(files::read(&tree, path)?),
+            TreeOp::Write { path, text } => TreeOutcome::Write { bytes: files::write(&tree, path, text)? },
+            TreeOp::Replace { path, old, new } => TreeOutcome::Replace { line: files::replace(&tree, path, old, new)? },
+            TreeOp::List { path } => TreeOutcome::List(files::list(&tree, path)?),
+            TreeOp::Find { glob } => TreeOutcome::Find(search::find(&tree, glob)?),
+            TreeOp::Grep { pattern, glob } => TreeOutcome::Grep(search::grep(&tree, pattern, glob.as_deref())?),
+            TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
+            TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
+            TreeOp::Remove { discard } => {
+                tree.remove(*discard)?;
+                TreeOutcome::Removed
+            }
+        })
     }
 
     /// Returns the folder of a worktree, for a command that runs in it. Git does nothing there until the second is dropped.
@@ -214,41 +221,73 @@ impl Repository {
     }
 
     /// Returns what has to be known to find out after a crash whether a request happened.
-    pub fn prepare(&self, git: &Git) -> Result<Value> {
-        match git {
-            Git::Merge { from, into, .. } => self.anew().prepare_merge(from, into),
-            _ => Ok(serde_json::json!({})),
+    pub fn prepare(&self, op: &GitOp) -> Result<GitBefore> {
+        match op {
+            GitOp::Merge { from, into, .. } => self.anew().prepare_merge(from, into),
+            GitOp::Head
+            | GitOp::Commit { .. }
+            | GitOp::Branch { .. }
+            | GitOp::Delete { .. }
+            | GitOp::Snapshot
+            | GitOp::Diff { .. }
+            | GitOp::Changed { .. }
+            | GitOp::Brings { .. }
+            | GitOp::Files { .. }
+            | GitOp::Worktree { .. } => Ok(GitBefore::Nothing {}),
         }
     }
 
     /// Returns the outcome of a request whose intent was written, if it happened.
-    pub fn look(&self, git: &Git, before: &Value) -> Option<Result<Value>> {
-        match git {
-            Git::Merge { .. } => self.anew().look_merge(git, before),
-            Git::Branch { name, commit } => {
+    pub fn probe(&self, op: &GitOp, before: &GitBefore) -> Option<Result<GitOutcome>> {
+        match op {
+            GitOp::Merge { into, .. } => self.anew().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done))),
+            GitOp::Branch { name, commit } => {
                 let there = self.anew().commit_of(name).ok()??;
-                (there == *commit).then(|| Ok(serde_json::json!({ "name": name, "commit": commit })))
+                let made = NewBranch { name: name.clone(), commit: commit.clone() };
+                (there == *commit).then_some(Ok(GitOutcome::Branch(made)))
             }
-            _ => None,
+            GitOp::Head
+            | GitOp::Commit { .. }
+            | GitOp::Delete { .. }
+            | GitOp::Snapshot
+            | GitOp::Diff { .. }
+            | GitOp::Changed { .. }
+            | GitOp::Brings { .. }
+            | GitOp::Files { .. }
+            | GitOp::Worktree { .. } => None,
         }
     }
 
-    pub fn prepare_in(&self, tree: &str, op: &TreeOp) -> Result<Value> {
+    pub fn prepare_in(&self, WorktreeOp { tree, op }: &WorktreeOp) -> Result<TreeBefore> {
         let this = self.anew();
         match op {
             TreeOp::Commit { .. } => this.tree(tree)?.prepare_commit(),
             TreeOp::Replace { path, old, new } => files::prepare_replace(&this.tree(tree)?, path, old, new),
-            _ => Ok(serde_json::json!({})),
+            TreeOp::Read { .. }
+            | TreeOp::Write { .. }
+            | TreeOp::List { .. }
+            | TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => Ok(TreeBefore::Nothing {}),
         }
     }
 
-    pub fn look_in(&self, tree: &str, op: &TreeOp, before: &Value) -> Option<Result<Value>> {
+    pub fn probe_in(&self, WorktreeOp { tree, op }: &WorktreeOp, before: &TreeBefore) -> Option<Result<TreeOutcome>> {
         let this = self.anew();
         let tree = this.tree(tree).ok()?;
         match op {
-            TreeOp::Commit { .. } => tree.look_commit(before),
-            TreeOp::Replace { path, .. } => files::look_replace(&tree, path, before),
-            _ => None,
+            TreeOp::Commit { .. } => tree.probe_commit(before).map(|done| Ok(TreeOutcome::Commit(done))),
+            TreeOp::Replace { path, .. } => {
+                files::probe_replace(&tree, path, before).map(|line| Ok(TreeOutcome::Replace { line }))
+            }
+            TreeOp::Read { .. }
+            | TreeOp::Write { .. }
+            | TreeOp::List { .. }
+            | TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => None,
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regex::bytes::{Regex, RegexBuilder};
-use serde_json::{Value, json};
 
 use super::call::names;
 use super::files;
@@ -13,6 +12,8 @@ use crate::cpu::{CpuLimit, Overrun, Thread, within};
 use crate::error::{Code, Failure, Result};
 use crate::host::confined::ConfinedDir;
 use crate::host::globs::{found, globs};
+use crate::model::effect::worktree::{MatchedLine, Matches};
+use crate::model::file::FoundFiles;
 use crate::model::regexes::Compiled;
 use crate::model::text::excerpt;
 
@@ -37,12 +38,12 @@ fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<Value> {
+pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<FoundFiles> {
     let matcher = globs(&[glob.to_owned()])?;
     Ok(found(all(tree)?.into_iter().filter(|path| matcher.is_match(path)).collect()))
 }
 
-pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Value> {
+pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Matches> {
     let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|error| {
         let message = format!("`{}` is no regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
@@ -77,12 +78,12 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
         };
         for (line, text) in found {
             if lines.len() == MOST_LINES {
-                return Ok(json!({ "lines": lines, "cut": true }));
+                return Ok(Matches { lines, cut: true });
             }
-            lines.push(json!({ "path": path, "line": line, "text": text }));
+            lines.push(MatchedLine { path: path.clone(), line, text });
         }
     }
-    Ok(json!({ "lines": lines, "cut": false }))
+    Ok(Matches { lines, cut: false })
 }
 
 /// Frees the thread of its limit.

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
 use super::Repository;
 use super::names::check_own;
 use super::stage;
 use super::worktree::Worktree;
 use crate::error::{Code, Failure, Result};
 use crate::host::sweep::{self, clear};
+use crate::model::effect::git::NewWorktree;
 use crate::model::text::excerpt;
 
 /// Where git-crypt keeps the keys of a repository, in its git folder.
@@ -24,7 +23,7 @@ const SUBMODULE: &[u8] = b"160000 ";
 
 impl Repository {
     /// Makes a worktree on a branch. What an unfinished try has left is removed.
-    pub(super) fn worktree(&self, name: &str, branch: &str, again: bool) -> Result<Value> {
+    pub(super) fn worktree(&self, name: &str, branch: &str, again: bool) -> Result<NewWorktree> {
         check_own(branch)?;
         self.check_moved(branch)?;
         let commit = self.need_commit_of(branch)?;
@@ -47,7 +46,7 @@ impl Repository {
             }
             return Err(failure);
         }
-        Ok(json!({ "path": folder, "branch": branch, "commit": commit }))
+        Ok(NewWorktree { path: folder, branch: branch.to_owned(), commit })
     }
 
     fn make(&self, name: &str, branch: &str, alone: &File) -> Result<()> {
@@ -166,7 +165,7 @@ impl Worktree<'_> {
     }
 
     /// Removes the worktree, if its commit is on a branch and, without `discard`, if everything is committed.
-    pub(super) fn remove(&self, discard: bool) -> Result<Value> {
+    pub(super) fn remove(&self, discard: bool) -> Result<()> {
         let head = self.head()?;
         let on = self.call()?.args(["for-each-ref", "--count=1", "--contains", &head, "refs/heads"]).text()?;
         if on.is_empty() {
@@ -186,8 +185,7 @@ impl Worktree<'_> {
             let _alone = self.repository.alone()?;
             clear(&self.git_dir)?;
         }
-        clear(&gone)?;
-        Ok(Value::Null)
+        clear(&gone)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::lua::api::{Module, lazy, vm_error};
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
+use crate::model::effect::time::TimeOp;
 
 const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
 /// The longest format: a letter of it can become twenty.
@@ -35,13 +36,13 @@ pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
 }
 
 fn now(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(Request::Effect(Box::new(Effect::Clock), |lua, value| {
+    Ok(Request::Effect(Box::new(Effect::Time(TimeOp::Clock)), |lua, value| {
         Ok(LuaValue::String(lua.create_string(iso(seconds(value), ISO).unwrap_or_default())?))
     }))
 }
 
 fn unix(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(Request::Effect(Box::new(Effect::Clock), |_, value| Ok(LuaValue::Number(seconds(value)))))
+    Ok(Request::Effect(Box::new(Effect::Time(TimeOp::Clock)), |_, value| Ok(LuaValue::Number(seconds(value)))))
 }
 
 /// Returns the seconds of a recorded time, which is in milliseconds.

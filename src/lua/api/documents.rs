@@ -18,6 +18,7 @@ use crate::lua::vm::Vm;
 use crate::model::collection::{Collection, Format, Key};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
+use crate::model::effect::documents::DocumentOp;
 use crate::model::pattern::Pattern;
 use crate::model::pointer::Parts;
 
@@ -148,7 +149,7 @@ fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, Key)> {
 
 fn load(lua: &Lua, values: MultiValue) -> Result<Request> {
     let (collection, key) = target(lua, &Args::new(lua, "documents.load", values))?;
-    Ok(Request::Effect(Box::new(Effect::Load { collection, key }), present))
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Load { collection, key })), present))
 }
 
 /// Makes null nil: there is no such document.
@@ -181,14 +182,20 @@ fn save(lua: &Lua, values: MultiValue) -> Result<Request> {
     let (collection, key) = target(lua, &args)?;
     let options: SaveOptions = args.data(3, "options")?;
     let value = args.json(2, "document")?;
-    let effect = Effect::Save { collection, key, value, expect: options.expect(), migrated: options.migrated };
+    let effect = Effect::Documents(DocumentOp::Save {
+        collection,
+        key,
+        value,
+        expect: options.expect(),
+        migrated: options.migrated,
+    });
     Ok(Request::Effect(Box::new(effect), convert::to_lua))
 }
 
 fn list(lua: &Lua, values: MultiValue) -> Result<Request> {
     let name = Args::new(lua, "documents.list", values).text(0)?;
     collection(lua, &name)?;
-    Ok(Request::Effect(Box::new(Effect::List { collection: name }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::List { collection: name })), convert::to_lua))
 }
 
 type Fields = std::collections::BTreeMap<String, String>;
@@ -204,7 +211,8 @@ fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "documents.each", values);
     let name = args.text(0)?;
     collection(lua, &name)?;
-    let effect = Effect::Scan { collection: name, fields: fields(&args, 1)?, after: args.maybe_text(2)? };
+    let effect =
+        Effect::Documents(DocumentOp::Scan { collection: name, fields: fields(&args, 1)?, after: args.maybe_text(2)? });
     Ok(Request::Effect(Box::new(effect), convert::to_lua))
 }
 
@@ -219,19 +227,22 @@ fn append(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "documents.append", values);
     let (collection, key) = target(lua, &args)?;
     let row = args.json(2, "row")?;
-    Ok(Request::Effect(Box::new(Effect::Append { collection, key, row }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Append { collection, key, row })), convert::to_lua))
 }
 
 fn rows(lua: &Lua, values: MultiValue) -> Result<Request> {
     let (collection, key) = target(lua, &Args::new(lua, "documents.rows", values))?;
-    Ok(Request::Effect(Box::new(Effect::Rows { collection, key }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Rows { collection, key })), convert::to_lua))
 }
 
 fn delete(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "documents.delete", values);
     let (collection, key) = target(lua, &args)?;
     let options: SaveOptions = args.data(2, "options")?;
-    Ok(Request::Effect(Box::new(Effect::Delete { collection, key, expect: options.expect() }), nothing))
+    Ok(Request::Effect(
+        Box::new(Effect::Documents(DocumentOp::Delete { collection, key, expect: options.expect() })),
+        nothing,
+    ))
 }
 
 #[derive(Default, Deserialize)]
@@ -271,7 +282,7 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
         }
         Pattern::of(&asked)?.fill(&key.clone().into_iter().filter(|(hole, _)| has_hole(&asked, hole)).collect())?;
     }
-    Ok(Request::Effect(Box::new(Effect::Query { sql, bind, collections, key }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Query { sql, bind, collections, key })), convert::to_lua))
 }
 
 /// Returns the collections of rows whose place the key says.

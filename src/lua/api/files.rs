@@ -20,7 +20,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 
 fn read(lua: &Lua, values: MultiValue) -> Result<Request> {
     let path = Args::new(lua, "files.read", values).text(0)?;
-    Ok(Request::Effect(Box::new(Effect::File(FileOp::Read { path })), present))
+    Ok(Request::Effect(Box::new(Effect::Files(FileOp::Read { path })), present))
 }
 
 /// Makes null nil: there is no such file.
@@ -30,5 +30,5 @@ fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
 
 fn find(lua: &Lua, values: MultiValue) -> Result<Request> {
     let glob = Args::new(lua, "files.find", values).text(0)?;
-    Ok(Request::Effect(Box::new(Effect::File(FileOp::Find { glob })), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Files(FileOp::Find { glob })), convert::to_lua))
 }

@@ -15,7 +15,8 @@ use crate::lua::request::{Finish, Request, nothing};
 use crate::lua::vm::Vm;
 use crate::model::command::{Command, Run};
 use crate::model::effect::Effect;
-use crate::model::git::{Git, TreeOp};
+use crate::model::effect::git::GitOp;
+use crate::model::effect::worktree::{TreeOp, WorktreeOp};
 
 /// How long a command may take when the flow does not say.
 const SECONDS: f64 = 300.0;
@@ -43,17 +44,17 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(Module::new(vm)?.luau(include_str!("git.luau"), native)?.build())
 }
 
-fn git(git: Git, finish: Finish) -> Request {
+fn git(git: GitOp, finish: Finish) -> Request {
     Request::Effect(Box::new(Effect::Git(git)), finish)
 }
 
 fn head(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(git(Git::Head, convert::to_lua))
+    Ok(git(GitOp::Head, convert::to_lua))
 }
 
 fn commit_of(lua: &Lua, values: MultiValue) -> Result<Request> {
     let branch = Args::new(lua, "git.commit_of", values).text(0)?;
-    Ok(git(Git::Commit { branch }, present))
+    Ok(git(GitOp::Commit { branch }, present))
 }
 
 /// Makes null nil: there is no such branch.
@@ -63,37 +64,37 @@ fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
 
 fn branch(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.branch", values);
-    Ok(git(Git::Branch { name: args.text(0)?, commit: args.text(1)? }, nothing))
+    Ok(git(GitOp::Branch { name: args.text(0)?, commit: args.text(1)? }, nothing))
 }
 
 fn delete_branch(lua: &Lua, values: MultiValue) -> Result<Request> {
     let name = Args::new(lua, "git.delete_branch", values).text(0)?;
-    Ok(git(Git::Delete { name }, nothing))
+    Ok(git(GitOp::Delete { name }, nothing))
 }
 
 fn snapshot(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(git(Git::Snapshot, convert::to_lua))
+    Ok(git(GitOp::Snapshot, convert::to_lua))
 }
 
 fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.diff", values);
-    Ok(git(Git::Diff { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+    Ok(git(GitOp::Diff { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
 }
 
 fn changed(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.changed", values);
-    Ok(git(Git::Changed { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+    Ok(git(GitOp::Changed { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
 }
 
 fn brings(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.brings", values);
-    Ok(git(Git::Brings { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+    Ok(git(GitOp::Brings { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
 }
 
 fn files(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.files", values);
     let (commit, glob) = (args.text(0)?, args.maybe_text(1)?.unwrap_or_else(|| "**".to_owned()));
-    Ok(git(Git::Files { commit, glob }, convert::to_lua))
+    Ok(git(GitOp::Files { commit, glob }, convert::to_lua))
 }
 
 #[derive(Deserialize)]
@@ -106,7 +107,7 @@ struct MergeOptions {
 
 fn merge(lua: &Lua, values: MultiValue) -> Result<Request> {
     let MergeOptions { from, into, message } = Args::new(lua, "git.merge", values).data(0, "options")?;
-    Ok(git(Git::Merge { from, into, message }, convert::to_lua))
+    Ok(git(GitOp::Merge { from, into, message }, convert::to_lua))
 }
 
 #[derive(Deserialize)]
@@ -118,14 +119,14 @@ struct WorktreeOptions {
 
 fn worktree(lua: &Lua, values: MultiValue) -> Result<Request> {
     let WorktreeOptions { name, branch } = Args::new(lua, "git.worktree", values).data(0, "options")?;
-    Ok(git(Git::Worktree { name, branch }, convert::to_lua))
+    Ok(git(GitOp::Worktree { name, branch }, convert::to_lua))
 }
 
 /// An operation in a worktree, as `git.luau` puts it together.
 fn tree(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree", values);
     let (tree, op) = (args.text(0)?, args.data::<TreeOp>(1, "options")?);
-    Ok(Request::Effect(Box::new(Effect::Tree { tree, op }), present))
+    Ok(Request::Effect(Box::new(Effect::Worktree(WorktreeOp { tree, op })), present))
 }
 
 #[derive(Deserialize)]

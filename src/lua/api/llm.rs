@@ -15,7 +15,8 @@ use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::chat::{ChatRequest, Message, Said, Tool, ToolChoice};
 use crate::model::collection::Format;
-use crate::model::effect::{Effect, Show};
+use crate::model::effect::Effect;
+use crate::model::effect::chat::{Chat, Show};
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
@@ -195,7 +196,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         seed: None,
     };
     let show = Show { label: call.label, stream: call.stream };
-    Ok(Request::Effect(Box::new(Effect::Chat { request, conversation, show }), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
 }
 
 /// The longest reply that is parsed to a value, in bytes: its values take many times as much.

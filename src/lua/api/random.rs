@@ -10,6 +10,7 @@ use crate::lua::api::{Module, lazy};
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
+use crate::model::effect::time::TimeOp;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let all = all(vm)?;
@@ -33,7 +34,7 @@ pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
 }
 
 fn number(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(Request::Effect(Box::new(Effect::Random), |_, value| {
+    Ok(Request::Effect(Box::new(Effect::Time(TimeOp::Random)), |_, value| {
         // The upper 53 bits: what a double holds exactly.
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
         let number = (bits(value) >> 75) as u64 as f64 / (1_u64 << 53) as f64;
@@ -42,7 +43,7 @@ fn number(_: &Lua, _: MultiValue) -> Result<Request> {
 }
 
 fn uuid(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(Request::Effect(Box::new(Effect::Random), |lua, value| {
+    Ok(Request::Effect(Box::new(Effect::Time(TimeOp::Random)), |lua, value| {
         let uuid = uuid::Builder::from_random_bytes(bits(value).to_be_bytes()).into_uuid();
         Ok(LuaValue::String(lua.create_string(uuid.to_string())?))
     }))

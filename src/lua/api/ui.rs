@@ -13,6 +13,7 @@ use crate::lua::convert;
 use crate::lua::request::{Request, nothing};
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
+use crate::model::effect::ui::UiOp;
 use crate::model::question::{Choice, Question, QuestionKind};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
@@ -40,7 +41,7 @@ struct SayOptions {
 fn say(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "ui.say", values);
     let options: Option<SayOptions> = args.data(1, "options")?;
-    let effect = Effect::Say { markdown: args.text(0)?, from: options.unwrap_or_default().from };
+    let effect = Effect::Ui(UiOp::Say { markdown: args.text(0)?, from: options.unwrap_or_default().from });
     Ok(Request::Effect(Box::new(effect), nothing))
 }
 
@@ -65,7 +66,7 @@ fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
             other => other.type_name().to_owned(),
         });
     }
-    Ok(Request::Effect(Box::new(Effect::Say { markdown: shown.join("  "), from: None }), nothing))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Say { markdown: shown.join("  "), from: None })), nothing))
 }
 
 #[derive(Deserialize)]
@@ -163,18 +164,18 @@ fn question(question: Question) -> Result<Request> {
     if question.id.is_empty() || question.prompt.trim().is_empty() {
         return Err(invalid("a question needs an id and a prompt"));
     }
-    Ok(Request::Effect(Box::new(Effect::Ask(question)), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(question))), convert::to_lua))
 }
 
 fn status(lua: &Lua, values: MultiValue) -> Result<Request> {
     let text = Args::new(lua, "ui.status", values).text(0)?;
-    Ok(Request::Effect(Box::new(Effect::Status { text }), nothing))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Status { text })), nothing))
 }
 
 fn progress(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "ui.progress", values);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let count = |index| args.number(index).map(|number| number.max(0.0) as u64);
-    let effect = Effect::Progress { label: args.text(0)?, done: count(1)?, total: count(2)? };
+    let effect = Effect::Ui(UiOp::Progress { label: args.text(0)?, done: count(1)?, total: count(2)? });
     Ok(Request::Effect(Box::new(effect), nothing))
 }

@@ -1,0 +1,132 @@
+//! What a flow asks of documents, done: which request is answered by what.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Store;
+use super::query::Answer;
+use super::rows::Appended;
+use crate::error::{Code, Failure, Result};
+use crate::model::collection::{Collection, Format};
+use crate::model::document::{Listed, Loaded, Page, Saved};
+use crate::model::effect::documents::DocumentOp;
+
+/// What is given back for a request.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum DocumentOutcome {
+    Loaded(Option<Loaded>),
+    Saved(Saved),
+    Listed(Vec<Listed>),
+    Page(Page),
+    Appended(Appended),
+    /// A row that was appended by a process that was killed then.
+    Found {
+        path: String,
+    },
+    Rows(Vec<Value>),
+    Answer(Answer),
+    Deleted,
+}
+
+/// What an intent to append notes: where the row will begin.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Before {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+}
+
+impl Store {
+    /// Performs a request; `again` if it may have been begun before. `named` finds the collections that the flow declares.
+    pub fn perform(
+        &self,
+        op: DocumentOp,
+        again: bool,
+        named: &impl Fn(&str) -> Result<Collection>,
+    ) -> Result<DocumentOutcome> {
+        Ok(match op {
+            DocumentOp::Load { collection, key } => DocumentOutcome::Loaded(self.load(&named(&collection)?, &key)?),
+            DocumentOp::Save { collection, key, value, expect, migrated } => {
+                let collection = named(&collection)?;
+                DocumentOutcome::Saved(match migrated {
+                    Some(_) => self.save_migrated(&collection, &key, value, &expect)?,
+                    None if again => self.save_again(&collection, &key, value, &expect)?,
+                    None => self.save(&collection, &key, value, &expect)?,
+                })
+            }
+            DocumentOp::List { collection } => DocumentOutcome::Listed(self.list(&named(&collection)?)?),
+            DocumentOp::Scan { collection, fields, after } => {
+                DocumentOutcome::Page(self.scan(&named(&collection)?, fields.as_ref(), after.as_deref())?)
+            }
+            DocumentOp::Append { collection, key, row } => {
+                DocumentOutcome::Appended(self.append(&named(&collection)?, &key, &row, None)?)
+            }
+            DocumentOp::Rows { collection, key } => DocumentOutcome::Rows(self.rows(&named(&collection)?, &key)?),
+            DocumentOp::Query { sql, bind, collections, key } => {
+                let collections: Vec<Collection> = collections.iter().map(|name| named(name)).collect::<Result<_>>()?;
+                DocumentOutcome::Answer(self.query(&collections, &key, &sql, &bind)?)
+            }
+            DocumentOp::Delete { collection, key, expect } => {
+                self.delete(&named(&collection)?, &key, &expect)?;
+                DocumentOutcome::Deleted
+            }
+        })
+    }
+
+    /// Returns what has to be known to find out after a crash whether a request happened.
+    pub fn prepare(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<Before> {
+        let at = match op {
+            DocumentOp::Append { collection, key, .. } => Some(self.rows_end(&named(collection)?, key)?),
+            DocumentOp::Load { .. }
+            | DocumentOp::Save { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => None,
+        };
+        Ok(Before { at })
+    }
+
+    /// Returns the outcome of a request whose intent was written, if it happened.
+    pub fn probe(
+        &self,
+        op: &DocumentOp,
+        before: &Before,
+        named: &impl Fn(&str) -> Result<Collection>,
+    ) -> Option<Result<DocumentOutcome>> {
+        match op {
+            DocumentOp::Append { collection, key, row } => {
+                let collection = named(collection).ok()?;
+                let done = self.append_settled(&collection, key, row, before.at?).ok()?;
+                done.then(|| self.path(&collection, key).map(|path| DocumentOutcome::Found { path }))
+            }
+            DocumentOp::Load { .. }
+            | DocumentOp::Save { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => None,
+        }
+    }
+
+    /// Checks a document whose saving is not done again by the schema of today.
+    pub fn still_valid(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<()> {
+        let DocumentOp::Save { collection, value, .. } = op else { return Ok(()) };
+        let declared = named(collection)?;
+        if !matches!(declared.format, Format::Yaml | Format::Json) {
+            return Ok(());
+        }
+        let faults = self.validate(&declared, value)?;
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let failure =
+            Failure::new(Code::DocumentInvalid, format!("a document of `{collection}` is not valid any more"))
+                .hint("correct the schema or what the flow saves");
+        Err(faults
+            .iter()
+            .fold(failure, |failure, fault| failure.because(format!("{}: {}", fault.pointer, fault.message))))
+    }
+}

@@ -1,0 +1,82 @@
+//! Model calls.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::{Facts, Recovery, Shown, Source, plain};
+use crate::error::Result;
+use crate::model::chat::{ChatRequest, Said};
+use crate::model::event::Event;
+use crate::model::permission::Permission;
+use crate::model::redact::Cleaner;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chat {
+    /// Everything but the messages.
+    pub request: ChatRequest,
+    pub conversation: Vec<Rc<Said>>,
+    /// How it is shown; not part of the key.
+    pub show: Show,
+}
+
+/// How a model call is shown while it goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Show {
+    pub label: String,
+    pub stream: bool,
+}
+
+impl Facts for Chat {
+    fn kind(&self) -> &'static str {
+        "chat"
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Retry
+    }
+
+    fn source(&self) -> Source {
+        Source::Said
+    }
+
+    fn needs(&self) -> &'static [Permission] {
+        &[Permission::Llm]
+    }
+
+    fn conversation(&self) -> &[Rc<Said>] {
+        &self.conversation
+    }
+
+    fn request(&self) -> Value {
+        plain(&self.request)
+    }
+
+    fn redact(&mut self, cleaner: &Cleaner) {
+        let Chat { request, conversation, show } = self;
+        cleaner.text(&mut show.label);
+        request.system.iter_mut().for_each(|text| cleaner.text(text));
+        for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
+            let mut message = said.message.clone();
+            cleaner.growing_text(&mut message.content);
+            message.tool_calls.iter_mut().for_each(|call| cleaner.json_text(&mut call.arguments));
+            message.state.iter_mut().for_each(|state| cleaner.text(state));
+            match message == said.message {
+                true => said.clean.set(true),
+                false => *said = Rc::new(Said::new(message)),
+            }
+        }
+        for tool in &mut request.tools {
+            cleaner.text(&mut tool.description);
+            cleaner.value(&mut tool.parameters);
+        }
+        request.schema.iter_mut().for_each(|schema| cleaner.value(schema));
+    }
+
+    fn shown_again(&self, outcome: &Result<Value>) -> Shown<'_> {
+        let text = outcome.as_ref().ok().and_then(|reply| reply["text"].as_str()).filter(|_| self.show.stream);
+        text.map_or(Shown::Nothing, |text| {
+            Shown::Said(Event::Said { markdown: text.to_owned(), from: Some(self.show.label.clone()) })
+        })
+    }
+}

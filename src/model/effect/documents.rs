@@ -1,0 +1,190 @@
+//! Documents of the collections that the flow's manifest declares. They are permitted by that: there is no other way to name
+//! one.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Dependencies, Facts, Recovery, Source};
+use crate::model::collection::Key;
+use crate::model::document::Expect;
+use crate::model::redact::Cleaner;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum DocumentOp {
+    Load {
+        collection: String,
+        key: Key,
+    },
+    Save {
+        collection: String,
+        key: Key,
+        value: Value,
+        expect: Expect,
+        /// The older version that this document was migrated from; its file is kept until this one is safe.
+        migrated: Option<String>,
+    },
+    List {
+        collection: String,
+    },
+    /// One page of a collection's documents, in the order of their paths.
+    Scan {
+        collection: String,
+        /// The parts of each document that are wanted, by name; nothing means whole documents.
+        fields: Option<BTreeMap<String, String>>,
+        /// The path behind which the page begins.
+        after: Option<String>,
+    },
+    Append {
+        collection: String,
+        key: Key,
+        row: Value,
+    },
+    Rows {
+        collection: String,
+        key: Key,
+    },
+    Delete {
+        collection: String,
+        key: Key,
+        expect: Expect,
+    },
+    /// A question in SQL to collections of rows.
+    Query {
+        sql: String,
+        bind: Vec<Value>,
+        collections: Vec<String>,
+        key: Key,
+    },
+}
+
+impl Facts for DocumentOp {
+    fn kind(&self) -> &'static str {
+        match self {
+            DocumentOp::Load { .. } => "load",
+            DocumentOp::Save { .. } => "save",
+            DocumentOp::List { .. } => "list",
+            DocumentOp::Scan { .. } => "scan",
+            DocumentOp::Append { .. } => "append",
+            DocumentOp::Rows { .. } => "rows",
+            DocumentOp::Delete { .. } => "delete",
+            DocumentOp::Query { .. } => "query",
+        }
+    }
+
+    /// Saves and deletes are made by content, so that doing one twice changes nothing. That a save is the second is told by
+    /// its intent, which is synced before it: without one, a file that is just so is somebody else's.
+    fn recovery(&self) -> Recovery {
+        match self {
+            DocumentOp::Load { .. }
+            | DocumentOp::Save { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => Recovery::Retry,
+            DocumentOp::Append { .. } => Recovery::Probe,
+        }
+    }
+
+    fn source(&self) -> Source {
+        Source::Documents
+    }
+
+    fn needs_intent(&self) -> bool {
+        self.recovery() == Recovery::Probe || matches!(self, DocumentOp::Save { .. })
+    }
+
+    /// A change of a document also changes the list of its collection.
+    fn dependencies(&self) -> Dependencies {
+        let document = |collection: &str, key: &Key| {
+            let key: Vec<String> = key.iter().map(|(hole, value)| format!("{hole}={value}")).collect();
+            format!("{collection} {}", key.join(" "))
+        };
+        match self {
+            DocumentOp::Load { collection, key } | DocumentOp::Rows { collection, key } => {
+                Dependencies { reads: vec![document(collection, key)], writes: Vec::new() }
+            }
+            DocumentOp::List { collection } | DocumentOp::Scan { collection, .. } => {
+                Dependencies { reads: vec![collection.clone()], writes: Vec::new() }
+            }
+            // Whatever the holes of its path are, a collection is one thing here.
+            DocumentOp::Query { collections, .. } => Dependencies { reads: collections.clone(), writes: Vec::new() },
+            DocumentOp::Save { collection, key, .. }
+            | DocumentOp::Append { collection, key, .. }
+            | DocumentOp::Delete { collection, key, .. } => {
+                let document = document(collection, key);
+                Dependencies { reads: vec![document.clone()], writes: vec![document, collection.clone()] }
+            }
+        }
+    }
+
+    fn writes_into(&self) -> Option<&str> {
+        match self {
+            DocumentOp::Save { collection, .. } | DocumentOp::Append { collection, .. } => Some(collection),
+            DocumentOp::Load { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => None,
+        }
+    }
+
+    fn written(&self) -> Option<&Value> {
+        match self {
+            DocumentOp::Save { value, .. } | DocumentOp::Append { row: value, .. } => Some(value),
+            DocumentOp::Load { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Delete { .. }
+            | DocumentOp::Query { .. } => None,
+        }
+    }
+
+    fn request(&self) -> Value {
+        match self {
+            DocumentOp::Load { collection, key } => json!({ "collection": collection, "key": key }),
+            DocumentOp::Save { collection, key, value, expect, migrated } => {
+                let mut request = json!({ "collection": collection, "key": key, "value": value, "expect": expect });
+                if let Some(version) = migrated {
+                    request["migrated"] = json!(version);
+                }
+                request
+            }
+            DocumentOp::List { collection } => json!({ "collection": collection }),
+            DocumentOp::Scan { collection, fields, after } => {
+                json!({ "collection": collection, "fields": fields, "after": after })
+            }
+            DocumentOp::Append { collection, key, row } => json!({ "collection": collection, "key": key, "row": row }),
+            DocumentOp::Rows { collection, key } => json!({ "collection": collection, "key": key }),
+            DocumentOp::Delete { collection, key, expect } => {
+                json!({ "collection": collection, "key": key, "expect": expect })
+            }
+            DocumentOp::Query { sql, bind, collections, key } => {
+                json!({ "sql": sql, "bind": bind, "collections": collections, "key": key })
+            }
+        }
+    }
+
+    fn redact(&mut self, cleaner: &Cleaner) {
+        // A file of a name that held one is none of the collection's then, and refused.
+        let clean_key = |key: &mut Key| key.values_mut().for_each(|value| cleaner.text(value));
+        match self {
+            DocumentOp::Save { key, value, .. } | DocumentOp::Append { key, row: value, .. } => {
+                clean_key(key);
+                cleaner.value(value);
+            }
+            DocumentOp::Load { key, .. } | DocumentOp::Rows { key, .. } | DocumentOp::Delete { key, .. } => {
+                clean_key(key)
+            }
+            DocumentOp::Query { sql, bind, .. } => {
+                cleaner.text(sql);
+                bind.iter_mut().for_each(|value| cleaner.value(value));
+            }
+            // Nothing free in them: names of collections.
+            DocumentOp::List { .. } | DocumentOp::Scan { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Files of the workspace, and of folders that the user grants: reading what is there.
+
+use serde_json::Value;
+
+use super::{Facts, Recovery, Source, plain};
+use crate::model::file::FileOp;
+use crate::model::permission::Permission;
+use crate::model::redact::Cleaner;
+
+impl Facts for FileOp {
+    fn kind(&self) -> &'static str {
+        "file"
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Retry
+    }
+
+    fn source(&self) -> Source {
+        Source::Surroundings
+    }
+
+    fn needs(&self) -> &'static [Permission] {
+        &[Permission::Files]
+    }
+
+    fn lasts(&self) -> bool {
+        true
+    }
+
+    fn request(&self) -> Value {
+        plain(self)
+    }
+
+    fn redact(&mut self, cleaner: &Cleaner) {
+        match self {
+            FileOp::Read { path: text } | FileOp::Find { glob: text } => cleaner.text(text),
+        }
+    }
+}

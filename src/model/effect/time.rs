@@ -1,0 +1,37 @@
+//! Time and chance.
+
+use serde_json::{Value, json};
+
+use super::{Facts, Recovery, Source};
+use crate::model::redact::Cleaner;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeOp {
+    /// The time, as milliseconds since 1970.
+    Clock,
+    /// 128 bits of chance, made from the run's seed and the effect's key.
+    Random,
+}
+
+impl Facts for TimeOp {
+    fn kind(&self) -> &'static str {
+        match self {
+            TimeOp::Clock => "clock",
+            TimeOp::Random => "random",
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::SingleLine
+    }
+
+    fn source(&self) -> Source {
+        Source::Said
+    }
+
+    fn request(&self) -> Value {
+        json!({})
+    }
+
+    fn redact(&mut self, _: &Cleaner) {}
+}

@@ -1,0 +1,96 @@
+//! What the user is shown and asked.
+
+use serde_json::{Value, json};
+
+use super::{Facts, Recovery, Shown, Source, plain};
+use crate::error::Result;
+use crate::model::event::Event;
+use crate::model::question::Question;
+use crate::model::redact::Cleaner;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum UiOp {
+    Say {
+        markdown: String,
+        from: Option<String>,
+    },
+    /// Shown and forgotten: it is not recorded, and left out while a run catches up.
+    Status {
+        text: String,
+    },
+    Progress {
+        label: String,
+        done: u64,
+        total: u64,
+    },
+    Ask(Question),
+}
+
+impl Facts for UiOp {
+    fn kind(&self) -> &'static str {
+        match self {
+            UiOp::Say { .. } => "say",
+            UiOp::Status { .. } => "status",
+            UiOp::Progress { .. } => "progress",
+            UiOp::Ask(_) => "ask",
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        match self {
+            UiOp::Say { .. } => Recovery::SingleLine,
+            UiOp::Status { .. } | UiOp::Progress { .. } => Recovery::Unrecorded,
+            UiOp::Ask(_) => Recovery::Retry,
+        }
+    }
+
+    fn source(&self) -> Source {
+        match self {
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => Source::Shown,
+            UiOp::Ask(_) => Source::Said,
+        }
+    }
+
+    fn asks(&self) -> bool {
+        match self {
+            UiOp::Ask(_) => true,
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => false,
+        }
+    }
+
+    fn request(&self) -> Value {
+        match self {
+            UiOp::Say { markdown, from: Some(from) } => json!({ "markdown": markdown, "from": from }),
+            UiOp::Say { markdown, from: None } => json!({ "markdown": markdown }),
+            UiOp::Status { text } => json!({ "text": text }),
+            UiOp::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
+            UiOp::Ask(question) => plain(question),
+        }
+    }
+
+    fn redact(&mut self, cleaner: &Cleaner) {
+        match self {
+            UiOp::Say { markdown, from } => {
+                cleaner.text(markdown);
+                from.iter_mut().for_each(|from| cleaner.text(from));
+            }
+            UiOp::Status { text } | UiOp::Progress { label: text, .. } => cleaner.text(text),
+            UiOp::Ask(question) => {
+                cleaner.text(&mut question.prompt);
+                question.default.iter_mut().for_each(|default| cleaner.value(default));
+                for option in &mut question.options {
+                    cleaner.text(&mut option.label);
+                    cleaner.text(&mut option.value);
+                }
+            }
+        }
+    }
+
+    fn shown_again(&self, _: &Result<Value>) -> Shown<'_> {
+        match self {
+            UiOp::Say { markdown, from } => Shown::Said(Event::Said { markdown: markdown.clone(), from: from.clone() }),
+            UiOp::Ask(question) => Shown::Answered(question),
+            UiOp::Status { .. } | UiOp::Progress { .. } => Shown::Nothing,
+        }
+    }
+}

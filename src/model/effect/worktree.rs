@@ -1,0 +1,238 @@
+//! Files in one worktree, and what becomes of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::things::{branch, tree};
+use super::{Dependencies, Facts, Recovery, Source, plain};
+use crate::model::effect::git::Committed;
+use crate::model::file::FoundFiles;
+use crate::model::permission::Permission;
+use crate::model::redact::Cleaner;
+
+/// Something in one worktree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorktreeOp {
+    pub tree: String,
+    pub op: TreeOp,
+}
+
+/// A request to one worktree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TreeOp {
+    Read {
+        path: String,
+    },
+    Write {
+        path: String,
+        text: String,
+    },
+    /// Puts a text in the place of another, which must stand there exactly once.
+    Replace {
+        path: String,
+        old: String,
+        new: String,
+    },
+    /// The entries of a folder.
+    List {
+        path: String,
+    },
+    /// The files whose paths match a glob.
+    Find {
+        glob: String,
+    },
+    /// The lines that match a regular expression.
+    Grep {
+        pattern: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        glob: Option<String>,
+    },
+    /// Commits everything that is not ignored to the worktree's branch.
+    Commit {
+        branch: String,
+        message: String,
+    },
+    /// Makes the worktree just as its commit is, but for protected files, which come from another commit.
+    Restore {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        protect: Option<Protect>,
+    },
+    /// Removes the worktree.
+    Remove {
+        discard: bool,
+    },
+}
+
+/// Files that are taken from a commit of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protect {
+    pub from: String,
+    pub globs: Vec<String>,
+}
+
+/// What is given back for a request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum TreeOutcome {
+    Read(String),
+    Write {
+        bytes: usize,
+    },
+    /// The line, from 1, in which the replaced text began.
+    Replace {
+        line: usize,
+    },
+    List(Entries),
+    Find(FoundFiles),
+    Grep(Matches),
+    Commit(Committed),
+    /// The protected files that the commit has changed.
+    Restore {
+        touched: Vec<String>,
+    },
+    Removed,
+}
+
+/// What a folder has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entries {
+    pub entries: Vec<TreeEntry>,
+    pub cut: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct TreeEntry {
+    pub name: String,
+    /// `folder`, `file`, `link` or `other`.
+    pub kind: &'static str,
+}
+
+/// The lines that a search found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Matches {
+    pub lines: Vec<MatchedLine>,
+    pub cut: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MatchedLine {
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    pub text: String,
+}
+
+/// What an intent notes, so that it can be told after a crash whether the request happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TreeBefore {
+    /// The commit that the worktree is at.
+    Commit {
+        head: String,
+    },
+    /// The BLAKE3 of the file as it will be, in hex, and the line in which the text is replaced.
+    Replace {
+        after: String,
+        line: usize,
+    },
+    Nothing {},
+}
+
+impl TreeOp {
+    /// Tells whether git goes through the worktree for this.
+    pub fn is_by_git(&self) -> bool {
+        match self {
+            TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Commit { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => true,
+            TreeOp::Read { .. } | TreeOp::Write { .. } | TreeOp::Replace { .. } | TreeOp::List { .. } => false,
+        }
+    }
+
+    /// Tells whether this leaves the worktree as it is.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            TreeOp::Read { .. } | TreeOp::List { .. } | TreeOp::Find { .. } | TreeOp::Grep { .. } => true,
+            TreeOp::Write { .. }
+            | TreeOp::Replace { .. }
+            | TreeOp::Commit { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => false,
+        }
+    }
+}
+
+impl Facts for WorktreeOp {
+    fn kind(&self) -> &'static str {
+        "tree"
+    }
+
+    fn recovery(&self) -> Recovery {
+        match self.op {
+            TreeOp::Replace { .. } | TreeOp::Commit { .. } => Recovery::Probe,
+            TreeOp::Read { .. }
+            | TreeOp::Write { .. }
+            | TreeOp::List { .. }
+            | TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => Recovery::Retry,
+        }
+    }
+
+    fn source(&self) -> Source {
+        Source::Surroundings
+    }
+
+    fn needs(&self) -> &'static [Permission] {
+        &[Permission::Git]
+    }
+
+    fn lasts(&self) -> bool {
+        true
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        let mut writes = Vec::new();
+        if !self.op.only_reads() {
+            writes.push(tree(&self.tree));
+        }
+        if let TreeOp::Commit { branch: moved, .. } = &self.op {
+            writes.push(branch(moved));
+        }
+        Dependencies { reads: vec![tree(&self.tree)], writes }
+    }
+
+    fn request(&self) -> Value {
+        let mut request = plain(&self.op);
+        request["tree"] = json!(self.tree);
+        request
+    }
+
+    fn redact(&mut self, cleaner: &Cleaner) {
+        match &mut self.op {
+            TreeOp::Write { path, text } => {
+                cleaner.text(path);
+                cleaner.text(text);
+            }
+            TreeOp::Replace { path, old, new } => {
+                cleaner.text(path);
+                cleaner.text(old);
+                cleaner.text(new);
+            }
+            TreeOp::Commit { message, .. } => cleaner.text(message),
+            TreeOp::Grep { pattern, glob } => {
+                cleaner.text(pattern);
+                glob.iter_mut().for_each(|glob| cleaner.text(glob));
+            }
+            TreeOp::Read { path: text } | TreeOp::List { path: text } | TreeOp::Find { glob: text } => {
+                cleaner.text(text)
+            }
+            TreeOp::Restore { .. } | TreeOp::Remove { .. } => {}
+        }
+    }
+}

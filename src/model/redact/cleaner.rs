@@ -1,0 +1,70 @@
+//! Takes the secrets out of the parts of effects, and remembers which long texts have none.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::Redactor;
+
+/// The shortest text that is remembered, in bytes, and how many are.
+const LONG: usize = 2048;
+const KEPT: usize = 8;
+
+/// A redactor of one run, with the last long texts without a secret: a prompt that is joined of all that was said begins with
+/// the one before it.
+pub struct Cleaner {
+    redactor: Redactor,
+    clean: RefCell<VecDeque<String>>,
+}
+
+impl Cleaner {
+    pub fn new(redactor: Redactor) -> Cleaner {
+        Cleaner { redactor, clean: RefCell::default() }
+    }
+
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    pub fn text(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redactor.text(text) {
+            *text = redacted;
+        }
+    }
+
+    /// For what may be JSON, in which escapes can hide a secret.
+    pub fn json_text(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redactor.whole(text) {
+            *text = redacted;
+        }
+    }
+
+    pub fn value(&self, value: &mut Value) {
+        self.redactor.value(value);
+    }
+
+    /// For a text that may begin with an earlier one; what was searched before is not searched again.
+    pub fn growing_text(&self, text: &mut String) {
+        if text.len() < LONG {
+            return self.text(text);
+        }
+        let mut clean = self.clean.borrow_mut();
+        let known = (0..clean.len()).filter(|at| text.starts_with(&clean[*at])).max_by_key(|at| clean[*at].len());
+        let redacted = match known {
+            Some(at) => self.redactor.text_after(&clean[at], text),
+            None => self.redactor.text(text),
+        };
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            return;
+        }
+        // It stands for the one that it begins with.
+        let _ = known.and_then(|at| clean.remove(at));
+        clean.push_back(text.clone());
+        if clean.len() > KEPT {
+            clean.pop_front();
+        }
+    }
+}

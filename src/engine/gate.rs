@@ -219,7 +219,7 @@ impl Gate {
             state.write_intent(&self.world, key, asked, &effect, None)?;
         }
         match facts.shown_again(&outcome) {
-            Shown::Said(event) => self.world.front.show(&event),
+            Shown::Said { markdown, from } => self.world.front.show(&said(markdown, from)),
             Shown::Answered(question) => self.world.front.answered_before(question),
             Shown::Nothing => {}
         }
@@ -461,7 +461,7 @@ impl State {
         }
         if !self.caught_up() {
             match shown {
-                Shown::Said(event) => self.unseen.push(event),
+                Shown::Said { markdown, from } => self.unseen.push(said(markdown, from)),
                 Shown::Answered(_) => self.unseen.clear(),
                 Shown::Nothing => {}
             }
@@ -471,6 +471,10 @@ impl State {
             Recovery::Retry | Recovery::Probe => Admitted::Recorded(turn, key, outcome),
         }
     }
+}
+
+fn said(markdown: &str, from: Option<&str>) -> Event {
+    Event::Said { markdown: markdown.to_owned(), from: from.map(str::to_owned) }
 }
 
 fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {

@@ -327,11 +327,11 @@ fn an_option_of_every_run_is_no_param_of_a_flow_and_its_value_is_not_the_flow() 
         .collect();
     assert!(options.len() > 14 && options.contains(&"trust") && options.contains(&"allow-read"), "{options:?}");
     for option in options {
-        env.write("flows/takes.lua", &flow(&option.replace('-', "_")));
+        env.write("flows/takes.lua", flow(&option.replace('-', "_")));
         let ended = env.nietz(["run", "takes", "take"]).go().exits(4);
         assert!(ended.stderr.contains(&format!("has an option `--{option}` itself")), "{option}: {}", ended.stderr);
     }
-    env.write("flows/takes.lua", &flow("mine"));
+    env.write("flows/takes.lua", flow("mine"));
     for before in [&["--model", "a/b"][..], &["--max-calls=3"], &["--seed", "7"], &["--answers", "x", "--trust"]] {
         let arguments = [&["run"][..], before, &["--plan", "takes", "take"]].concat();
         let plan = env.nietz(arguments.iter().copied()).go().exits(0);

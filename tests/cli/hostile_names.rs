@@ -295,7 +295,10 @@ fn a_line_to_paste_is_one_command_whatever_is_called_how() {
 
     env.write(&below("flows/p.lua"), flow("files = true", ""));
     let said = here(&["run", "p"]).exits(5).stderr;
-    assert_eq!(pasted(between(&said, "nietz trust add", "; for one run")), ["trust", "add", &whole, "--allow", "files"]);
+    assert_eq!(
+        pasted(between(&said, "nietz trust add", "; for one run")),
+        ["trust", "add", &whole, "--allow", "files"]
+    );
 
     env.write(&below("personas/me.md"), "---\nname: me\nmodel: openai/dear\n---\nx\n");
     env.write(&below("flows/p.lua"), flow("llm = true", "require('@nietz/llm').chat { prompt = 'p' }"));

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Facts, Recovery, Shown, Source, plain};
 use crate::error::Result;
 use crate::model::chat::{ChatRequest, Said};
-use crate::model::event::Event;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
@@ -73,10 +72,8 @@ impl Facts for Chat {
         request.schema.iter_mut().for_each(|schema| cleaner.value(schema));
     }
 
-    fn shown_again(&self, outcome: &Result<Value>) -> Shown<'_> {
+    fn shown_again<'a>(&'a self, outcome: &'a Result<Value>) -> Shown<'a> {
         let text = outcome.as_ref().ok().and_then(|reply| reply["text"].as_str()).filter(|_| self.show.stream);
-        text.map_or(Shown::Nothing, |text| {
-            Shown::Said(Event::Said { markdown: text.to_owned(), from: Some(self.show.label.clone()) })
-        })
+        text.map_or(Shown::Nothing, |markdown| Shown::Said { markdown, from: Some(&self.show.label) })
     }
 }

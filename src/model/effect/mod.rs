@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::model::chat::Said;
 use crate::model::command::Command;
-use crate::model::event::Event;
 use crate::model::file::FileOp;
 use crate::model::permission::Permission;
 use crate::model::question::Question;
@@ -79,7 +78,10 @@ pub struct Dependencies {
 pub enum Shown<'a> {
     Nothing,
     /// What was said, once the run goes live.
-    Said(Event),
+    Said {
+        markdown: &'a str,
+        from: Option<&'a str>,
+    },
     /// A question: who answered it has seen all that was said before.
     Answered(&'a Question),
 }
@@ -143,7 +145,7 @@ pub trait Facts {
     fn redact(&mut self, cleaner: &Cleaner);
 
     /// Returns how it is shown when its outcome is given back.
-    fn shown_again(&self, _outcome: &Result<Value>) -> Shown<'_> {
+    fn shown_again<'a>(&'a self, _outcome: &'a Result<Value>) -> Shown<'a> {
         Shown::Nothing
     }
 }

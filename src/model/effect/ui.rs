@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{Facts, Recovery, Shown, Source, plain};
 use crate::error::Result;
-use crate::model::event::Event;
 use crate::model::question::Question;
 use crate::model::redact::Cleaner;
 
@@ -86,9 +85,9 @@ impl Facts for UiOp {
         }
     }
 
-    fn shown_again(&self, _: &Result<Value>) -> Shown<'_> {
+    fn shown_again<'a>(&'a self, _: &'a Result<Value>) -> Shown<'a> {
         match self {
-            UiOp::Say { markdown, from } => Shown::Said(Event::Said { markdown: markdown.clone(), from: from.clone() }),
+            UiOp::Say { markdown, from } => Shown::Said { markdown, from: from.as_deref() },
             UiOp::Ask(question) => Shown::Answered(question),
             UiOp::Status { .. } | UiOp::Progress { .. } => Shown::Nothing,
         }

@@ -1,5 +1,6 @@
 //! Branches: made, compared and merged without a worktree.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use super::Repository;
@@ -21,6 +22,18 @@ const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textco
 
 /// How the paths that differ are listed.
 const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
+
+/// Returns the texts of the messages about conflicts. Each message is how many paths it has, these, a kind and its text: a
+/// path may look like any of them.
+fn conflict_messages<'a>(mut said: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
+    let mut messages = Vec::new();
+    while let Some(paths) = said.next().and_then(|count| count.parse::<usize>().ok()) {
+        if let Some(text) = said.nth(paths.saturating_add(1)).filter(|text| text.starts_with("CONFLICT")) {
+            messages.push(text.trim_end().to_owned());
+        }
+    }
+    messages
+}
 
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
@@ -171,14 +184,10 @@ impl Repository {
         match merged.status.code() {
             Some(0) => {}
             Some(1) => {
-                // The tree, the names, an empty one, then messages: how many paths, the paths, a kind, a text.
+                // The tree, the names, an empty one, then messages.
                 let paths: Vec<String> =
                     said.by_ref().skip(1).take_while(|name| !name.is_empty()).map(|name| name.into_owned()).collect();
-                let messages: Vec<String> = said
-                    .map(|text| text.trim_end().to_owned())
-                    .filter(|text| text.starts_with("CONFLICT"))
-                    .filter(|text| text.contains(':'))
-                    .collect();
+                let messages = conflict_messages(said);
                 return Ok(merged_as(None, Some(Conflicts { conflicts: paths, messages })));
             }
             _ => return Err(failure("merge-tree", &merged)),
@@ -241,5 +250,19 @@ impl Call {
     pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
         let bytes = self.args(CHANGED).args([from, to]).bytes()?;
         Ok(names(&bytes).map(str::to_owned).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_looks_like_a_message_is_none() {
+        let said = "2\0CONFLICT (content): x/a\0CONFLICT (content): x/b\0Auto-merging\0Auto-merging CONFLICT\n\0\
+                    1\0CONFLICT (content): x/a\0CONFLICT (contents)\0CONFLICT (content): Merge conflict in CONFLICT (content): x/a\n\0";
+        let messages = conflict_messages(said.split('\0').map(Cow::Borrowed));
+        assert_eq!(messages, ["CONFLICT (content): Merge conflict in CONFLICT (content): x/a"]);
+        assert_eq!(conflict_messages(["9", "a"].into_iter().map(Cow::Borrowed)), [""; 0]);
     }
 }

@@ -1,7 +1,5 @@
 //! From a flow's manifest to a command line, and from a command line to params.
 
-use std::collections::BTreeSet;
-
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
@@ -19,23 +17,29 @@ const OWN: &str = "Options of this flow";
 pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
     // A command of the flow has them, too, and so has a flow that is granted nothing yet.
     let grants = granting(Command::new("run"));
-    let options = command.get_arguments().chain(grants.get_arguments()).filter_map(Arg::get_long);
-    let taken: BTreeSet<String> = options.chain(["help"]).map(str::to_owned).collect();
-    command = add_params(command, &manifest.main, &taken)?;
+    let grants: Vec<&str> = grants.get_arguments().filter_map(Arg::get_long).collect();
+    let mut commands = Vec::with_capacity(manifest.commands.len());
     for (name, own) in &manifest.commands {
         let sub = Command::new(name.clone()).about(told(&own.summary));
-        command = command.subcommand(add_params(sub, own, &taken)?);
+        let is_taken = |flag: &str| grants.contains(&flag) || has_option(&command, flag);
+        commands.push(add_params(sub, own, is_taken)?);
     }
+    command = add_params(command, &manifest.main, |flag| grants.contains(&flag))?;
+    command = command.subcommands(commands);
     Ok(command)
 }
 
-fn add_params(mut command: Command, own: &manifest::Command, taken: &BTreeSet<String>) -> Result<Command> {
+fn has_option(command: &Command, flag: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(flag))
+}
+
+fn add_params(mut command: Command, own: &manifest::Command, is_taken: impl Fn(&str) -> bool) -> Result<Command> {
     let mut params: Vec<(&String, &Param)> = own.params.iter().collect();
     params.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
     for (name, param) in params {
         let flag = name.replace('_', "-");
-        let again = command.get_arguments().any(|arg| arg.get_long() == Some(&flag) || arg.get_id() == name.as_str());
-        if again || taken.contains(&flag) {
+        let again = has_option(&command, &flag) || command.get_arguments().any(|arg| arg.get_id() == name.as_str());
+        if again || flag == "help" || is_taken(&flag) {
             return Err(Failure::new(
                 Code::FlowInvalid,
                 format!("param `{name}`: the host has an option `--{flag}` itself"),

@@ -117,36 +117,50 @@ fn beginnings() -> &'static Regex {
 /// Texts up to this length are looked through without compiling anything: a run that says little starts as quickly.
 const SHORT: usize = 16 * 1024;
 
-/// The first two letters of each beginning of [`SHAPES`], as bits.
-const PAIRS: [u64; 1024] = {
-    let mut pairs = [0; 1024];
-    let mut shape = 0;
-    while shape < SHAPES.len() {
-        let words = SHAPES[shape].0;
-        let mut word = 0;
-        while word < words.len() {
-            let bytes = words[word].as_bytes();
-            let pair = (bytes[0] as usize) << 8 | bytes[1] as usize;
-            pairs[pair / 64] |= 1 << (pair % 64);
-            word += 1;
+/// The beginnings of shapes, and how each goes on.
+type Shapes = [(&'static [&'static str], &'static str)];
+
+/// Pairs of bytes, as bits.
+struct Pairs([u64; 1024]);
+
+impl Pairs {
+    /// Returns the first two bytes of each beginning.
+    const fn of(shapes: &Shapes) -> Pairs {
+        let mut pairs = [0; 1024];
+        let mut shape = 0;
+        while shape < shapes.len() {
+            let words = shapes[shape].0;
+            let mut word = 0;
+            while word < words.len() {
+                let bytes = words[word].as_bytes();
+                let pair = (bytes[0] as usize) << 8 | bytes[1] as usize;
+                pairs[pair / 64] |= 1 << (pair % 64);
+                word += 1;
+            }
+            shape += 1;
         }
-        shape += 1;
+        Pairs(pairs)
     }
-    pairs
-};
+
+    fn has(&self, pair: usize) -> bool {
+        self.0[pair / 64] >> (pair % 64) & 1 == 1
+    }
+}
+
+static PAIRS: Pairs = Pairs::of(SHAPES);
+static OTHER_PAIRS: Pairs = Pairs::of(OTHERS);
 
 /// Tells what [`beginnings`] tells, for a short text.
 fn begins_in(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_pair = |at: usize| {
-        let pair = usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1]);
-        PAIRS[pair / 64] >> (pair % 64) & 1 == 1
+    let begins = |shapes: &Shapes, at: usize| {
+        shapes.iter().flat_map(|(words, _)| *words).any(|word| bytes[at..].starts_with(word.as_bytes()))
     };
-    let begins =
-        |at: usize| SHAPES.iter().flat_map(|(words, _)| *words).any(|word| bytes[at..].starts_with(word.as_bytes()));
-    (0..bytes.len().saturating_sub(1))
-        .any(|at| is_pair(at) && (at == 0 || !is_letter(bytes[at - 1]) || !is_letter(bytes[at])) && begins(at))
-        || OTHERS.iter().flat_map(|(words, _)| *words).any(|word| memmem::find(bytes, word.as_bytes()).is_some())
+    bytes.windows(2).enumerate().any(|(at, pair)| {
+        let pair = usize::from(pair[0]) << 8 | usize::from(pair[1]);
+        let starts_word = || at == 0 || !is_letter(bytes[at - 1]) || !is_letter(bytes[at]);
+        PAIRS.has(pair) && starts_word() && begins(SHAPES, at) || OTHER_PAIRS.has(pair) && begins(OTHERS, at)
+    })
 }
 
 fn is_letter(byte: u8) -> bool {

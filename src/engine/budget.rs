@@ -136,6 +136,7 @@ impl Meter {
         let asked = Asked::new(&request, conversation);
         let outcome = perform(request).await;
         self.add(&asked, &label, &outcome, price);
+        self.add_lost(&asked, &outcome, price);
         self.tell_what_is_used();
         aside.over = true;
         drop(aside);
@@ -155,9 +156,17 @@ impl Meter {
         }
     }
 
-    /// Counts a call of the past.
-    pub fn count(&self, request: &ChatRequest, conversation: &[Rc<Said>], label: &str, outcome: &Result<Value>) {
-        self.add(&Asked::new(request, conversation), label, outcome, None);
+    /// Counts a call of the past. What its reply cost is recorded with it; attempts without a reply cost what they would now.
+    pub fn count(
+        &self,
+        request: &ChatRequest,
+        conversation: &[Rc<Said>],
+        (label, price): (&str, Option<Price>),
+        outcome: &Result<Value>,
+    ) {
+        let asked = Asked::new(request, conversation);
+        self.add(&asked, label, outcome, None);
+        self.add_lost(&asked, outcome, price);
         while self.paid.get() >= self.next_cost.get() {
             self.next_cost.set(self.next_cost.get() * 2.0);
         }
@@ -165,7 +174,6 @@ impl Meter {
 
     fn add(&self, asked: &Asked, label: &str, outcome: &Result<Value>, price: Option<Price>) {
         self.ended.set(self.ended.get() + 1);
-        self.add_lost(asked, outcome, price);
         let Ok(reply) = outcome else { return };
         let mut all = self.spent.borrow_mut();
         let spent = all.entry((asked.model.clone(), label.to_owned())).or_insert_with(|| Spent {

@@ -158,7 +158,7 @@ impl Gate {
         let began = match before {
             Before::Ended(turn, outcome) => {
                 if let Effect::Chat(chat) = &effect {
-                    self.meter.count(&chat.request, &chat.conversation, &chat.show.label, &outcome);
+                    self.count(chat, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
                     let refused: Vec<String> =
                         refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
@@ -173,6 +173,12 @@ impl Gate {
             Some(_) => self.take(state, effect, keys, asked, began),
             None => self.begin(state, effect, keys.key, asked, began),
         }
+    }
+
+    /// Counts a model call of the past.
+    fn count(&self, chat: &Chat, outcome: &Result<Value>) {
+        let by = (chat.show.label.as_str(), self.world.models.price(&chat.request.model));
+        self.meter.count(&chat.request, &chat.conversation, by, outcome);
     }
 
     /// Takes an effect from the replay source, or begins it.
@@ -205,7 +211,7 @@ impl Gate {
         };
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {
-            self.meter.count(&chat.request, &chat.conversation, &chat.show.label, &outcome);
+            self.count(chat, &outcome);
         }
         state.go_live(&self.world)?;
         if facts.recovery() == Recovery::SingleLine

@@ -68,13 +68,17 @@ fn what_attempts_without_a_reply_used_is_used() {
         "return llm.chat {",
         "for _ = 1, 30 do pcall(llm.chat, { prompt = \"go on\" }) end\n\t\treturn llm.chat {",
     );
-    for (third, limit) in [(false, "12000"), (true, "12000")] {
+    let config = "models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}, \
+                  prices: {openai/test: {input: 2, output: 10}}}\n";
+    for (third, limit) in
+        [(false, ["--max-tokens", "12000"]), (true, ["--max-tokens", "12000"]), (false, ["--max-cost", "0.12"])]
+    {
         let server = breaking(third);
-        let env = Env::with(&server).flow("chatter", &stubborn);
-        let waiting = env.run(["chatter", "--max-tokens", limit]).go().exits(6);
+        let env = Env::with(&server).flow("chatter", &stubborn).config(config);
+        let waiting = env.run(["chatter"]).args(limit).go().exits(6);
         assert_eq!(waiting.failure(), "budget-used-up");
         let made = server.calls();
-        assert!((9..=12).contains(&made), "{made} attempts of 1,000 tokens each, {third}");
+        assert!((3..=12).contains(&made), "{made} attempts of 1,000 tokens and a cent each, {limit:?}");
         // What is recorded is used in the processes after it, too.
         env.resume().go().exits(6);
         assert!(server.calls() <= made + 3, "{made} and then {}", server.calls());

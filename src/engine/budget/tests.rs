@@ -115,7 +115,7 @@ fn a_call_that_is_given_up_counts_as_the_worst_that_it_could_use() {
 fn costs_are_held_to_the_limit_after_a_call_of_an_unknown_price() {
     let meter = Meter::new(Budget { cost: Some(0.1), ..Budget::default() });
     // Recorded before its price was known.
-    meter.count(&request(None), &[], "Max", &Ok(json!({ "usage": { "input": 10, "output": 10 } })));
+    meter.count(&request(None), &[], ("Max", None), &Ok(json!({ "usage": { "input": 10, "output": 10 } })));
     let calls = (0..40).map(|_| call(Rc::clone(&meter), "hello", Some(2000), 0.9));
     let fine = run(join_all(calls)).into_iter().filter(Result::is_ok).count();
     assert!((1..40).contains(&fine), "{fine}");

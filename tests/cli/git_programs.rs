@@ -23,7 +23,7 @@ fn config<'a>(env: &Env, arguments: impl IntoIterator<Item = &'a str>) {
 
 /// A filter that shows that it ran, in the home.
 fn filter(env: &Env, name: &str) -> String {
-    format!("sh -c \"touch '{}'; tr a-z A-Z\"", env.home().join(name).display())
+    format!("sh -c \"touch '{}'; tr a-z, A-Z,\"", env.home().join(name).display())
 }
 
 /// Configures a command.

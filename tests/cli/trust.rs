@@ -76,6 +76,11 @@ fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
       - it reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)
     hint: look at it; if you trust it with this: nietz trust add /tmp/test/work --allow 'exec=sh,git'; for one run alone: --trust
     ");
+    // The line grants just that.
+    let before = std::fs::read(env.home().join("trust.yaml")).expect("it is kept");
+    env.nietz(["trust", "add", ".", "--allow", "exec=sh,git"]).go().exits(0);
+    env.run(["reads"]).var("NIETZ_RUN", "r9").go().exits(0);
+    std::fs::write(env.home().join("trust.yaml"), before).expect("it can be written");
     // A part of it is not all of it.
     env.nietz(["trust", "add", ".", "--allow", "git"]).go().exits(0);
     let ended = env.nietz(["run", "reads"]).var("NIETZ_RUN", "r3").go().exits(5);

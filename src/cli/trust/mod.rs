@@ -60,7 +60,8 @@ struct AddArgs {
     /// A folder, or the name of a pack
     #[arg(value_name = "FOLDER|PACK", default_value = ".")]
     what: String,
-    /// This alone, and nothing else: `files`, `git`, `exec=cargo`, `persona=NAME`; of a pack also `FLOW:llm`
+    /// This alone, and nothing else: `files`, `git`, `exec=cargo`, `persona=NAME`, several with commas; a filter of git's by its
+    /// whole command, `filter=NAME.clean=COMMAND`; of a pack also `FLOW:llm`
     #[arg(long, value_name = "WHAT")]
     allow: Vec<String>,
     /// Of a folder: also all that it asks for later

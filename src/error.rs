@@ -164,6 +164,27 @@ pub struct Place {
     /// As a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// The line itself, for people: up to 160 characters of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+}
+
+impl Place {
+    pub fn line(file: impl Into<String>, line: Option<u64>) -> Place {
+        Place { file: file.into(), line, field: None, excerpt: None }
+    }
+}
+
+impl std::fmt::Display for Place {
+    /// As compilers write it, with the line itself behind a gutter where it is known.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        let Some(line) = self.line else { return Ok(()) };
+        write!(f, ":{line}")?;
+        let Some(excerpt) = &self.excerpt else { return Ok(()) };
+        let gutter = " ".repeat(line.to_string().len());
+        write!(f, "\n{gutter} |\n{line} | {excerpt}\n{gutter} |")
+    }
 }
 
 /// What attempts of a model call used that brought no reply. Nobody says how much it was: it is counted by what came.
@@ -190,7 +211,7 @@ pub struct Failure {
     /// What stands behind it, outermost first: causes, or a list of faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// Where it is, for programs; people read it in the message and the details.
+    /// Where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Box<Place>>,
     /// Of a model call: what its attempts used.

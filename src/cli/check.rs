@@ -99,10 +99,7 @@ fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
 
 fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
     if as_json {
-        // The place of a fault in Lua stands first among the details.
-        let at =
-            failure.details.first().and_then(|detail| detail.strip_prefix("at ")?.lines().next()?.rsplit_once(':'));
-        let (file, line) = at.map_or((name, None), |(file, line)| (file, line.parse::<usize>().ok()));
+        let (file, line) = failure.place.as_deref().map_or((name, None), |place| (place.file.as_str(), place.line));
         return output::json(&serde_json::json!({
             "file": file, "line": line, "code": failure.code, "message": failure.message, "details": failure.details,
             "hint": failure.hint,

@@ -101,14 +101,16 @@ struct Place {
     /// As a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    excerpt: Option<String>,
 }
 
 impl From<&error::Failure> for Failure {
     fn from(failure: &error::Failure) -> Failure {
         let error::Failure { code, message, hint, details, place, lost } = failure.clone();
         let place = place.map(|place| {
-            let error::Place { file, line, field } = *place;
-            Place { file, line, field }
+            let error::Place { file, line, field, excerpt } = *place;
+            Place { file, line, field, excerpt }
         });
         let lost = lost.map(|lost| {
             let error::Lost { attempts, bytes } = *lost;
@@ -120,7 +122,8 @@ impl From<&error::Failure> for Failure {
 
 impl From<Failure> for error::Failure {
     fn from(Failure { code, message, hint, details, place, lost }: Failure) -> error::Failure {
-        let place = place.map(|Place { file, line, field }| Box::new(error::Place { file, line, field }));
+        let place =
+            place.map(|Place { file, line, field, excerpt }| Box::new(error::Place { file, line, field, excerpt }));
         let lost = lost.map(|Lost { attempts, bytes }| Box::new(error::Lost { attempts, bytes }));
         error::Failure { code: error::Code::of(&code), message, hint, details, place, lost }
     }

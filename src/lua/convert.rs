@@ -24,23 +24,31 @@ const LIST: &str = "nietz.list";
 pub struct Budget {
     memory: usize,
     text: usize,
+    used_up: bool,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { memory: MEMORY, text: TEXT }
+        Budget { memory: MEMORY, text: TEXT, used_up: false }
     }
 }
 
 impl Budget {
+    /// Tells whether a value was refused because it is too large.
+    pub fn is_used_up(&self) -> bool {
+        self.used_up
+    }
+
     fn take(&mut self, memory: usize, at: At<'_>) -> Result<()> {
         let left = self.memory.checked_sub(memory);
+        self.used_up |= left.is_none();
         self.memory = left.ok_or_else(|| too_large(at, "its values would take more than 16 MB"))?;
         Ok(())
     }
 
     fn take_text(&mut self, bytes: usize, at: At<'_>) -> Result<()> {
         let left = self.text.checked_sub(bytes);
+        self.used_up |= left.is_none();
         self.text = left.ok_or_else(|| too_large(at, "it has more than 4 MB of text"))?;
         self.take(bytes, at)
     }

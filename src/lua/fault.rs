@@ -11,6 +11,8 @@ use crate::model::text::clean;
 const ERROR: &str = "nietz.error";
 /// The name of chunks whose frames are the host's own.
 pub const HOST_CHUNK: &str = "=[nietz]";
+/// What Luau raises where the memory of a VM is used up.
+const NO_MEMORY: &str = "not enough memory";
 /// Lines of a trace that are shown.
 const FRAMES: usize = 12;
 /// The most bytes of a message, the most details, and the most bytes of one.
@@ -37,6 +39,9 @@ pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
     table.raw_set("message", failure.message.as_str())?;
     table.raw_set("hint", failure.hint.as_deref())?;
     table.raw_set("details", failure.details.clone())?;
+    if let Some((place, line)) = failure.place.as_ref().and_then(|place| Some((place, place.line?))) {
+        table.raw_set("at", format!("{}:{line}", place.file))?;
+    }
     table.set_metatable(Some(lua.named_registry_value(ERROR)?))?;
     Ok(table)
 }
@@ -53,7 +58,8 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
         other => Failure::new(Code::FlowError, format!("the flow raised a {} as an error", other.type_name())),
     };
     failure.message.truncate(floor(&failure.message, MESSAGE));
-    if failure.message.contains("not enough memory") {
+    // It is the VM's own word for it, behind the author's place where it has one.
+    if failure.code == Code::FlowError && failure.message.ends_with(NO_MEMORY) {
         failure = memory();
     }
     if failure.code == Code::Usage {
@@ -62,21 +68,15 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     }
     let frames = frames(trace);
     let at = place(value, &mut failure, &frames);
+    // The innermost frame is the place itself, unless a failure of the host knows one of its own, such as that of a syntax
+    // error in a module.
+    let own = failure.place.is_none() && frames.first().is_some_and(|frame| Some(&frame.at) == at.as_ref());
     if failure.place.is_none()
         && let Some((file, line)) = at.as_deref().and_then(|at| at.rsplit_once(':'))
     {
-        failure.place = Some(Box::new(Place { file: file.to_owned(), line: line.parse().ok(), field: None }));
+        failure.place = Some(Box::new(Place::line(file, line.parse().ok())));
     }
-    // A failure of the host can know a place of its own, such as that of a syntax error in a module.
-    let known = failure.details.iter().any(|detail| detail.starts_with("at "));
-    if let Some(at) = &at
-        && !known
-    {
-        failure.details.push(format!("at {at}"));
-    }
-    // The innermost frame is the place itself.
-    let own = usize::from(!known && frames.first().is_some_and(|frame| Some(&frame.at) == at.as_ref()));
-    failure.details.extend(frames.iter().skip(own).take(FRAMES).map(Frame::called_from));
+    failure.details.extend(frames.iter().skip(usize::from(own)).take(FRAMES).map(Frame::called_from));
     failure
 }
 

@@ -251,17 +251,15 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
     Ok(manifest)
 }
 
-/// Shows the author's line under a failure that says where it was raised: the place, and its line behind a gutter.
+/// Gives a failure that was raised in a file of the pack the line itself, and the file as people find it.
 fn snippet(located: &Located, mut failure: Failure) -> Failure {
-    let Some(detail) = failure.details.iter_mut().find(|detail| detail.starts_with("at ")) else { return failure };
-    let Some((file, line)) = detail["at ".len()..].rsplit_once(':') else { return failure };
-    let (Ok(line), Ok(Some(text))) = (line.parse::<usize>(), located.tree.text(file)) else { return failure };
+    let Some(place) = &mut failure.place else { return failure };
+    let Some(line) = place.line.and_then(|line| usize::try_from(line).ok()) else { return failure };
+    let Ok(Some(text)) = located.tree.text(&place.file) else { return failure };
     if let Some(source) = text.lines().nth(line.saturating_sub(1)) {
         let source = crate::model::text::clean(source.trim_end());
-        let source: String = source.chars().take(160).collect();
-        let gutter = " ".repeat(line.to_string().len());
-        let place = located.tree.display(file);
-        *detail = format!("at {place}:{line}\n{gutter} |\n{line} | {source}\n{gutter} |");
+        place.excerpt = Some(source.chars().take(160).collect());
+        place.file = located.tree.display(&place.file);
     }
     failure
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value as LuaValue, VmState};
 
-use crate::error::{Code, Failure, Result};
+use crate::error::{Code, Failure, Place, Result};
 use crate::lua::limits::{Limits, Watchdog};
 use crate::lua::request::Request;
 use crate::lua::{convert, fault, strings, thrown};
@@ -116,7 +116,11 @@ fn bytes(limits: Limits) -> usize {
 fn syntax(error: &mlua::Error) -> Failure {
     let failure = thrown::from_error(error);
     match fault::split_place(&failure.message) {
-        Some((at, message)) => Failure::new(Code::FlowInvalid, message.to_owned()).because(format!("at {at}")),
+        Some((at, message)) => {
+            let (file, line) = at.rsplit_once(':').unwrap_or((at, ""));
+            let place = Some(Box::new(Place::line(file, line.parse().ok())));
+            Failure { place, ..Failure::new(Code::FlowInvalid, message.to_owned()) }
+        }
         None => Failure::new(Code::FlowInvalid, failure.message),
     }
 }

@@ -179,7 +179,10 @@ impl Redactor {
 
     /// Returns a failure without secrets.
     pub fn failure(&self, mut failure: Failure) -> Failure {
-        let texts = std::iter::once(&mut failure.message).chain(&mut failure.hint).chain(&mut failure.details);
+        let place =
+            failure.place.iter_mut().flat_map(|place| std::iter::once(&mut place.file).chain(&mut place.excerpt));
+        let said = std::iter::once(&mut failure.message).chain(&mut failure.hint).chain(&mut failure.details);
+        let texts = said.chain(place);
         for text in texts {
             if let Cow::Owned(redacted) = self.text(text) {
                 *text = redacted;

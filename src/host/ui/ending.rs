@@ -45,12 +45,11 @@ pub(super) fn text(ending: &Ending<'_>, run: &str, paint: &dyn Fn(Tone, &str) ->
 pub fn failure(failure: &Failure, paint: &dyn Fn(Tone, &str) -> String) -> String {
     let head = format!("error[{}]:", failure.code.name());
     let mut out = format!("{} {}\n", paint(Tone::Bad, &head), indented(&failure.message));
+    if let Some(place) = &failure.place {
+        let _ = writeln!(out, "  --> {}", indented(&place.to_string()));
+    }
     for detail in &failure.details {
-        // A place in a file, with its line below, looks as it does where compilers show one.
-        let _ = match detail.strip_prefix("at ") {
-            Some(place) => writeln!(out, "  --> {}", indented(place)),
-            None => writeln!(out, "  - {}", indented(detail)),
-        };
+        let _ = writeln!(out, "  - {}", indented(detail));
     }
     if let Some(hint) = &failure.hint {
         let _ = writeln!(out, "{} {}", paint(Tone::Good, "hint:"), indented(hint));

@@ -55,7 +55,7 @@ fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
                 match convert::to_json_within(lua, value, "print: what it shows", &mut budget) {
                     Ok(Value::String(text)) => text,
                     Ok(json) => json.to_string(),
-                    Err(failure) if failure.message.contains("too large") => return Err(failure),
+                    Err(failure) if budget.is_used_up() => return Err(failure),
                     Err(_) => value.type_name().to_owned(),
                 }
             }

@@ -99,10 +99,11 @@ fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
 
 fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
     if as_json {
-        let (file, line) = failure.place.as_deref().map_or((name, None), |place| (place.file.as_str(), place.line));
+        let place = failure.place.as_deref();
         return output::json(&serde_json::json!({
-            "file": file, "line": line, "code": failure.code, "message": failure.message, "details": failure.details,
-            "hint": failure.hint,
+            "file": place.map_or(name, |place| &place.file), "line": place.and_then(|place| place.line),
+            "excerpt": place.and_then(|place| place.excerpt.as_deref()),
+            "code": failure.code, "message": failure.message, "details": failure.details, "hint": failure.hint,
         }));
     }
     output::block(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain))

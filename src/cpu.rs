@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(5);
 const STACK: usize = 8 << 20;
 
 /// How many helpers may be left to themselves at once.
-const MOST_LEFT: usize = 2;
+const MOST_ABANDONED: usize = 2;
 
 thread_local! {
     /// What this thread's helpers have computed for it, in nanoseconds. It is looked at from other threads, and
@@ -30,29 +30,29 @@ thread_local! {
 }
 
 /// Helpers that were given up and still compute.
-static LEFT: AtomicUsize = AtomicUsize::new(0);
+static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
-/// What has become of a helper; whoever comes second to its end settles [`LEFT`].
+/// What has become of a helper; whoever comes second to its end settles [`ABANDONED`].
 #[derive(Default)]
-struct Fate(AtomicBool);
+struct HelperState(AtomicBool);
 
-impl Fate {
+impl HelperState {
     fn give_up(&self) {
-        LEFT.fetch_add(1, Ordering::SeqCst);
+        ABANDONED.fetch_add(1, Ordering::SeqCst);
         self.settle();
     }
 
     fn settle(&self) {
         if self.0.swap(true, Ordering::SeqCst) {
-            LEFT.fetch_sub(1, Ordering::SeqCst);
+            ABANDONED.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }
 
 /// Settles the fate of a helper when it ends, however it does.
-struct Ends(Arc<Fate>);
+struct HelperGuard(Arc<HelperState>);
 
-impl Drop for Ends {
+impl Drop for HelperGuard {
     fn drop(&mut self) {
         self.0.settle();
     }
@@ -60,24 +60,24 @@ impl Drop for Ends {
 
 /// A thread, as the clock of its computing.
 #[derive(Clone, Copy, Debug)]
-pub struct Thread {
+pub struct ThreadClock {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     clock: Option<i32>,
     aside: &'static AtomicU64,
 }
 
-impl Thread {
+impl ThreadClock {
     /// Returns the thread that asks.
-    pub fn current() -> Thread {
+    pub fn current() -> ThreadClock {
         #[cfg(target_os = "linux")]
         {
             let mut clock = 0;
             // SAFETY: the thread is this one, which lives, and the clock's number is written into a local variable.
             let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-            Thread { clock: (failed == 0).then_some(clock), aside: ASIDE.with(|aside| *aside) }
+            ThreadClock { clock: (failed == 0).then_some(clock), aside: ASIDE.with(|aside| *aside) }
         }
         #[cfg(not(target_os = "linux"))]
-        Thread { clock: None, aside: ASIDE.with(|aside| *aside) }
+        ThreadClock { clock: None, aside: ASIDE.with(|aside| *aside) }
     }
 
     /// Returns how long the thread has computed, with what its helpers did, from whichever thread asks. `None` where
@@ -99,7 +99,7 @@ impl Thread {
 /// A limit on what a thread does from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuLimit {
-    thread: Thread,
+    thread: ThreadClock,
     /// What the thread has computed when the limit is reached.
     cpu: Option<Duration>,
     wall: Instant,
@@ -107,7 +107,7 @@ pub struct CpuLimit {
 
 impl CpuLimit {
     /// From now on, `thread` may compute for `time`.
-    pub fn new(thread: Thread, time: Duration) -> CpuLimit {
+    pub fn new(thread: ThreadClock, time: Duration) -> CpuLimit {
         let cpu = thread.spent().map(|spent| spent + time);
         let wall = Instant::now() + if cpu.is_some() { time * PATIENCE } else { time };
         CpuLimit { thread, cpu, wall }
@@ -130,7 +130,7 @@ impl CpuLimit {
     }
 
     /// Returns how much of the time is left.
-    fn left(&self) -> Duration {
+    fn remaining(&self) -> Duration {
         let wall = self.wall.saturating_duration_since(Instant::now());
         self.thread.spent().zip(self.cpu).map_or(wall, |(spent, limit)| limit.saturating_sub(spent))
     }
@@ -148,18 +148,18 @@ pub struct Overrun;
 /// # Errors
 ///
 /// The work took too long, or could not begin.
-pub fn within<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Overrun> {
-    let most = LIMIT.get().map_or(most, |limit| most.min(limit.left()));
-    if LEFT.load(Ordering::SeqCst) >= MOST_LEFT {
+pub fn run_within<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Overrun> {
+    let most = LIMIT.get().map_or(most, |limit| most.min(limit.remaining()));
+    if ABANDONED.load(Ordering::SeqCst) >= MOST_ABANDONED {
         return Err(Overrun);
     }
     let (begun, limits) = mpsc::sync_channel(1);
     let (done, results) = mpsc::sync_channel(1);
-    let fate = Arc::new(Fate::default());
-    let ends = Ends(Arc::clone(&fate));
+    let fate = Arc::new(HelperState::default());
+    let ends = HelperGuard(Arc::clone(&fate));
     let helper = move || {
         let ends = ends;
-        let thread = Thread::current();
+        let thread = ThreadClock::current();
         let limit = CpuLimit::new(thread, most);
         let _ = begun.send((thread, thread.spent(), limit));
         let _ = done.send(work());
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     fn compute(time: Duration) {
-        let limit = CpuLimit::new(Thread::current(), time);
+        let limit = CpuLimit::new(ThreadClock::current(), time);
         while !limit.is_over() {
             std::hint::spin_loop();
         }
@@ -212,24 +212,24 @@ mod tests {
 
     #[test]
     fn what_a_helper_computes_counts_as_the_thread_s_own_and_ends_at_its_limit() {
-        let limit = CpuLimit::new(Thread::current(), Duration::from_millis(60));
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::from_millis(60));
         CpuLimit::hold(Some(limit));
         let long = Duration::from_secs(3600);
-        assert_eq!(within(long, || 7).expect("it is short"), 7);
-        within(long, || compute(Duration::from_millis(40))).expect("there is time for it");
-        assert!(!limit.is_over() || limit.left().is_zero());
-        let given_up = within(long, || compute(Duration::from_millis(400)));
+        assert_eq!(run_within(long, || 7).expect("it is short"), 7);
+        run_within(long, || compute(Duration::from_millis(40))).expect("there is time for it");
+        assert!(!limit.is_over() || limit.remaining().is_zero());
+        let given_up = run_within(long, || compute(Duration::from_millis(400)));
         assert!(given_up.is_err() && limit.is_over(), "the time of its helpers does not count");
         CpuLimit::hold(None);
     }
 
     #[test]
     fn waiting_takes_nothing_off_a_limit_and_computing_does() {
-        let limit = CpuLimit::new(Thread::current(), Duration::from_millis(20));
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::from_millis(20));
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         // Another thread computes for longer than this one may, while this one waits.
         let busy = std::thread::spawn(move || {
-            let own = CpuLimit::new(Thread::current(), Duration::from_millis(40));
+            let own = CpuLimit::new(ThreadClock::current(), Duration::from_millis(40));
             while !own.is_over() {
                 std::hint::spin_loop();
             }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_seen_from_another_thread() {
-        let limit = CpuLimit::new(Thread::current(), Duration::ZERO);
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::ZERO);
         assert!(std::thread::scope(|scope| scope.spawn(|| limit.is_over()).join().expect("it ends")));
     }
 }

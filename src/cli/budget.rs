@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::error::{Code, Failure, Result};
-use crate::model::budget::{Budget, Span};
+use crate::model::budget::{Budget, TimeLimit};
 
 /// Limits of one run. Each stands for the same limit of the flow and of the configuration.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct BudgetArgs {
     max_cost: Option<f64>,
     /// The longest that this process may take: 90s, 10m, 1h30m
     #[arg(long, value_name = "TIME", global = true, help_heading = "Budget")]
-    max_time: Option<Span>,
+    max_time: Option<TimeLimit>,
 }
 
 impl BudgetArgs {

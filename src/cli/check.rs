@@ -18,7 +18,7 @@ use crate::pack::resolve;
 use crate::run::machine::Machine;
 use crate::run::session;
 use crate::schema::report::{self, Severity};
-use crate::schema::{Fault, expect, source};
+use crate::schema::{Violation, expect, source};
 
 /// Check files: flows, personas, quotes, packs, configuration and journals by their kind, documents by their collection
 #[derive(Args)]
@@ -35,16 +35,16 @@ pub(super) struct CheckArgs {
 }
 
 /// What was found in one file.
-struct Findings {
+struct FileReport {
     text: String,
-    located: Vec<report::Located>,
+    located: Vec<report::LocatedViolation>,
     /// What the faults are called, for `nietz explain`.
     code: Code,
 }
 
 pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
     let mut invalid = 0;
-    let mut flows = Flows { machine, loaded: None };
+    let mut flows = FlowCache { machine, loaded: None };
     let here = [PathBuf::from(".")];
     let wanted = if args.files.is_empty() { here.as_slice() } else { args.files.as_slice() };
     for file in wanted {
@@ -55,7 +55,7 @@ pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
             let name = file.display().to_string();
             match check(&mut flows, file, args.collection.as_deref()) {
                 Ok(all) => {
-                    invalid += usize::from(all.iter().any(Findings::is_invalid));
+                    invalid += usize::from(all.iter().any(FileReport::is_invalid));
                     tell(&name, &all, args.json)?;
                 }
                 Err(failure) if failure.code == Code::Usage => return Err(failure),
@@ -72,13 +72,13 @@ pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
     Ok(if invalid > 0 { Exit::Invalid } else { Exit::Done })
 }
 
-impl Findings {
+impl FileReport {
     fn is_invalid(&self) -> bool {
         self.located.iter().any(|fault| fault.severity == Severity::Error)
     }
 }
 
-fn tell(name: &str, all: &[Findings], as_json: bool) -> Result<()> {
+fn tell(name: &str, all: &[FileReport], as_json: bool) -> Result<()> {
     if all.iter().all(|findings| findings.located.is_empty()) {
         return if as_json { Ok(()) } else { output::line(format!("{name}: valid")) };
     }
@@ -106,27 +106,27 @@ fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
             "code": failure.code, "message": failure.message, "details": failure.details, "hint": failure.hint,
         }));
     }
-    output::block(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::plain))
+    output::block(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::without_colour))
 }
 
 /// Flows are loaded when the first document needs one.
-struct Flows<'a> {
+struct FlowCache<'a> {
     machine: &'a Machine,
     loaded: Option<Vec<Flow>>,
 }
 
-impl Flows<'_> {
+impl FlowCache<'_> {
     fn all(&mut self) -> &[Flow] {
         let machine = self.machine;
         self.loaded.get_or_insert_with(|| {
             // A broken lock or flow is told where it stands; here it has no documents.
-            let every = resolve::every(&machine.workspace, &machine.packs()).unwrap_or_default();
+            let every = resolve::all_flows(&machine.workspace, &machine.packs()).unwrap_or_default();
             every.into_iter().filter_map(|located| session::load(machine, located).ok()).collect()
         })
     }
 }
 
-fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<Findings>> {
+fn check(flows: &mut FlowCache<'_>, file: &Path, named: Option<&str>) -> Result<Vec<FileReport>> {
     let name = file.display().to_string();
     // Nothing that is checked is larger: a journal is the largest.
     let bytes = disk::read(file, Links::All, reader::MAX_BYTES)?;
@@ -154,14 +154,14 @@ fn check(flows: &mut Flows<'_>, file: &Path, named: Option<&str>) -> Result<Vec<
             }
         }
     }
-    if journal::is_one(&text) {
+    if journal::is_journal(&text) {
         return journal::check(file, &name).map(|findings| vec![findings]);
     }
     Err(Failure::new(Code::Usage, format!("{name} belongs to no collection of any flow here"))
         .hint("say which: nietz check --as FLOW:COLLECTION FILE"))
 }
 
-fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, text: String) -> Result<Findings> {
+fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, text: String) -> Result<FileReport> {
     let Some(declared) = flow.manifest.collections.get(collection) else {
         let failure = Failure::new(Code::Usage, format!("{} has no collection `{collection}`", flow.manifest.name));
         return Err(match nearest(collection, flow.manifest.collections.keys().map(String::as_str)) {
@@ -173,7 +173,7 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     let mut located = store.check_text(&declared.collection, &text, &name)?;
     let broken = located.iter().any(|fault| fault.severity == Severity::Error);
     if broken {
-        return Ok(Findings { text, located, code: Code::DocumentInvalid });
+        return Ok(FileReport { text, located, code: Code::DocumentInvalid });
     }
     if declared.collection.format == Format::Jsonl {
         let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
@@ -185,28 +185,28 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     } else {
         let document = source::parse(&text, declared.collection.format, &name)?;
         if !store.is_newer(&declared.collection, &document) {
-            let document = migrated(flow, store, collection, document)?;
-            located.extend(judged(flow, collection, &document, &text, &name)?);
+            let document = migrate_document(flow, store, collection, document)?;
+            located.extend(apply_rules(flow, collection, &document, &text, &name)?);
         }
     }
     located.sort_by_key(|fault| (fault.line, fault.column, fault.severity));
-    Ok(Findings { text, located, code: Code::DocumentInvalid })
+    Ok(FileReport { text, located, code: Code::DocumentInvalid })
 }
 
 /// Returns what the collection's rules and expectations say of a document that its schema has accepted.
-fn judged(
+fn apply_rules(
     flow: &Flow,
     collection: &str,
     document: &serde_json::Value,
     text: &str,
     name: &str,
-) -> Result<Vec<report::Located>> {
+) -> Result<Vec<report::LocatedViolation>> {
     let declared = &flow.manifest.collections[collection].collection;
     let mut faults = Vec::new();
     let mut notes = expect::of_document(&declared.expects, document);
     for ruled in flow.rules(collection, document)? {
         let told = if ruled.note { &mut notes } else { &mut faults };
-        told.push(Fault::new(ruled.pointer, "rule", ruled.message));
+        told.push(Violation::new(ruled.pointer, "rule", ruled.message));
     }
     // What a rule forbids is a fault already.
     notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
@@ -216,7 +216,12 @@ fn judged(
 }
 
 /// Brings an older document up to the current version, which must be valid then.
-fn migrated(flow: &Flow, store: &Store, collection: &str, document: serde_json::Value) -> Result<serde_json::Value> {
+fn migrate_document(
+    flow: &Flow,
+    store: &Store,
+    collection: &str,
+    document: serde_json::Value,
+) -> Result<serde_json::Value> {
     let declared = &flow.manifest.collections[collection];
     let Some(version) = &declared.collection.version else { return Ok(document) };
     let found = match document.pointer(&version.field) {

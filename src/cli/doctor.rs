@@ -10,11 +10,11 @@ use crate::disk::owner;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::exec::{Commands, with_defaults};
 use crate::host::{git, path};
-use crate::model::command::{Command, Ends, Grants, Run};
+use crate::model::command::{CleanupMethod, CommandLine, ExecCommand, Grants};
 use crate::model::text::clean;
 use crate::pack::trust::folder_name;
 
-use crate::run::access::granted;
+use crate::run::access::granted_commands;
 use crate::run::machine::Machine;
 
 /// Say what nietz finds here: the sandbox of commands, git, limits, trust, files
@@ -29,9 +29,9 @@ pub(super) struct DoctorArgs {
 }
 
 /// What came of a check.
-struct Finding {
+struct CheckOutcome {
     check: &'static str,
-    state: State,
+    state: CheckState,
     found: String,
     /// What to do about it.
     hint: Option<&'static str>,
@@ -39,34 +39,34 @@ struct Finding {
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum CheckState {
     Ok,
     Weak,
     Missing,
 }
 
-impl State {
+impl CheckState {
     fn name(self) -> &'static str {
         match self {
-            State::Ok => "ok",
-            State::Weak => "weak",
-            State::Missing => "missing",
+            CheckState::Ok => "ok",
+            CheckState::Weak => "weak",
+            CheckState::Missing => "missing",
         }
     }
 }
 
 /// Says what it found, as no line, one or several.
-type Check = fn(&Machine) -> Result<Vec<Finding>>;
+type Check = fn(&Machine) -> Result<Vec<CheckOutcome>>;
 
 /// All checks, in the order in which they are shown.
 const CHECKS: &[Check] = &[sandbox, programs, repositories, limits, trust, files];
 
 pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<Exit> {
     let mut rows = Vec::new();
-    let mut worst = State::Ok;
+    let mut worst = CheckState::Ok;
     for check in CHECKS {
-        for Finding { check, state, found, hint } in check(machine)? {
-            if state == State::Missing {
+        for CheckOutcome { check, state, found, hint } in check(machine)? {
+            if state == CheckState::Missing {
                 worst = state;
             }
             if args.json {
@@ -80,60 +80,61 @@ pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<Exit> {
     if !args.json {
         output::table(&rows)?;
     }
-    Ok(if worst == State::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
+    Ok(if worst == CheckState::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
 }
 
 /// Whether commands can be kept in a sandbox, and what ends what they leave behind: by running one in each way.
-fn sandbox(machine: &Machine) -> Result<Vec<Finding>> {
+fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("no temporary folder can be made: {error}")))?;
-    let works = |ends: Ends| commands(machine, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
-    let tried: Vec<(Ends, Result<()>)> = Ends::ALL.iter().map(|ends| (*ends, works(*ends))).collect();
+    let works =
+        |ends: CleanupMethod| commands(machine, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
+    let tried: Vec<(CleanupMethod, Result<()>)> = CleanupMethod::ALL.iter().map(|ends| (*ends, works(*ends))).collect();
     let in_force = match machine.config.commands.ends {
         Some(wanted) => tried.iter().find(|(ends, result)| *ends == wanted && result.is_ok()),
         None => tried.iter().find(|(_, result)| result.is_ok()),
     };
     let in_force = in_force.map(|(ends, _)| *ends);
     let mut findings = vec![match (in_force, tried.last()) {
-        (Some(_), _) => finding("sandbox", State::Ok, "Landlock, and a filter of system calls"),
-        (None, Some((_, Err(failure)))) => Finding {
+        (Some(_), _) => finding("sandbox", CheckState::Ok, "Landlock, and a filter of system calls"),
+        (None, Some((_, Err(failure)))) => CheckOutcome {
             hint: Some("commands of flows are refused; `nietz explain sandbox-missing`"),
-            ..finding("sandbox", State::Missing, &failure.message)
+            ..finding("sandbox", CheckState::Missing, &failure.message)
         },
-        (None, _) => Finding {
+        (None, _) => CheckOutcome {
             hint: Some("commands of flows are refused; take `commands.ends` out of config.yaml"),
-            ..finding("sandbox", State::Missing, "what `commands.ends` names is not to be had here")
+            ..finding("sandbox", CheckState::Missing, "what `commands.ends` names is not to be had here")
         },
     }];
     for (ends, result) in &tried {
         let name = ends.name();
         findings.push(match result {
             Ok(()) if in_force == Some(*ends) => {
-                let state = if *ends == Ends::Namespace { State::Ok } else { State::Weak };
-                let found = format!("{name} is in force: {}", told(*ends));
-                let hint = (state == State::Weak)
+                let state = if *ends == CleanupMethod::Namespace { CheckState::Ok } else { CheckState::Weak };
+                let found = format!("{name} is in force: {}", describe_cleanup(*ends));
+                let hint = (state == CheckState::Weak)
                     .then_some("what a namespace adds stands in the list of what is not confined");
-                Finding { hint, ..finding("ends", state, &found) }
+                CheckOutcome { hint, ..finding("ends", state, &found) }
             }
-            Ok(()) => finding("ends", State::Ok, &format!("{name} would work, too")),
-            Err(failure) => finding("ends", State::Ok, &format!("{name} is not to be had: {}", failure.message)),
+            Ok(()) => finding("ends", CheckState::Ok, &format!("{name} would work, too")),
+            Err(failure) => finding("ends", CheckState::Ok, &format!("{name} is not to be had: {}", failure.message)),
         });
     }
     Ok(findings)
 }
 
-fn told(ends: Ends) -> &'static str {
+fn describe_cleanup(ends: CleanupMethod) -> &'static str {
     match ends {
-        Ends::Namespace => "commands see their own processes alone, and the kernel ends them all",
-        Ends::Cgroup => "the kernel ends all that a command started",
-        Ends::Subreaper => "the helper ends all that a command started, one by one",
+        CleanupMethod::Namespace => "commands see their own processes alone, and the kernel ends them all",
+        CleanupMethod::Cgroup => "the kernel ends all that a command started",
+        CleanupMethod::Subreaper => "the helper ends all that a command started, one by one",
     }
 }
 
 fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
-    let command = Command {
+    let command = ExecCommand {
         tree: String::new(),
-        run: Run::Program(vec!["true".to_owned()]),
+        run: CommandLine::Program(vec!["true".to_owned()]),
         seconds: 20.0,
         idle: None,
         repeatable: false,
@@ -149,34 +150,34 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
     Err(Failure::new(Code::CommandFailed, format!("`true` ended with {}: {}", ran.exit, ran.output)))
 }
 
-fn commands(machine: &Machine, ends: Option<Ends>) -> Result<Commands> {
-    Ok(Commands { ends, ..granted(machine, Grants::default(), ".nietz/output".to_owned())? })
+fn commands(machine: &Machine, ends: Option<CleanupMethod>) -> Result<Commands> {
+    Ok(Commands { ends, ..granted_commands(machine, Grants::default(), ".nietz/output".to_owned())? })
 }
 
 /// Which folders of `PATH` commands do not get, because they would show the home or a key.
-fn programs(machine: &Machine) -> Result<Vec<Finding>> {
+fn programs(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let hidden = commands(machine, None)?.hidden_of_path();
     if hidden.is_empty() {
         return Ok(Vec::new());
     }
     let names: Vec<String> = hidden.iter().map(|folder| folder.display().to_string()).collect();
-    Ok(vec![Finding {
+    Ok(vec![CheckOutcome {
         hint: Some("it would show the home, a key or the workspace; name a folder in it"),
-        ..finding("path", State::Weak, &format!("not shown to commands: {}", names.join(", ")))
+        ..finding("path", CheckState::Weak, &format!("not shown to commands: {}", names.join(", ")))
     }])
 }
 
-fn repositories(machine: &Machine) -> Result<Vec<Finding>> {
-    Ok(vec![match git::version(&path::of(&machine.environment)) {
-        Ok(version) => finding("git", State::Ok, &version),
-        Err(failure) => Finding {
+fn repositories(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+    Ok(vec![match git::version(&path::search_path(&machine.environment)) {
+        Ok(version) => finding("git", CheckState::Ok, &version),
+        Err(failure) => CheckOutcome {
             hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),
-            ..finding("git", State::Missing, &failure.message)
+            ..finding("git", CheckState::Missing, &failure.message)
         },
     }])
 }
 
-fn limits(machine: &Machine) -> Result<Vec<Finding>> {
+fn limits(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let limits = with_defaults(machine.config.commands.limits);
     let shown = |limits: &[(Option<u64>, &str)]| -> String {
         let all = limits.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}")));
@@ -190,17 +191,17 @@ fn limits(machine: &Machine) -> Result<Vec<Finding>> {
     ]);
     let all = shown(&[(limits.run_megabytes, "MB of memory"), (limits.run_written_megabytes, "MB written")]);
     let found = format!("a command has at most {each}; those of a run together {all}");
-    Ok(vec![finding("limits", State::Ok, &found)])
+    Ok(vec![finding("limits", CheckState::Ok, &found)])
 }
 
 /// What this folder is trusted with, and how much else is.
-fn trust(machine: &Machine) -> Result<Vec<Finding>> {
+fn trust(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let trust = match machine.trust().read() {
         Ok(trust) => trust,
         Err(failure) => {
-            return Ok(vec![Finding {
+            return Ok(vec![CheckOutcome {
                 hint: Some("flows that need it are refused; `nietz check` says what is wrong with the file"),
-                ..finding("trust", State::Missing, &failure.message)
+                ..finding("trust", CheckState::Missing, &failure.message)
             }]);
         }
     };
@@ -210,29 +211,33 @@ fn trust(machine: &Machine) -> Result<Vec<Finding>> {
         _ => "models, questions and documents alone".to_owned(),
     };
     let (folders, packs) = (trust.folders.len(), trust.packs.len());
-    Ok(vec![finding("trust", State::Ok, &format!("this folder: {here}; in all {folders} folders and {packs} packs"))])
+    Ok(vec![finding(
+        "trust",
+        CheckState::Ok,
+        &format!("this folder: {here}; in all {folders} folders and {packs} packs"),
+    )])
 }
 
 /// Whether others can change what nietz keeps for the user: what they write there, it would believe.
-fn files(machine: &Machine) -> Result<Vec<Finding>> {
+fn files(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let open = |folder: &std::path::PathBuf| {
         let found = std::fs::metadata(folder).ok()?;
         owner::problem(&found).map(|why| format!("{} {why}", folder.display()))
     };
-    let mut folders = machine.kept();
+    let mut folders = machine.protected_folders();
     folders.retain(|folder| *folder != machine.workspace);
     folders.sort();
     folders.dedup();
     let open: Vec<String> = folders.iter().filter_map(open).collect();
     Ok(vec![match open.is_empty() {
-        true => finding("files", State::Ok, "what nietz keeps for you, only you can write"),
-        false => Finding {
+        true => finding("files", CheckState::Ok, "what nietz keeps for you, only you can write"),
+        false => CheckOutcome {
             hint: Some("make them yours alone: chown them to you, and chmod go-w"),
-            ..finding("files", State::Weak, &format!("others can write: {}", open.join("; ")))
+            ..finding("files", CheckState::Weak, &format!("others can write: {}", open.join("; ")))
         },
     }])
 }
 
-fn finding(check: &'static str, state: State, found: &str) -> Finding {
-    Finding { check, state, found: found.to_owned(), hint: None }
+fn finding(check: &'static str, state: CheckState, found: &str) -> CheckOutcome {
+    CheckOutcome { check, state, found: found.to_owned(), hint: None }
 }

@@ -19,7 +19,7 @@ pub(super) struct FlowsArgs {
 pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for located in resolve::every(&machine.workspace, &machine.packs())? {
+    for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
         let source = located.source();
         let origin = located.tree.origin(&machine.workspace);
         let (name, summary) = match session::load(machine, located) {

@@ -3,16 +3,16 @@
 //! recorded is taken as from a cassette.
 
 use crate::cli::front::FrontArgs;
-use crate::cli::run::{self, Line};
-use crate::engine::own::Origin;
-use crate::engine::run::check_name;
+use crate::cli::run::{self, RunAction};
+use crate::engine::run_records::Origin;
+use crate::engine::runs::check_name;
 use crate::error::{Code, Failure, Result};
-use crate::journal::lines::{Fork, Open};
+use crate::journal::lines::{Fork, OpenRecord};
 use crate::lua::flow::Flow;
 use crate::model::command::Grants;
 use crate::model::param::ParamKind;
 use crate::model::text::{clean, excerpt, shell};
-use crate::run::live::Begin;
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
@@ -24,13 +24,13 @@ pub(super) enum Terms {
     /// What its journal says: it is the user's own.
     Own,
     /// What stands on the command line.
-    Given(Box<Given>),
+    Given(Box<ExplicitTerms>),
 }
 
 /// A flow and its arguments, as the command line gives them.
-pub(super) struct Given {
+pub(super) struct ExplicitTerms {
     pub session: Session,
-    pub begin: Begin,
+    pub begin: NewRun,
     pub front: FrontArgs,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Given {
 pub(super) fn terms(
     machine: &Machine,
     verb: &str,
-    (id, open, origin): (&str, &Open, Origin),
+    (id, open, origin): (&str, &OpenRecord, Origin),
     words: Vec<String>,
 ) -> Result<Terms> {
     match origin {
@@ -47,8 +47,10 @@ pub(super) fn terms(
             Err(Failure::new(Code::Usage, format!("run {} is your own: its journal says the rest", excerpt(id)))
                 .hint("leave out what stands behind `--`; `nietz fork --set PARAM=VALUE` changes something"))
         }
-        Origin::Foreign(why) if words.is_empty() => Err(refused(verb, id, open, &why)),
-        Origin::Foreign(_) => given(machine, verb, (id, open), words).map(|given| Terms::Given(Box::new(given))),
+        Origin::Foreign(why) if words.is_empty() => Err(foreign_failure(verb, id, open, &why)),
+        Origin::Foreign(_) => {
+            explicit_terms(machine, verb, (id, open), words).map(|given| Terms::Given(Box::new(given)))
+        }
     }
 }
 
@@ -68,7 +70,7 @@ pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork
 }
 
 /// Returns what is told of results that the user takes from runs which they did not begin.
-pub(super) fn results(machine: &Machine, flow: &Flow, begin: &Begin) -> Result<Vec<String>> {
+pub(super) fn results(machine: &Machine, flow: &Flow, begin: &NewRun) -> Result<Vec<String>> {
     let runs = machine.runs();
     let params =
         flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
@@ -81,18 +83,23 @@ pub(super) fn results(machine: &Machine, flow: &Flow, begin: &Begin) -> Result<V
     Ok(foreign.map(told).collect())
 }
 
-fn given(machine: &Machine, verb: &str, (id, open): (&str, &Open), words: Vec<String>) -> Result<Given> {
+fn explicit_terms(
+    machine: &Machine,
+    verb: &str,
+    (id, open): (&str, &OpenRecord),
+    words: Vec<String>,
+) -> Result<ExplicitTerms> {
     let usage = |message: String| Failure::new(Code::Usage, message);
     // The name becomes part of branches and worktrees: it is the folder's, which is what the user said.
     if open.run != id {
         return Err(usage(format!("the journal of {} is that of a run {}", excerpt(id), excerpt(&open.run)))
             .hint("the folder of a run has its name: rename the folder"));
     }
-    let Some((session, line)) = run::asked(machine, words)? else {
+    let Some((session, line)) = run::load_action(machine, words)? else {
         return Err(usage("which flow does it go on with?".to_owned())
             .hint(format!("nietz {verb} {} -- FLOW [ARGS]", shell(id))));
     };
-    let Line::Run(mut begin, front) = line else {
+    let RunAction::Run(mut begin, front) = line else {
         return Err(usage("behind `--` stands what the run goes on with: no --help and no --plan".to_owned()));
     };
     let name = &session.flow.manifest.name;
@@ -105,14 +112,14 @@ fn given(machine: &Machine, verb: &str, (id, open): (&str, &Open), words: Vec<St
     let plain = open.lang.len() == 2 && open.lang.bytes().all(|byte| byte.is_ascii_lowercase());
     begin.lang = begin.lang.or_else(|| plain.then(|| open.lang.clone()));
     begin.workspace.clone_from(&open.workspace);
-    Ok(Given { session, begin: *begin, front })
+    Ok(ExplicitTerms { session, begin: *begin, front })
 }
 
-fn refused(verb: &str, id: &str, open: &Open, why: &str) -> Failure {
+fn foreign_failure(verb: &str, id: &str, open: &OpenRecord, why: &str) -> Failure {
     let (id, typed) = (excerpt(id), shell(id));
     let message =
         format!("run {id} was not begun by you in this folder: nothing that its journal grants or names holds");
-    let cut: String = said(open).chars().take(SHOWN).collect();
+    let cut: String = describe_journal(open).chars().take(SHOWN).collect();
     Failure::new(Code::RunForeign, message)
         .because(clean(why))
         .because(format!("its journal says: {}", clean(&cut)))
@@ -122,7 +129,7 @@ fn refused(verb: &str, id: &str, open: &Open, why: &str) -> Failure {
 }
 
 /// Says what a journal asks for, so that the user can decide what of it to give.
-fn said(open: &Open) -> String {
+fn describe_journal(open: &OpenRecord) -> String {
     let Grants { net, no_sandbox, read } = &open.grants;
     let mut parts = vec![format!("flow {}", open.flow)];
     parts.extend(open.command.iter().map(|command| format!("command {command}")));

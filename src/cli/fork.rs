@@ -6,22 +6,22 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::cli::budget::BudgetArgs;
-use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
 use crate::cli::output;
 use crate::cli::start;
-use crate::engine::donor::{Donor, Takes};
+use crate::engine::replay_source::{ReplayMode, ReplaySource};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::journal::entries;
-use crate::journal::key::Key;
+use crate::journal::key::EffectKey;
 use crate::journal::lines::Fork;
-use crate::lua::manifest::Command;
+use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::text::excerpt;
 use crate::run::live;
-use crate::run::live::Begin;
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::replay;
 use crate::run::session::Session;
@@ -67,14 +67,14 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
-    let replay::Ends { open, first, .. } = replay::ends(&journal)?;
+    let replay::JournalEnds { open, first, .. } = replay::read_ends(&journal)?;
     let origin = runs.origin(&id, &first);
     let (session, begin, front) = match foreign::terms(machine, "fork", (&id, &open, origin), args.words)? {
         Terms::Own => {
-            let session = Session::load(machine, machine.located(&open.source)?)?;
+            let session = Session::load(machine, machine.find_flow(&open.source)?)?;
             let mut params = open.params.clone();
             set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
-            let begin = Begin {
+            let begin = NewRun {
                 command: open.command,
                 params,
                 by_name: false,
@@ -87,40 +87,40 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
                 grants: Grants::default(),
                 workspace: open.workspace,
                 fork: None,
-                donor: None,
+                replay_source: None,
                 kept: true,
             };
             (session, begin, args.front)
         }
         Terms::Given(given) => {
-            let Given { session, begin, front } = *given;
+            let ExplicitTerms { session, begin, front } = *given;
             (session, begin, args.front.or(front))
         }
     };
-    let before = args.at.as_deref().map(|at| Found::find(&journal, at)).transpose()?.map(|found| found.seq);
+    let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|found| found.seq);
     let fork = Fork { run: id, before };
     let (work, fork, donor) = match &args.into {
-        None => (machine.workspace.clone(), Some(fork.clone()), live::donor(machine, &fork)?),
+        None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
             let folder = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
-            let mut donor = Donor::new(&journal, Takes::WhatWasSaid)?;
-            before.map_or(Ok(()), |line| donor.cut(line))?;
+            let mut donor = ReplaySource::new(&journal, ReplayMode::WhatWasSaid)?;
+            before.map_or(Ok(()), |line| donor.forget_from(line))?;
             (folder, None, donor)
         }
     };
-    let begin = Begin {
+    let begin = NewRun {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),
         fork,
-        donor: Some(donor),
+        replay_source: Some(donor),
         ..begin
     };
     start::begin(&machine.in_workspace(work), session, begin, &front)
 }
 
 /// Puts values that are given as texts in the place of a run's params.
-fn set(command: &Command, params: &mut Value, given: &[String]) -> Result<()> {
+fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()> {
     let mut lists: std::collections::BTreeMap<&str, Vec<Value>> = std::collections::BTreeMap::new();
     for one in given {
         let usage = |message: String| Failure::new(Code::Usage, message);
@@ -146,9 +146,9 @@ fn set(command: &Command, params: &mut Value, given: &[String]) -> Result<()> {
 }
 
 /// An effect of a journal.
-struct Found {
+struct RecordedEffect {
     seq: u64,
-    key: Key,
+    key: EffectKey,
     kind: String,
     scope: String,
     request: Value,
@@ -158,9 +158,9 @@ struct Found {
     resumed: bool,
 }
 
-impl Found {
+impl RecordedEffect {
     /// Finds an effect by the line of its intent or outcome, or by the beginning of its key.
-    fn find(journal: &Path, wanted: &str) -> Result<Found> {
+    fn find(journal: &Path, wanted: &str) -> Result<RecordedEffect> {
         let unknown = || {
             Failure::new(Code::Usage, format!("the run has no effect `{}`", excerpt(wanted)))
                 .hint("`nietz log RUN` shows the lines and keys of all")
@@ -174,7 +174,7 @@ impl Found {
             }
         })?;
         let text = text.ok_or_else(unknown)?;
-        let key = Key::parse(&text).ok_or_else(unknown)?;
+        let key = EffectKey::parse(&text).ok_or_else(unknown)?;
         let (mut first, mut begun, mut outcome, mut resumed) = (None, 0, None, false);
         entries::read(journal, |entry| {
             let is = entry["type"].as_str().unwrap_or_default();
@@ -191,7 +191,7 @@ impl Found {
             }
         })?;
         let first = first.ok_or_else(unknown)?;
-        Ok(Found {
+        Ok(RecordedEffect {
             seq: first["seq"].as_u64().unwrap_or_default(),
             key,
             kind: first["kind"].as_str().unwrap_or_default().to_owned(),
@@ -208,7 +208,7 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
-    let found = Found::find(&journal, &args.effect)?;
+    let found = RecordedEffect::find(&journal, &args.effect)?;
     let scope = if found.scope == "/" { String::new() } else { format!(" in {}", found.scope) };
     output::line(format!("line {}: {}{scope} {}", found.seq, found.kind, excerpt(&found.request.to_string())))?;
     let failed = found.outcome.as_ref().is_some_and(|outcome| outcome["failure"].is_object());
@@ -225,8 +225,8 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
         }
         Some(_) => "It was done once, and its outcome is recorded.",
     })?;
-    let ends = replay::ends(&journal)?;
-    let located = replay::located(machine, &id, &ends)?;
+    let ends = replay::read_ends(&journal)?;
+    let located = replay::locate_flow(machine, &id, &ends)?;
     let open = ends.open;
     let layers = machine.layers(&located.tree)?;
     let tree = located.tree.clone();
@@ -244,7 +244,7 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
         output::line("With the files of now, the flow asks for just the same: it is given back, and not done again.")?;
         return Ok(Exit::Done);
     }
-    match played.missed() {
+    match played.cassette_miss() {
         Some(missed) => {
             output::line(
                 "With the files of now, it is not given back: before it, or in its place, the flow asks for something else.",

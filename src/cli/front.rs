@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::run::front::Front;
+use crate::run::front::FrontOptions;
 
 /// How a run is shown and answered.
 #[derive(Args, Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl FrontArgs {
         }
     }
 
-    pub(super) fn front(&self) -> Front {
-        Front { json: self.json, answers: self.answers.clone(), verbose: self.verbose }
+    pub(super) fn front(&self) -> FrontOptions {
+        FrontOptions { json: self.json, answers: self.answers.clone(), verbose: self.verbose }
     }
 }

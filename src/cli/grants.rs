@@ -25,7 +25,7 @@ pub(super) struct ReadArgs {
 }
 
 /// Adds the options by which the user grants what no flow can grant itself.
-pub(super) fn granting(command: Command) -> Command {
+pub(super) fn with_grant_options(command: Command) -> Command {
     ReadArgs::augment_args(GrantArgs::augment_args(command))
 }
 

@@ -33,9 +33,9 @@ pub(super) struct QuotesArgs {
 
 /// Whose a name is: the first tree that has it wins.
 #[derive(Default)]
-struct Seen(BTreeMap<String, String>);
+struct NameOrigins(BTreeMap<String, String>);
 
-impl Seen {
+impl NameOrigins {
     /// Returns who has the name already, or takes it.
     fn hidden_by(&mut self, name: &str, origin: &str) -> Option<String> {
         if let Some(first) = self.0.get(name) {
@@ -47,7 +47,7 @@ impl Seen {
 }
 
 pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
-    let mut seen = Seen::default();
+    let mut seen = NameOrigins::default();
     let mut rows = Vec::new();
     for tree in machine.trees()? {
         let origin = tree.origin(&machine.workspace);
@@ -70,7 +70,7 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
                     "hidden_by": hidden, "problem": wrong,
                 }))?;
             } else {
-                rows.push(vec![slug.to_owned(), summary, tags.join(" "), told(&origin, hidden)]);
+                rows.push(vec![slug.to_owned(), summary, tags.join(" "), describe_origin(&origin, hidden)]);
             }
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
 }
 
 pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {
-    let mut seen = Seen::default();
+    let mut seen = NameOrigins::default();
     let mut rows = Vec::new();
     for tree in machine.trees()? {
         let origin = tree.origin(&machine.workspace);
@@ -101,14 +101,14 @@ pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {
                     Some(_) => format!("(invalid: nietz check {})", shell(&source)),
                     None => format!("{}: {}", all.len(), contexts.join(", ")),
                 };
-                rows.push(vec![name.to_owned(), about, told(&origin, hidden)]);
+                rows.push(vec![name.to_owned(), about, describe_origin(&origin, hidden)]);
             }
         }
     }
     print(&rows)
 }
 
-fn told(origin: &str, hidden: Option<String>) -> String {
+fn describe_origin(origin: &str, hidden: Option<String>) -> String {
     match hidden {
         Some(by) => format!("{origin} (hidden by that of: {by})"),
         None => origin.to_owned(),

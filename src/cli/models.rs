@@ -39,7 +39,7 @@ pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
 
 fn overview(machine: &Machine) -> Result<Exit> {
     let client = crate::run::models::client(machine)?;
-    let rows = crate::run::runtime()?.block_on(client.explain());
+    let rows = crate::run::runtime()?.block_on(client.provider_summaries());
     let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
     for row in rows {
         let key = match row.key {
@@ -126,7 +126,7 @@ mod local {
         let moving = err.is_terminal();
         let text = match progress {
             Progress::Waiting => "another process is fetching it; waiting".to_owned(),
-            Progress::From(place) => format!("fetching from {place}"),
+            Progress::Source(place) => format!("fetching from {place}"),
             Progress::Checking => "checking its SHA-256".to_owned(),
             Progress::Bytes { done, total } if moving => {
                 let _ = write!(err, "\r{:>5} of {} MB ({} %)", done / MB, total / MB, done * 100 / total.max(1));
@@ -134,6 +134,6 @@ mod local {
             }
             Progress::Bytes { .. } | Progress::Ready => return,
         };
-        output::told(&format!("{}{text}\n", if moving { "\n" } else { "" }));
+        output::print_status(&format!("{}{text}\n", if moving { "\n" } else { "" }));
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
 
 /// Tells how the program fails, on standard error.
 pub(super) fn failure(failure: &Failure) {
-    told(&ending::failure(failure, &ending::plain));
+    print_status(&ending::failure(failure, &ending::without_colour));
 }
 
 /// Tells what is wrong with the arguments, or the help that they ask for. What stands in arguments is not always
@@ -61,12 +61,12 @@ pub(super) fn arguments(error: &clap::Error) {
     match text::clean(&without_secrets(&text)) == text {
         // With its colours.
         true => drop(error.print()),
-        false => told(&text),
+        false => print_status(&text),
     }
 }
 
 /// Tells how far something is, or that it is waited for, on standard error.
-pub(super) fn told(text: &str) {
+pub(super) fn print_status(text: &str) {
     // Whoever closed it does not want to read it; the exit status says the rest.
     let _ = std::io::stderr().write_all(text::clean(&without_secrets(text)).as_bytes());
 }
@@ -85,13 +85,13 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// A cell is one line, whatever stands in it, and as wide as what is shown of it.
-fn shown(cell: &str) -> String {
+fn cell_text(cell: &str) -> String {
     text::line(&without_secrets(cell)).into_owned()
 }
 
 fn columns(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| shown(cell)).collect()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);

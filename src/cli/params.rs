@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
-use crate::cli::grants::granting;
+use crate::cli::grants::with_grant_options;
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::param::{Param, ParamKind};
@@ -16,11 +16,11 @@ const OWN: &str = "Options of this flow";
 /// Adds a flow's params and commands to the command that parses its run.
 pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
     // A command of the flow has them, too, and so has a flow that is granted nothing yet.
-    let grants = granting(Command::new("run"));
+    let grants = with_grant_options(Command::new("run"));
     let grants: Vec<&str> = grants.get_arguments().filter_map(Arg::get_long).collect();
     let mut commands = Vec::with_capacity(manifest.commands.len());
     for (name, own) in &manifest.commands {
-        let sub = Command::new(name.clone()).about(told(&own.summary));
+        let sub = Command::new(name.clone()).about(help_text(&own.summary));
         let is_taken = |flag: &str| grants.contains(&flag) || has_option(&command, flag);
         commands.push(add_params(sub, own, is_taken)?);
     }
@@ -33,7 +33,7 @@ fn has_option(command: &Command, flag: &str) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some(flag))
 }
 
-fn add_params(mut command: Command, own: &manifest::Command, is_taken: impl Fn(&str) -> bool) -> Result<Command> {
+fn add_params(mut command: Command, own: &manifest::FlowCommand, is_taken: impl Fn(&str) -> bool) -> Result<Command> {
     let mut params: Vec<(&String, &Param)> = own.params.iter().collect();
     params.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
     for (name, param) in params {
@@ -52,13 +52,13 @@ fn add_params(mut command: Command, own: &manifest::Command, is_taken: impl Fn(&
 }
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
-    let mut help = told(&param.help);
+    let mut help = help_text(&param.help);
     let default = param.default.as_ref().filter(|default| !default.is_null() && **default != Value::Bool(false));
     if let Some(default) = default
         && param.kind != ParamKind::Boolean
     {
         let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
-        help = format!("{help} [default: {}]", told(&shown)).trim().to_owned();
+        help = format!("{help} [default: {}]", help_text(&shown)).trim().to_owned();
     }
     let mut arg = Arg::new(name.to_owned()).help(help);
     if param.kind == ParamKind::Boolean {
@@ -92,7 +92,7 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
 }
 
 /// Returns what a flow says of itself, in the help of nietz: one text, which begins no line of its own there.
-pub(super) fn told(text: &str) -> String {
+pub(super) fn help_text(text: &str) -> String {
     line(&text.replace(['\n', '\t'], " ")).into_owned()
 }
 
@@ -102,7 +102,7 @@ fn choice(text: &str) -> PossibleValue {
 }
 
 /// Returns the params that a command line gives, with defaults for the others.
-pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Value> {
+pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Result<Value> {
     let mut params = Map::new();
     for (name, param) in &own.params {
         let value = if param.kind == ParamKind::Boolean {
@@ -113,7 +113,7 @@ pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Va
                 .get_many::<String>(name)
                 .into_iter()
                 .flatten()
-                .map(|text| parsed(name, param, text))
+                .map(|text| parse_value(name, param, text))
                 .collect::<Result<_>>()?;
             match given.is_empty() {
                 true => param.default.clone().unwrap_or(Value::Array(Vec::new())),
@@ -121,7 +121,7 @@ pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Va
             }
         } else {
             match matches.get_one::<String>(name) {
-                Some(text) => parsed(name, param, text)?,
+                Some(text) => parse_value(name, param, text)?,
                 None => param.default.clone().unwrap_or(Value::Null),
             }
         };
@@ -130,7 +130,7 @@ pub(super) fn values(own: &manifest::Command, matches: &ArgMatches) -> Result<Va
     Ok(Value::Object(params))
 }
 
-fn parsed(name: &str, param: &Param, text: &str) -> Result<Value> {
+fn parse_value(name: &str, param: &Param, text: &str) -> Result<Value> {
     param
         .parse(text)
         .map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", crate::model::text::excerpt(text))))

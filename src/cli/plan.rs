@@ -7,11 +7,11 @@ use crate::cli::output;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, prices_as_of};
-use crate::lua::limits::Limits;
+use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
 use crate::model::permission::{Permission, Permissions};
-use crate::run::live::Begin;
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::runtime;
 use crate::run::session::Session;
@@ -31,15 +31,15 @@ struct Plan {
     permissions: Permissions,
     /// What the user grants besides.
     grants: Grants,
-    limits: Limits,
+    limits: FlowLimits,
     budget: Budget,
     settings: Vec<(String, String)>,
 }
 
-pub(super) fn show(session: &Session, machine: &Machine, begin: &Begin, json: bool) -> Result<Exit> {
+pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: bool) -> Result<Exit> {
     let client = crate::run::models::client(machine)?;
     let manifest = &session.flow.manifest;
-    let model = manifest.permissions.llm.then(|| runtime()?.block_on(chosen(&client, begin.model.as_deref())));
+    let model = manifest.permissions.llm.then(|| runtime()?.block_on(choose_model(&client, begin.model.as_deref())));
     let aliases: Vec<(String, String)> = match manifest.permissions.llm {
         true => client.aliases().clone().into_iter().collect(),
         false => Vec::new(),
@@ -74,10 +74,10 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &Begin, json: bo
     Ok(Exit::Done)
 }
 
-async fn chosen(client: &Client, wanted: Option<&str>) -> Result<(String, String)> {
+async fn choose_model(client: &Client, wanted: Option<&str>) -> Result<(String, String)> {
     match wanted {
         Some(name) => Ok((client.resolve(Some(name)).await?, "it was asked for with --model".to_owned())),
-        None => client.choice().await.map(|choice| (choice.model.clone(), choice.why.clone())),
+        None => client.default_model().await.map(|choice| (choice.model.clone(), choice.why.clone())),
     }
 }
 
@@ -101,7 +101,7 @@ impl Plan {
         if self.documents.is_empty() {
             add(head, "none".to_owned());
         }
-        let Limits { seconds, megabytes } = self.limits;
+        let FlowLimits { seconds, megabytes } = self.limits;
         add("Lua", format!("{seconds} s without an effect, {megabytes} MB of memory"));
         add("budget", self.budget.bounded().to_string());
         let mut head = "settings";
@@ -129,7 +129,7 @@ impl Plan {
                 add("git", "reads the whole repository and uncommitted work; branches of its own in it, and worktrees beside it".to_owned());
             }
             Permission::Exec if !self.permissions.commands().is_empty() => {
-                add("commands", command::told(self.permissions.commands(), &self.grants));
+                add("commands", command::describe_commands(self.permissions.commands(), &self.grants));
             }
             Permission::Files | Permission::Git | Permission::Exec => {}
         }
@@ -146,7 +146,7 @@ impl Plan {
         }
         let mut head = "prices";
         for (model, price) in &self.prices {
-            add(std::mem::take(&mut head), format!("{model}: {}", priced(*price)));
+            add(std::mem::take(&mut head), format!("{model}: {}", describe_price(*price)));
         }
     }
 
@@ -169,7 +169,7 @@ impl Plan {
     }
 }
 
-fn priced(price: Option<Price>) -> String {
+fn describe_price(price: Option<Price>) -> String {
     match price {
         None => "not known; a limit on cost cannot be kept with it".to_owned(),
         Some(price) if price == Price::FREE => "free".to_owned(),

@@ -3,13 +3,13 @@
 use clap::Args;
 
 use crate::cli::budget::BudgetArgs;
-use crate::cli::foreign::{self, Given, Terms};
+use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs};
 use crate::cli::start;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::run::live::Begin;
-use crate::run::live::With;
+use crate::run::live::NewRun;
+use crate::run::live::ResumeTerms;
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
@@ -38,7 +38,7 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
-    let (past, tail) = locked.past(args.whole)?;
+    let (past, tail) = locked.read_history(args.whole)?;
     let Some(open) = past.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
@@ -49,14 +49,14 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     let origin = runs.origin(&id, past.first_line());
     let (session, with, front) = match foreign::terms(machine, "resume", (&id, &open, origin), args.words)? {
         Terms::Own => {
-            let session = Session::load(machine, machine.located(&open.source)?)?;
-            (session, With::Own { grants: granted(open.grants.clone()), budget }, args.front)
+            let session = Session::load(machine, machine.find_flow(&open.source)?)?;
+            (session, ResumeTerms::Own { grants: granted(open.grants.clone()), budget }, args.front)
         }
         Terms::Given(given) => {
-            let Given { session, begin, front } = *given;
+            let ExplicitTerms { session, begin, front } = *given;
             let (grants, budget) = (granted(begin.grants.clone()), begin.budget.replaced(budget));
-            (session, With::Given(Box::new(Begin { grants, budget, ..begin })), args.front.or(front))
+            (session, ResumeTerms::Given(Box::new(NewRun { grants, budget, ..begin })), args.front.or(front))
         }
     };
-    start::go_on(machine, session, locked, (past, tail), (open, with), &front)
+    start::resume(machine, session, locked, (past, tail), (open, with), &front)
 }

@@ -9,7 +9,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
 use crate::cli::front::FrontArgs;
-use crate::cli::grants::{GrantArgs, ReadArgs, granting};
+use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::start;
 use crate::cli::{output, params, plan};
 use crate::error::{Code, Exit, Failure, Result};
@@ -19,7 +19,7 @@ use crate::model::event::EndStatus;
 use crate::model::param::ParamKind;
 use crate::model::text::{clean, shell};
 use crate::pack::resolve;
-use crate::run::live::Begin;
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
@@ -85,7 +85,7 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
     }
     let asks_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
-    let Some((session, line)) = asked(machine, rest)? else {
+    let Some((session, line)) = load_action(machine, rest)? else {
         let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
             output::block(help.render_help())?;
@@ -95,44 +95,44 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
     match line {
-        Line::Over(exit) => Ok(exit),
-        Line::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
-        Line::Run(begin, front) => start::begin(machine, session, *begin, &front),
+        RunAction::Printed(exit) => Ok(exit),
+        RunAction::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
+        RunAction::Run(begin, front) => start::begin(machine, session, *begin, &front),
     }
 }
 
 /// Loads the flow that the first plain word names, and reads its arguments; nothing where no flow is named.
-pub(super) fn asked(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, Line)>> {
+pub(super) fn load_action(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, RunAction)>> {
     let Some(at) = flow_at(&rest) else { return Ok(None) };
     let wanted = rest.remove(at);
     let located = resolve::flow(&wanted, &machine.workspace, &machine.packs())?;
     let session = Session::load(machine, located)?;
-    let line = line(machine, &wanted, &session, rest)?;
+    let line = parse_action(machine, &wanted, &session, rest)?;
     Ok(Some((session, line)))
 }
 
 /// What a command line asks for.
-pub(super) enum Line {
-    Run(Box<Begin>, FrontArgs),
-    Plan(Box<Begin>, FrontArgs),
+pub(super) enum RunAction {
+    Run(Box<NewRun>, FrontArgs),
+    Plan(Box<NewRun>, FrontArgs),
     /// Help or a mistake, which was printed.
-    Over(Exit),
+    Printed(Exit),
 }
 
 /// Reads the arguments of a flow.
-pub(super) fn line(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<Line> {
+pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<RunAction> {
     let manifest = &session.flow.manifest;
     let command = command(&format!("nietz run {}", shell(wanted)), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
     let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
     let reads_files = manifest.permissions.files;
     let command = if reads_files { ReadArgs::augment_args(command) } else { command };
-    let command = params::add(command.about(params::told(&manifest.summary)), manifest)?;
+    let command = params::add(command.about(params::help_text(&manifest.summary)), manifest)?;
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
         Err(error) => {
             output::arguments(&error);
-            return Ok(Line::Over(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
+            return Ok(RunAction::Printed(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
         }
     };
     if matches.contains_id("workspace") {
@@ -169,7 +169,7 @@ pub(super) fn line(machine: &Machine, wanted: &str, session: &Session, rest: Vec
     };
     let own = session.flow.command(name.as_deref())?;
     take_runs(machine, &manifest.name, own, &mut params)?;
-    let begin = Begin {
+    let begin = NewRun {
         command: name,
         params,
         by_name: !resolve::is_path(wanted),
@@ -182,15 +182,15 @@ pub(super) fn line(machine: &Machine, wanted: &str, session: &Session, rest: Vec
         grants,
         workspace: None,
         fork: None,
-        donor: None,
+        replay_source: None,
         kept: true,
     };
-    let line = if of_host.plan { Line::Plan } else { Line::Run };
+    let line = if of_host.plan { RunAction::Plan } else { RunAction::Run };
     Ok(line(Box::new(begin), of_host.front))
 }
 
 /// Puts the result of each run that a param names in its place. It stands in the new run's journal then, as all params do.
-fn take_runs(machine: &Machine, flow: &str, own: &manifest::Command, params: &mut serde_json::Value) -> Result<()> {
+fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params: &mut serde_json::Value) -> Result<()> {
     let runs = machine.runs();
     for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
         let Some(wanted) = params[name].as_str() else { continue };
@@ -222,7 +222,7 @@ fn flow_at(rest: &[String]) -> Option<usize> {
     if !rest.first()?.starts_with('-') {
         return Some(0);
     }
-    let all = granting(command("nietz run", ""));
+    let all = with_grant_options(command("nietz run", ""));
     let takes_value = |word: &str| {
         let mut options = all.get_arguments().filter(|option| option.get_action().takes_values());
         options.any(|option| word.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name)))

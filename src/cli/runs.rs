@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::output;
-use crate::engine::own::Origin;
+use crate::engine::run_records::Origin;
 use crate::error::{Exit, Result};
 use crate::model::event::EndStatus;
 use crate::run::machine::Machine;

@@ -2,53 +2,53 @@
 
 use crate::cli::foreign;
 use crate::cli::front::FrontArgs;
-use crate::cli::trust::{self, Called};
-use crate::engine::past::Past;
-use crate::engine::run::Locked;
+use crate::cli::trust::{self, Invocation};
+use crate::engine::history::History;
+use crate::engine::runs::LockedRun;
 use crate::error::{Exit, Result};
-use crate::journal::lines::Open;
-use crate::journal::writer::Tail;
+use crate::journal::lines::OpenRecord;
+use crate::journal::writer::JournalTail;
 use crate::lua::flow::Flow;
-use crate::run::live::{Begin, With};
+use crate::run::live::{NewRun, ResumeTerms};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
 /// Begins a new run and takes it to its end.
-pub(super) fn begin(machine: &Machine, session: Session, mut begin: Begin, front: &FrontArgs) -> Result<Exit> {
-    let mut notices = trust::require(machine, &session.flow, &Called::of(&begin, begin.by_name), front)?;
+pub(super) fn begin(machine: &Machine, session: Session, mut begin: NewRun, front: &FrontArgs) -> Result<Exit> {
+    let mut notices = trust::require(machine, &session.flow, &Invocation::of(&begin, begin.by_name), front)?;
     notices.extend(hold_to_model(machine, &session.flow, &mut begin, front)?);
     notices.extend(foreign::results(machine, &session.flow, &begin)?);
     session.begin(machine, begin, notices, &front.front())
 }
 
 /// Goes on with a run from its journal.
-pub(super) fn go_on(
+pub(super) fn resume(
     machine: &Machine,
     session: Session,
-    locked: Locked,
-    (past, tail): (Past, Tail),
-    (first, mut with): (Open, With),
+    locked: LockedRun,
+    (past, tail): (History, JournalTail),
+    (first, mut with): (OpenRecord, ResumeTerms),
     front: &FrontArgs,
 ) -> Result<Exit> {
     let called = match &with {
         // Its model is in its journal.
-        With::Own { .. } => Called { by_name: false, with_model: true },
-        With::Given(begin) => Called::of(begin, begin.by_name),
+        ResumeTerms::Own { .. } => Invocation { by_name: false, with_model: true },
+        ResumeTerms::Given(begin) => Invocation::of(begin, begin.by_name),
     };
     let mut notices = trust::require(machine, &session.flow, &called, front)?;
-    if let With::Given(begin) = &mut with {
+    if let ResumeTerms::Given(begin) = &mut with {
         notices.extend(hold_to_model(machine, &session.flow, begin, front)?);
         let (fork, not_taken) = foreign::fork(machine, first.fork.clone())?;
         begin.fork = fork;
         notices.extend(not_taken);
         notices.extend(foreign::results(machine, &session.flow, begin)?);
     }
-    session.go_on(machine, locked, (past, tail), (first, with), notices, &front.front())
+    session.resume(machine, locked, (past, tail), (first, with), notices, &front.front())
 }
 
 /// Lets the model that the user named hold for all personas, unless they trust those of the folder with a choice. Returns
 /// what they are told of it.
-fn hold_to_model(machine: &Machine, flow: &Flow, begin: &mut Begin, front: &FrontArgs) -> Result<Option<String>> {
+fn hold_to_model(machine: &Machine, flow: &Flow, begin: &mut NewRun, front: &FrontArgs) -> Result<Option<String>> {
     if begin.model.is_none() || begin.only_model {
         return Ok(None);
     }

@@ -13,10 +13,10 @@ use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
 use crate::pack::path::below;
-use crate::pack::resolve::{self, Located};
-use crate::pack::tree::{Root, Tree};
+use crate::pack::resolve::{self, ResolvedFlow};
+use crate::pack::tree::{PackTree, Root};
 use crate::run::machine::Machine;
-use crate::run::replay::{self, Ends};
+use crate::run::replay::{self, JournalEnds};
 
 /// Test flows: replay their cassettes, with no model, no key and no network
 ///
@@ -59,16 +59,16 @@ pub(super) struct Case {
 }
 
 /// What became of one case.
-struct Outcome {
+struct CaseOutcome {
     effects: usize,
     how: &'static str,
     /// What the test shows is a failure, with this code.
     fails: Option<Code>,
 }
 
-impl Outcome {
+impl CaseOutcome {
     /// Returns the end of a line that tells of a test which shows a failure.
-    fn failing(&self) -> String {
+    fn failure_note(&self) -> String {
         self.fails.map(|code| format!("; it shows the failure {}", code.name())).unwrap_or_default()
     }
 }
@@ -101,8 +101,8 @@ pub(super) fn run(machine: &Machine, args: TestArgs) -> Result<Exit> {
     for case in &cases {
         let since = Instant::now();
         let interrupted = |failure: &Failure| failure.code == Code::Interrupted;
-        let outcome = match case.played(machine) {
-            Err(failure) if args.record && !interrupted(&failure) => record::anew(machine, case, &args),
+        let outcome = match case.replay(machine) {
+            Err(failure) if args.record && !interrupted(&failure) => record::rerecord(machine, case, &args),
             played => played,
         };
         if outcome.as_ref().is_err_and(interrupted) {
@@ -117,10 +117,10 @@ pub(super) fn run(machine: &Machine, args: TestArgs) -> Result<Exit> {
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-fn tell(machine: &Machine, case: &Case, outcome: &Result<Outcome>, ms: u128, as_json: bool) -> Result<()> {
-    let shown = shown(machine, &case.path);
+fn tell(machine: &Machine, case: &Case, outcome: &Result<CaseOutcome>, ms: u128, as_json: bool) -> Result<()> {
+    let shown = display_path(machine, &case.path);
     match outcome {
-        Ok(Outcome { effects, how, fails }) if as_json => {
+        Ok(CaseOutcome { effects, how, fails }) if as_json => {
             let mut line =
                 json!({ "case": case.name, "path": shown, "passed": true, "how": how, "effects": effects, "ms": ms });
             if let Some(code) = fails {
@@ -129,41 +129,41 @@ fn tell(machine: &Machine, case: &Case, outcome: &Result<Outcome>, ms: u128, as_
             output::json(&line)
         }
         Ok(outcome) => {
-            let Outcome { effects, how, .. } = outcome;
-            output::line(format!("{how} {}: {effects} effects in {ms} ms{}", case.name, outcome.failing()))
+            let CaseOutcome { effects, how, .. } = outcome;
+            output::line(format!("{how} {}: {effects} effects in {ms} ms{}", case.name, outcome.failure_note()))
         }
         Err(failure) if as_json => {
             output::json(&json!({ "case": case.name, "path": shown, "passed": false, "ms": ms, "failure": failure }))
         }
         Err(failure) => {
             output::line(format!("FAILED {}", case.name))?;
-            output::block(ending::failure(failure, &ending::plain))
+            output::block(ending::failure(failure, &ending::without_colour))
         }
     }
 }
 
 /// Returns how a cassette is called on the screen.
-fn shown(machine: &Machine, path: &Path) -> String {
+fn display_path(machine: &Machine, path: &Path) -> String {
     below(&machine.workspace, path).unwrap_or_else(|| path.display().to_string())
 }
 
 /// Plays every cassette of a pack, and returns how many there are.
 pub(super) fn play_all(machine: &Machine, root: &Path) -> Result<usize> {
-    let cases = in_folder(root, &replay::folder(root));
+    let cases = in_folder(root, &replay::cassette_folder(root));
     for case in &cases {
-        case.played(machine)
+        case.replay(machine)
             .map_err(|failure| Failure { message: format!("{}: {}", case.name, failure.message), ..failure })?;
     }
     Ok(cases.len())
 }
 
 impl Case {
-    fn ends(&self) -> Result<Ends> {
-        replay::ends(&self.path)
+    fn ends(&self) -> Result<JournalEnds> {
+        replay::read_ends(&self.path)
     }
 
     /// Returns the flow of this cassette, and where its personas and quotes come from.
-    fn flow(&self, machine: &Machine, ends: &Ends) -> Result<(Located, Vec<Tree>)> {
+    fn flow(&self, machine: &Machine, ends: &JournalEnds) -> Result<(ResolvedFlow, Vec<PackTree>)> {
         let located =
             replay::flow_of(&self.root, &ends.open).or_else(|failure| match self.root == machine.workspace {
                 // A project tests the flows of its packs as well.
@@ -173,25 +173,25 @@ impl Case {
         // What else is installed is no part of a pack that is tested for itself.
         let layers = match self.root == machine.workspace {
             true => machine.layers(&located.tree)?,
-            false => vec![located.tree.clone(), Tree::new(Root::Bundled)],
+            false => vec![located.tree.clone(), PackTree::new(Root::Bundled)],
         };
         Ok((located, layers))
     }
 
-    fn played(&self, machine: &Machine) -> Result<Outcome> {
+    fn replay(&self, machine: &Machine) -> Result<CaseOutcome> {
         let ends = self.ends()?;
-        let end = record::ended(&self.path, &ends)?;
+        let end = record::require_end(&self.path, &ends)?;
         let flow = self.flow(machine, &ends)?;
         let played = replay::play(machine, flow, (&self.path, &ends.open), None)?;
-        played.compared(&self.path, &end)?;
-        Ok(Outcome { effects: played.effects, how: "passed", fails: end.failure.map(|failure| failure.code) })
+        played.compare_with(&self.path, &end)?;
+        Ok(CaseOutcome { effects: played.effects, how: "passed", fails: end.failure.map(|failure| failure.code) })
     }
 }
 
 /// Finds the cassettes that paths name.
 fn cases(machine: &Machine, paths: &[String]) -> Result<Vec<Case>> {
     if paths.is_empty() {
-        return Ok(in_folder(&machine.workspace, &replay::folder(&machine.workspace)));
+        return Ok(in_folder(&machine.workspace, &replay::cassette_folder(&machine.workspace)));
     }
     let mut found = Vec::new();
     for wanted in paths {
@@ -200,13 +200,13 @@ fn cases(machine: &Machine, paths: &[String]) -> Result<Vec<Case>> {
             .find_map(|path| path.canonicalize().ok());
         match path {
             Some(path) if path.extension().is_some_and(|ending| ending == "jsonl") => {
-                found.push(one(machine, path)?);
+                found.push(case_at(machine, path)?);
             }
-            Some(path) if path.is_dir() && replay::folder(&path).is_dir() => {
-                found.extend(in_folder(&path, &replay::folder(&path)));
+            Some(path) if path.is_dir() && replay::cassette_folder(&path).is_dir() => {
+                found.extend(in_folder(&path, &replay::cassette_folder(&path)));
             }
             Some(path) if path.is_dir() => {
-                let all = replay::cassettes(&path).into_iter().map(|(_, path)| one(machine, path));
+                let all = replay::cassettes(&path).into_iter().map(|(_, path)| case_at(machine, path));
                 found.extend(all.collect::<Result<Vec<_>>>()?);
             }
             _ => found.extend(of_flow(machine, wanted)?),
@@ -216,10 +216,10 @@ fn cases(machine: &Machine, paths: &[String]) -> Result<Vec<Case>> {
 }
 
 /// Returns a cassette by its path; its pack is the folder above `tests/cassettes`.
-fn one(machine: &Machine, path: PathBuf) -> Result<Case> {
-    let root = path.ancestors().find(|above| path.starts_with(replay::folder(above)));
+fn case_at(machine: &Machine, path: PathBuf) -> Result<Case> {
+    let root = path.ancestors().find(|above| path.starts_with(replay::cassette_folder(above)));
     let root = root.unwrap_or(&machine.workspace).to_owned();
-    let name = below(&replay::folder(&root), &path).unwrap_or_else(|| path.display().to_string());
+    let name = below(&replay::cassette_folder(&root), &path).unwrap_or_else(|| path.display().to_string());
     Ok(Case { name: name.trim_end_matches(".jsonl").to_owned(), path, root })
 }
 
@@ -235,7 +235,7 @@ fn of_flow(machine: &Machine, wanted: &str) -> Result<Vec<Case>> {
         Root::Disk(root) => root.clone(),
         Root::Bundled => machine.workspace.clone(),
     };
-    let mut cases = in_folder(&root, &replay::folder(&root));
+    let mut cases = in_folder(&root, &replay::cassette_folder(&root));
     cases.retain(|case| {
         let flow = case.ends().and_then(|ends| replay::flow_of(&case.root, &ends.open));
         flow.is_ok_and(|flow| flow.path == located.path)

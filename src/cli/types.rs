@@ -8,7 +8,7 @@ use crate::disk::{self, Links};
 use crate::error::{Exit, Result};
 use crate::lua::api;
 use crate::run::machine::Machine;
-use crate::schema::own;
+use crate::schema::builtin;
 
 /// Where the files are, below the workspace.
 const TYPES: &str = ".nietz/types";
@@ -29,14 +29,14 @@ pub(super) fn run(machine: &Machine, _: &TypesArgs) -> Result<Exit> {
         write(&format!("nietz/{file}.luau"), types)?;
     }
     let mut yaml = Map::new();
-    for own in own::ALL {
+    for own in builtin::ALL {
         let path = format!("schemas/{}.schema.json", own.name);
         write(&path, own.text)?;
         if !own.files.is_empty() {
             yaml.insert(format!("./{TYPES}/{path}"), json!(own.files));
         }
     }
-    output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), own::ALL.len()))?;
+    output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), builtin::ALL.len()))?;
     let luaurc = json!({ "languageMode": "strict", "aliases": { "nietz": format!("{TYPES}/nietz") } });
     merge(machine, ".luaurc", &luaurc)?;
     let settings = json!({ "luau-lsp.platform.type": "standard", "yaml.schemas": yaml });

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::output;
 use crate::disk::{self, Links};
-use crate::engine::verify::Written;
+use crate::engine::verify::RunWrites;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::run::machine::Machine;
 use crate::schema::source::MAX_BYTES;
@@ -25,8 +25,8 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
-    let written = Written::read(&journal)?;
-    let verdict = written.compared(|path| read(&machine.workspace, path))?;
+    let written = RunWrites::read(&journal)?;
+    let verdict = written.compare_with(|path| read(&machine.workspace, path))?;
     let torn = written.whole.torn;
     if args.json {
         output::json(&serde_json::json!({

@@ -2,11 +2,11 @@
 //!
 //! What stands at their paths came with a checkout, an archive or another process, and may be anything: a link to
 //! somebody's home, a pipe that nobody writes to, a device without an end. [`read`] opens them all in one way: no link
-//! leads out of the folder that the caller names, nothing waits, and no more is read than the caller allows. [`draft`]
+//! leads out of the folder that the caller names, nothing waits, and no more is read than the caller allows. [`temp_file`]
 //! writes them in one way: beside the old file, which is there until the new one is whole. [`owner`] says whether a file can
 //! be taken for the user's word.
 
-pub mod draft;
+pub mod temp_file;
 pub mod owner;
 
 use std::fs::File;
@@ -68,7 +68,7 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
         Links::Below(folder) => below(folder, path, flags),
     };
     match opened.map(File::from) {
-        Ok(file) => plain(&file, path).map(|()| Some(file)),
+        Ok(file) => require_plain_file(&file, path).map(|()| Some(file)),
         Err(Errno::NOENT) => Ok(None),
         Err(Errno::LOOP | Errno::XDEV) => Err(refused(path, "is a link that leads elsewhere")),
         Err(Errno::NXIO) => Err(refused(path, "is a socket or a device")),
@@ -86,7 +86,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         Err(Errno::LOOP) => return Err(refused(path, "is a link")),
         Err(error) => return Err(failed(error.into())),
     };
-    plain(&file, path)?;
+    require_plain_file(&file, path)?;
     file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(failed)
 }
 
@@ -115,7 +115,7 @@ pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
 
 /// Writes a file below a folder that the user works in, as `write` does, and makes the folders that it needs.
 pub fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
-    make_folder(root, draft::folder(path))?;
+    make_folder(root, temp_file::parent_folder(path))?;
     write(path, bytes)
 }
 
@@ -125,7 +125,7 @@ pub fn is_below(root: &Path, folder: &Path) -> bool {
 }
 
 /// Refuses what is no plain file.
-pub fn plain(file: &File, path: &Path) -> Result<()> {
+pub fn require_plain_file(file: &File, path: &Path) -> Result<()> {
     let kind = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?.file_type();
     let what = match kind {
         _ if kind.is_file() => return Ok(()),

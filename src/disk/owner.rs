@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::{Links, draft, open, plain, read_open};
+use super::{Links, open, read_open, require_plain_file, temp_file};
 use crate::error::{Code, Failure, Result};
 
 /// How long to wait between two tries of a lock.
@@ -25,7 +25,7 @@ const STICKY: u32 = 0o1000;
 pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     let Some(file) = open(path, Links::All)? else { return Ok(None) };
     let found = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?;
-    let folder = draft::folder(path);
+    let folder = temp_file::parent_folder(path);
     let around = folder.metadata().map_err(|error| Failure::io(folder, "look at", &error))?;
     for (place, found) in [(path, &found), (folder, &around)] {
         if let Some(why) = problem(found) {
@@ -46,12 +46,12 @@ pub fn make_folder(folder: &Path) -> Result<()> {
 ///
 /// Fails with `document-busy` when it has.
 pub fn lock(path: &Path, patience: Duration) -> Result<File> {
-    make_folder(draft::folder(path))?;
+    make_folder(temp_file::parent_folder(path))?;
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true).mode(0o600).custom_flags(flags);
     let file = options.open(path).map_err(|error| Failure::io(path, "lock", &error))?;
-    plain(&file, path)?;
+    require_plain_file(&file, path)?;
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {

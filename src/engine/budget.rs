@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Lost, Result};
 use crate::model::budget::{Budget, Price, Spent, cost, dollars};
-use crate::model::chat::{ChatRequest, Finish, Said, Usage};
+use crate::model::chat::{ChatRequest, FinishReason, HashedMessage, Usage};
 
 /// The longest reply, in tokens, that is set aside for a call that names no limit of its own.
 const REPLY: u64 = 8192;
@@ -28,19 +28,19 @@ const LONGEST_TOKEN: u64 = 8;
 const MANY_CALLS: u64 = 100;
 
 /// What is told to the user while calls are made.
-pub type Tell = Box<dyn Fn(String)>;
+pub type NoticeSink = Box<dyn Fn(String)>;
 
 /// Counts what a run uses and holds it to its budget.
 pub struct Meter {
     budget: Budget,
-    tell: Option<Tell>,
+    tell: Option<NoticeSink>,
     since: Instant,
     spent: RefCell<BTreeMap<(String, String), Spent>>,
     /// Calls that ended, well or not.
     ended: Cell<u64>,
-    aside: Cell<Worst>,
+    reserved: Cell<UpperBound>,
     /// What calls that were given up half-way could have used: nobody says what they did use.
-    lost: Cell<Worst>,
+    lost: Cell<UpperBound>,
     /// Tokens of all calls, each with no less than its texts must have.
     tokens: Cell<u64>,
     /// US dollars of all calls whose price was known.
@@ -56,30 +56,30 @@ pub struct Meter {
 
 /// What calls under way could use at worst.
 #[derive(Clone, Copy, Debug, Default)]
-struct Worst {
+struct UpperBound {
     calls: u64,
     tokens: u64,
     cost: f64,
 }
 
 /// What was set aside for one call. It is free again when the call is over, and lost when it is given up.
-struct Aside {
+struct Reservation {
     meter: Rc<Meter>,
-    worst: Worst,
-    over: bool,
+    bound: UpperBound,
+    finished: bool,
 }
 
-impl Drop for Aside {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut aside = self.meter.aside.get();
-        aside.calls -= self.worst.calls;
-        aside.tokens = aside.tokens.saturating_sub(self.worst.tokens);
-        aside.cost = if aside.calls == 0 { 0.0 } else { aside.cost - self.worst.cost };
-        self.meter.aside.set(aside);
-        if !self.over {
+        let mut aside = self.meter.reserved.get();
+        aside.calls -= self.bound.calls;
+        aside.tokens = aside.tokens.saturating_sub(self.bound.tokens);
+        aside.cost = if aside.calls == 0 { 0.0 } else { aside.cost - self.bound.cost };
+        self.meter.reserved.set(aside);
+        if !self.finished {
             let lost = self.meter.lost.get();
-            let (tokens, cost) = (lost.tokens.saturating_add(self.worst.tokens), lost.cost + self.worst.cost);
-            self.meter.lost.set(Worst { calls: lost.calls + 1, tokens, cost });
+            let (tokens, cost) = (lost.tokens.saturating_add(self.bound.tokens), lost.cost + self.bound.cost);
+            self.meter.lost.set(UpperBound { calls: lost.calls + 1, tokens, cost });
         }
         self.meter.freed.notify_waiters();
     }
@@ -91,11 +91,11 @@ impl Meter {
     }
 
     /// Like [`Meter::new`]; tells what a run that goes on for long has used.
-    pub fn telling(budget: Budget, tell: Tell) -> Rc<Meter> {
+    pub fn telling(budget: Budget, tell: NoticeSink) -> Rc<Meter> {
         Meter::of(budget, Some(tell))
     }
 
-    fn of(budget: Budget, tell: Option<Tell>) -> Rc<Meter> {
+    fn of(budget: Budget, tell: Option<NoticeSink>) -> Rc<Meter> {
         Rc::new(Meter {
             budget,
             tell,
@@ -105,7 +105,7 @@ impl Meter {
             since: Instant::now(),
             spent: RefCell::default(),
             ended: Cell::new(0),
-            aside: Cell::default(),
+            reserved: Cell::default(),
             lost: Cell::default(),
             paid: Cell::new(0.0),
             closed: RefCell::default(),
@@ -126,24 +126,24 @@ impl Meter {
     pub async fn call<F: Future<Output = Result<Value>>>(
         self: Rc<Meter>,
         mut request: ChatRequest,
-        conversation: &[Rc<Said>],
+        conversation: &[Rc<HashedMessage>],
         (label, price): (String, Option<Price>),
         perform: impl FnOnce(ChatRequest) -> F,
     ) -> Result<Value> {
         let wanted = wanted_reply(&request);
-        let mut aside = Meter::set_aside(&self, &mut request, conversation, price).await?;
+        let mut aside = Meter::reserve(&self, &mut request, conversation, price).await?;
         let lowered = request.max_tokens.filter(|&limit| u64::from(limit) < wanted);
-        let asked = Asked::new(&request, conversation);
+        let asked = CallLowerBound::new(&request, conversation);
         let outcome = perform(request).await;
         self.add(&asked, &label, &outcome, price);
         self.add_lost(&asked, &outcome, price);
         self.tell_what_is_used();
-        aside.over = true;
+        aside.finished = true;
         drop(aside);
         match &outcome {
             Ok(reply) => {
-                match (lowered, Finish::deserialize(&reply["finish"])) {
-                    (Some(limit), Ok(Finish::Length)) => Err(self
+                match (lowered, FinishReason::deserialize(&reply["finish"])) {
+                    (Some(limit), Ok(FinishReason::Length)) => Err(self
                         .close(format!("the budget left room for {limit} tokens of reply, and the reply needed more"))),
                     _ => outcome,
                 }
@@ -160,11 +160,11 @@ impl Meter {
     pub fn count(
         &self,
         request: &ChatRequest,
-        conversation: &[Rc<Said>],
+        conversation: &[Rc<HashedMessage>],
         (label, price): (&str, Option<Price>),
         outcome: &Result<Value>,
     ) {
-        let asked = Asked::new(request, conversation);
+        let asked = CallLowerBound::new(request, conversation);
         self.add(&asked, label, outcome, None);
         self.add_lost(&asked, outcome, price);
         while self.paid.get() >= self.next_cost.get() {
@@ -172,7 +172,7 @@ impl Meter {
         }
     }
 
-    fn add(&self, asked: &Asked, label: &str, outcome: &Result<Value>, price: Option<Price>) {
+    fn add(&self, asked: &CallLowerBound, label: &str, outcome: &Result<Value>, price: Option<Price>) {
         self.ended.set(self.ended.get() + 1);
         let Ok(reply) = outcome else { return };
         let mut all = self.spent.borrow_mut();
@@ -196,7 +196,7 @@ impl Meter {
     }
 
     /// Counts what attempts used that brought no reply: a server that breaks off is paid all the same.
-    fn add_lost(&self, asked: &Asked, outcome: &Result<Value>, price: Option<Price>) {
+    fn add_lost(&self, asked: &CallLowerBound, outcome: &Result<Value>, price: Option<Price>) {
         let lost = match outcome {
             Ok(reply) => Lost::deserialize(&reply["lost"]).ok(),
             Err(failure) => failure.lost.as_deref().copied(),
@@ -232,12 +232,12 @@ impl Meter {
         self.spent.borrow().values().cloned().collect()
     }
 
-    async fn set_aside(
+    async fn reserve(
         meter: &Rc<Meter>,
         request: &mut ChatRequest,
-        conversation: &[Rc<Said>],
+        conversation: &[Rc<HashedMessage>],
         price: Option<Price>,
-    ) -> Result<Aside> {
+    ) -> Result<Reservation> {
         let budget = meter.budget;
         let price = match (budget.cost, price) {
             (None, _) => None,
@@ -251,7 +251,7 @@ impl Meter {
             if let Some(failure) = &*meter.closed.borrow() {
                 return Err(failure.clone());
             }
-            let aside = meter.aside.get();
+            let aside = meter.reserved.get();
             let room = meter.room(aside, input, price);
             let reply = match room {
                 Ok(room) if room >= wanted => wanted,
@@ -263,23 +263,23 @@ impl Meter {
                 Ok(_) => return Err(meter.close("the next call could go over the budget".to_owned())),
                 Err(why) => return Err(meter.close(why)),
             };
-            let mut worst = Worst { calls: 1, ..Worst::default() };
+            let mut worst = UpperBound { calls: 1, ..UpperBound::default() };
             if limits_reply {
                 request.max_tokens = u32::try_from(reply).ok().or(request.max_tokens);
                 worst.tokens = input.saturating_add(reply);
                 worst.cost = price.map_or(0.0, |price| price.of(Usage { input, output: reply, cached: 0 }));
             }
-            meter.aside.set(Worst {
+            meter.reserved.set(UpperBound {
                 calls: aside.calls + worst.calls,
                 tokens: aside.tokens.saturating_add(worst.tokens),
                 cost: aside.cost + worst.cost,
             });
-            return Ok(Aside { meter: Rc::clone(meter), worst, over: false });
+            return Ok(Reservation { meter: Rc::clone(meter), bound: worst, finished: false });
         }
     }
 
     /// Returns how many tokens of reply a call with this input could have, or why it cannot start.
-    fn room(&self, aside: Worst, input: u64, price: Option<Price>) -> Result<u64, String> {
+    fn room(&self, aside: UpperBound, input: u64, price: Option<Price>) -> Result<u64, String> {
         let Budget { calls, tokens, cost: limit, .. } = self.budget;
         let lost = self.lost.get();
         if calls.is_some_and(|calls| self.ended.get() + lost.calls + aside.calls >= calls) {
@@ -314,17 +314,17 @@ impl Meter {
 }
 
 /// What is known of a call when it has ended.
-struct Asked {
+struct CallLowerBound {
     model: String,
     /// The least tokens that the request can have had.
     least: u64,
 }
 
-impl Asked {
-    fn new(request: &ChatRequest, conversation: &[Rc<Said>]) -> Asked {
+impl CallLowerBound {
+    fn new(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> CallLowerBound {
         let bytes = request.system.as_ref().map_or(0, String::len)
             + conversation.iter().map(|said| said.message.size()).sum::<usize>();
-        Asked { model: request.model.clone(), least: bytes as u64 / LONGEST_TOKEN }
+        CallLowerBound { model: request.model.clone(), least: bytes as u64 / LONGEST_TOKEN }
     }
 }
 
@@ -348,7 +348,7 @@ fn wanted_reply(request: &ChatRequest) -> u64 {
 
 /// Returns more tokens than the request can have: no tokenizer makes more tokens than there are bytes, and
 /// what providers put around messages and tools is small.
-fn most_input(request: &ChatRequest, conversation: &[Rc<Said>]) -> u64 {
+fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 {
     let json = |value: &Value| value.to_string().len();
     let messages = conversation.iter().map(|said| {
         let calls =

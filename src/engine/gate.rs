@@ -11,49 +11,49 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
-use crate::engine::donor::Donor;
-use crate::engine::past::{Before, Past, Turn};
-use crate::engine::world::{Pulse, World, chance};
+use crate::engine::history::{DeliverySlot, History, RecordedState};
+use crate::engine::replay_source::ReplaySource;
+use crate::engine::world::{Heartbeat, World, chance};
 use crate::error::{Code, Failure, Result};
-use crate::journal::key::{Key, KeyMaker, Keyed, Keys};
-use crate::journal::lines::{Done, End, Given, Intent, Outcome, Record, Resume};
-use crate::journal::texts::Chain;
-use crate::journal::writer::Writer;
+use crate::journal::key::{EffectIdentity, EffectKey, EffectKeys, KeyMaker};
+use crate::journal::lines::{EffectRecord, EndRecord, GivenRecord, IntentRecord, OutcomeRecord, Record, ResumeRecord};
+use crate::journal::texts::PrefixDigests;
+use crate::journal::writer::JournalWriter;
 use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
-use crate::model::effect::{Effect, Recovery, Shown};
+use crate::model::effect::{Effect, Recovery, ReplayDisplay};
 use crate::model::event::Event;
 use crate::model::permission::Permissions;
 use crate::model::redact::{Cleaner, Redactor};
 use crate::model::text::excerpt;
 
 /// What the gate says to an effect.
-pub enum Admitted {
+pub enum Admission {
     /// It is done, now or in the past without having waited.
     Now(Result<Value>),
     /// It was done in the past, of this run or of another: when it is the outcome's turn, the flow is given it by
-    /// [`Gate::give`].
-    Recorded(Turn, Key, Result<Value>),
+    /// [`Gate::deliver_recorded`].
+    Recorded(DeliverySlot, EffectKey, Result<Value>),
     /// It is under way.
-    Live(Live),
+    Live(LiveEffect),
 }
 
 /// An effect under way. Dropping the future cancels it, unless it `lasts`: then it comes to its end all the same.
-pub struct Live {
-    pub key: Key,
+pub struct LiveEffect {
+    pub key: EffectKey,
     pub future: LocalBoxFuture<'static, Result<Value>>,
-    pub pulse: Pulse,
+    pub heartbeat: Heartbeat,
     pub lasts: bool,
     /// It waits for a person.
     pub asks: bool,
 }
 
 /// What a run's journal says, and what goes on with it.
-pub struct Recorded {
-    pub writer: Writer,
-    pub past: Past,
+pub struct OpenJournal {
+    pub writer: JournalWriter,
+    pub history: History,
     /// Written before the first new line of a resumed run.
-    pub resume: Option<Resume>,
+    pub resume: Option<ResumeRecord>,
 }
 
 /// The gate of one run.
@@ -61,38 +61,38 @@ pub struct Gate {
     world: Rc<World>,
     cleaner: Cleaner,
     meter: Rc<Meter>,
-    state: RefCell<State>,
+    state: RefCell<GateState>,
 }
 
-struct State {
-    writer: Writer,
-    past: Past,
+struct GateState {
+    writer: JournalWriter,
+    history: History,
     keys: KeyMaker,
     permissions: Permissions,
     /// Written before the first new line of a resumed run.
-    resume: Option<Resume>,
+    resume: Option<ResumeRecord>,
     /// What was said since the last answer, while the run catches up: shown again when it goes live.
     unseen: Vec<Event>,
     given_back: usize,
     seed: u64,
-    replay: Option<Donor>,
+    replay_source: Option<ReplaySource>,
     /// The failures that the process ends with.
-    void: Vec<Key>,
+    void: Vec<EffectKey>,
 }
 
 impl Gate {
-    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, recorded: Recorded, seed: u64) -> Gate {
-        let Recorded { writer, past, resume } = recorded;
-        let state = State {
+    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, recorded: OpenJournal, seed: u64) -> Gate {
+        let OpenJournal { writer, history: past, resume } = recorded;
+        let state = GateState {
             writer,
             keys: if past.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },
-            past,
+            history: past,
             permissions: Permissions::default(),
             resume,
             unseen: Vec::new(),
             given_back: 0,
             seed,
-            replay: None,
+            replay_source: None,
             void: Vec::new(),
         };
         Gate { world, cleaner: Cleaner::new(redactor), meter, state: RefCell::new(state) }
@@ -104,17 +104,17 @@ impl Gate {
     }
 
     /// Lets the run take from an earlier journal what its own does not have.
-    pub fn take_from(&self, donor: Donor) {
+    pub fn set_replay_source(&self, donor: ReplaySource) {
         let state = &mut *self.state.borrow_mut();
         if donor.has_first_format() {
             state.keys = KeyMaker::of_both_formats();
         }
-        state.replay = Some(donor);
+        state.replay_source = Some(donor);
     }
 
     /// Gives the donor back, with what was taken from it.
-    pub fn donor(&self) -> Option<Donor> {
-        self.state.borrow_mut().replay.take()
+    pub fn take_replay_source(&self) -> Option<ReplaySource> {
+        self.state.borrow_mut().replay_source.take()
     }
 
     /// Returns the world that effects are performed through.
@@ -130,7 +130,7 @@ impl Gate {
     /// Lets an effect happen, or gives back what it returned before.
     ///
     /// An `Err` of this function is no outcome: the journal cannot be written, and the run must stop.
-    pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admitted> {
+    pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admission> {
         effect.facts_mut().redact(&self.cleaner);
         let state = &mut *self.state.borrow_mut();
         let facts = effect.facts();
@@ -138,25 +138,25 @@ impl Gate {
             if state.caught_up() {
                 self.world.show_unrecorded(&effect);
             }
-            return Ok(Admitted::Now(Ok(Value::Null)));
+            return Ok(Admission::Now(Ok(Value::Null)));
         }
-        let asked = Asked {
+        let asked = EffectRequest {
             scope,
             kind: facts.kind(),
             request: facts.request(),
-            conversation: Chain::of(facts.conversation().iter().map(|said| said.digest())),
+            conversation: PrefixDigests::of(facts.conversation().iter().map(|said| said.digest())),
         };
-        let keys = state.keys.next(&Keyed {
+        let keys = state.keys.next(&EffectIdentity {
             kind: asked.kind,
             scope,
             request: &asked.request,
-            list: asked.conversation.whole(),
+            list: asked.conversation.list_digest(),
             declared: self.world.declared(&effect),
             dependencies: &facts.dependencies(),
         });
-        let (under, before) = state.past.of_either(keys)?;
+        let (under, before) = state.history.state_of_either(keys)?;
         let began = match before {
-            Before::Ended(turn, outcome) => {
+            RecordedState::Ended(turn, outcome) => {
                 if let Effect::Chat(chat) = &effect {
                     self.count(chat, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
@@ -166,11 +166,11 @@ impl Gate {
                 }
                 return Ok(state.give_back(&self.world, &effect, (turn, under), outcome));
             }
-            Before::Began(prepared) => Some(Began { prepared, noted: under == keys.key }),
-            Before::Never => None,
+            RecordedState::Began(prepared) => Some(UnfinishedIntent { prepared, has_intent: under == keys.key }),
+            RecordedState::Never => None,
         };
-        match state.replay {
-            Some(_) => self.take(state, effect, keys, asked, began),
+        match state.replay_source {
+            Some(_) => self.replay_or_begin(state, effect, keys, asked, began),
             None => self.begin(state, effect, keys.key, asked, began),
         }
     }
@@ -182,24 +182,24 @@ impl Gate {
     }
 
     /// Takes an effect from the replay source, or begins it.
-    fn take(
+    fn replay_or_begin(
         &self,
-        state: &mut State,
+        state: &mut GateState,
         effect: Effect,
-        keys: Keys,
-        mut asked: Asked<'_>,
-        began: Option<Began>,
-    ) -> Result<Admitted> {
-        let State { replay: Some(source), permissions, .. } = &mut *state else {
+        keys: EffectKeys,
+        mut asked: EffectRequest<'_>,
+        began: Option<UnfinishedIntent>,
+    ) -> Result<Admission> {
+        let GateState { replay_source: Some(source), permissions, .. } = &mut *state else {
             return self.begin(state, effect, keys.key, asked, began);
         };
         let facts = effect.facts();
-        let alone = source.is_alone_for(facts.source());
-        if alone && let Err(refused) = permitted(&effect, permissions) {
-            return Ok(Admitted::Now(Err(refused)));
+        let alone = source.is_exclusive_for(facts.replay_class());
+        if alone && let Err(refused) = check_permitted(&effect, permissions) {
+            return Ok(Admission::Now(Err(refused)));
         }
         let key = keys.key;
-        let Some((turn, outcome)) = source.take(keys, facts.source())? else {
+        let Some((turn, outcome)) = source.take(keys, facts.replay_class())? else {
             if !alone {
                 return self.begin(state, effect, key, asked, began);
             }
@@ -207,7 +207,7 @@ impl Gate {
                 let messages = facts.conversation().iter().map(|said| serde_json::to_value(&said.message));
                 asked.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
             }
-            return Err(source.missed(asked.kind, asked.scope, &asked.request)?);
+            return Err(source.describe_miss(asked.kind, asked.scope, &asked.request)?);
         };
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {
@@ -218,38 +218,38 @@ impl Gate {
             && let Ok(ok) = &outcome
         {
             state.write_single(&self.world, key, asked, &effect, ok)?;
-            return Ok(Admitted::Now(outcome));
+            return Ok(Admission::Now(outcome));
         }
         // One that stands there already was taken just before the process ended.
-        if !began.is_some_and(|began| began.noted) {
+        if !began.is_some_and(|began| began.has_intent) {
             state.write_intent(&self.world, key, asked, &effect, None)?;
         }
-        match facts.shown_again(&outcome) {
-            Shown::Said { markdown, from } => self.world.front.show(&said(markdown, from)),
-            Shown::Answered(question) => self.world.front.answered_before(question),
-            Shown::Nothing => {}
+        match facts.replay_display(&outcome) {
+            ReplayDisplay::Said { markdown, from } => self.world.front.show(&said_event(markdown, from)),
+            ReplayDisplay::Answered(question) => self.world.front.answered_before(question),
+            ReplayDisplay::Nothing => {}
         }
-        Ok(Admitted::Recorded(turn, key, outcome))
+        Ok(Admission::Recorded(turn, key, outcome))
     }
 
     /// Lets an effect happen that nothing is recorded of, or nothing but its intent.
     fn begin(
         &self,
-        state: &mut State,
+        state: &mut GateState,
         effect: Effect,
-        key: Key,
-        asked: Asked<'_>,
-        began: Option<Began>,
-    ) -> Result<Admitted> {
-        if let Err(refused) = permitted(&effect, &state.permissions) {
-            return Ok(Admitted::Now(Err(refused)));
+        key: EffectKey,
+        asked: EffectRequest<'_>,
+        began: Option<UnfinishedIntent>,
+    ) -> Result<Admission> {
+        if let Err(refused) = check_permitted(&effect, &state.permissions) {
+            return Ok(Admission::Now(Err(refused)));
         }
         state.go_live(&self.world)?;
         let facts = effect.facts();
         if let Some(mut ok) = self.world.perform_now(&effect, key, state.seed) {
             self.cleaner.value(&mut ok);
             state.write_single(&self.world, key, asked, &effect, &ok)?;
-            return Ok(Admitted::Now(Ok(ok)));
+            return Ok(Admission::Now(Ok(ok)));
         }
         let (mut prepared, mut known) = (None, None);
         if facts.recovery() == Recovery::Probe {
@@ -262,31 +262,31 @@ impl Gate {
                 }
             }
         }
-        let again = began.is_some() || state.past.cut;
+        let again = began.is_some() || state.history.truncated;
         // An intent that stands in the journal already is not written again, unless it was prepared anew.
-        if prepared.is_some() || !began.is_some_and(|began| began.noted) {
+        if prepared.is_some() || !began.is_some_and(|began| began.has_intent) {
             state.write_intent(&self.world, key, asked, &effect, prepared.as_ref())?;
             if facts.needs_intent() && known.is_none() {
                 state.writer.sync()?;
             }
         }
-        let (pulse, lasts, asks) = (Pulse::new(), facts.lasts(), facts.asks());
+        let (pulse, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
         // What is known already comes as what is performed does, so that a later process gives it back in its turn.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
             None => self.perform(effect, key, state.seed, again, pulse.clone()),
         };
-        Ok(Admitted::Live(Live { key, future, pulse, lasts, asks }))
+        Ok(Admission::Live(LiveEffect { key, future, heartbeat: pulse, lasts, asks }))
     }
 
     /// Performs an effect, a model call within the budget.
     fn perform(
         &self,
         effect: Effect,
-        key: Key,
+        key: EffectKey,
         seed: u64,
         again: bool,
-        pulse: Pulse,
+        pulse: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
         let Effect::Chat(Chat { mut request, conversation, show }) = effect else {
@@ -307,7 +307,7 @@ impl Gate {
 
     /// Takes the secrets out of an outcome and writes it. It is not synced yet. One that is `held` is not given to
     /// the flow before the next that is not.
-    pub fn end(&self, key: Key, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
+    pub fn record_outcome(&self, key: EffectKey, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
         if let Ok(value) = &mut outcome {
             self.cleaner.redactor().value(value);
@@ -315,33 +315,37 @@ impl Gate {
         let state = &mut *self.state.borrow_mut();
         let hex = key.to_string();
         let at = self.world.clock();
-        let folded = outcome.as_ref().ok().map(|value| state.writer.outcome(value)).transpose()?;
+        let folded = outcome.as_ref().ok().map(|value| state.writer.intern_outcome(value)).transpose()?;
         let (ok, failure) = (folded.as_deref(), outcome.as_ref().err());
-        state.writer.append(&Record::Outcome(Outcome { key: &hex, ok, failure, held, at }))?;
+        state.writer.append(&Record::Outcome(OutcomeRecord { key: &hex, ok, failure, held, at }))?;
         Ok(outcome)
     }
 
     /// Makes it part of the run that the flow is given recorded outcomes, together and in this order, and returns them.
-    pub fn give(&self, together: Vec<(Turn, Key, Result<Value>)>) -> Result<Vec<Result<Value>>> {
+    pub fn deliver_recorded(
+        &self,
+        together: Vec<(DeliverySlot, EffectKey, Result<Value>)>,
+    ) -> Result<Vec<Result<Value>>> {
         let last = together.len().saturating_sub(1);
-        let held =
-            |(turn, key, _): &(Turn, Key, Result<Value>)| matches!(turn, Turn::Held { .. }).then(|| key.to_string());
+        let held = |(turn, key, _): &(DeliverySlot, EffectKey, Result<Value>)| {
+            matches!(turn, DeliverySlot::Held { .. }).then(|| key.to_string())
+        };
         let keys: Vec<String> = together.iter().filter_map(held).collect();
         if !keys.is_empty() {
             let state = &mut *self.state.borrow_mut();
             state.go_live(&self.world)?;
-            state.writer.append(&Record::Given(Given { keys }))?;
+            state.writer.append(&Record::Given(GivenRecord { keys }))?;
         }
         let given = together.into_iter().enumerate().map(|(at, (turn, key, outcome))| match turn {
-            Turn::Taken { .. } => self.end(key, outcome, at < last),
-            Turn::Given { .. } | Turn::Held { .. } => Ok(outcome),
+            DeliverySlot::Taken { .. } => self.record_outcome(key, outcome, at < last),
+            DeliverySlot::Given { .. } | DeliverySlot::Held { .. } => Ok(outcome),
         });
         given.collect()
     }
 
     /// Returns how long effects in a scope took in earlier processes of the run.
-    pub fn used(&self, scope: &str) -> Duration {
-        self.state.borrow().past.used(scope)
+    pub fn used_time(&self, scope: &str) -> Duration {
+        self.state.borrow().history.used_time(scope)
     }
 
     /// Waits until all outcomes are on the disk; only then may the flow see them.
@@ -365,56 +369,65 @@ impl Gate {
     }
 
     /// Notes the failures that the flow ended with, so that a later process tries again what failed.
-    pub fn void(&self, failures: Vec<Key>) {
+    pub fn set_void_failures(&self, failures: Vec<EffectKey>) {
         self.state.borrow_mut().void = failures;
     }
 
     /// Writes how the run ended. A finished run that was only replayed has its end already.
-    pub fn close(&self, mut end: End) -> Result<()> {
+    pub fn close(&self, mut end: EndRecord) -> Result<()> {
         end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
         end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
         let state = &mut *self.state.borrow_mut();
-        if state.resume.is_some() && state.past.end.as_ref().is_some_and(|before| before.status == end.status) {
+        if state.resume.is_some() && state.history.end.as_ref().is_some_and(|before| before.status == end.status) {
             return Ok(());
         }
         state.go_live(&self.world)?;
-        end.void = state.void.iter().map(Key::to_string).collect();
+        end.void = state.void.iter().map(EffectKey::to_string).collect();
         state.writer.append(&Record::End(Box::new(end)))?;
         state.writer.sync()
     }
 }
 
 /// An effect that a process began and did not end.
-struct Began {
+struct UnfinishedIntent {
     prepared: Option<Value>,
     /// Its intent stands in the journal under the key that it has now.
-    noted: bool,
+    has_intent: bool,
 }
 
 /// What an effect asks for, as it is keyed and recorded.
-struct Asked<'a> {
+struct EffectRequest<'a> {
     scope: &'a str,
     kind: &'static str,
     request: Value,
-    conversation: Chain,
+    conversation: PrefixDigests,
 }
 
-impl State {
+impl GateState {
     /// Writes an effect that happened at once.
-    fn write_single(&mut self, world: &World, key: Key, asked: Asked<'_>, effect: &Effect, ok: &Value) -> Result<()> {
+    fn write_single(
+        &mut self,
+        world: &World,
+        key: EffectKey,
+        asked: EffectRequest<'_>,
+        effect: &Effect,
+        ok: &Value,
+    ) -> Result<()> {
         let (kind, scope) = (asked.kind, asked.scope);
         let request = self.intern(asked, effect)?;
-        let ok = self.writer.outcome(ok)?;
+        let ok = self.writer.intern_outcome(ok)?;
         let (key, at) = (key.to_string(), world.clock());
-        self.writer.append(&Record::Effect(Done { key: &key, kind, scope, request: &request, ok: &ok, at })).map(drop)
+        self.writer
+            .append(&Record::Effect(EffectRecord { key: &key, kind, scope, request: &request, ok: &ok, at }))
+            .map(drop)
     }
 
     /// Writes that an effect is about to happen, with what has to be known to find out whether it did.
     fn write_intent(
         &mut self,
         world: &World,
-        key: Key,
-        asked: Asked<'_>,
+        key: EffectKey,
+        asked: EffectRequest<'_>,
         effect: &Effect,
         prepared: Option<&Value>,
     ) -> Result<()> {
@@ -422,19 +435,19 @@ impl State {
         let request = self.intern(asked, effect)?;
         let (key, at) = (key.to_string(), world.clock());
         self.writer
-            .append(&Record::Intent(Intent { key: &key, kind, scope, request: &request, prepared, at }))
+            .append(&Record::Intent(IntentRecord { key: &key, kind, scope, request: &request, prepared, at }))
             .map(drop)
     }
 
     /// Returns a request as it is written: what stands in the journal already is referred to.
-    fn intern(&mut self, asked: Asked<'_>, effect: &Effect) -> Result<Value> {
-        let mut request = self.writer.fold(asked.request, true)?;
+    fn intern(&mut self, asked: EffectRequest<'_>, effect: &Effect) -> Result<Value> {
+        let mut request = self.writer.intern(asked.request, true)?;
         let conversation = effect.facts().conversation();
         if !conversation.is_empty() {
             let item = |index: usize| {
                 serde_json::to_value(&conversation[index].message).expect("a message is plain data with text keys")
             };
-            request["messages"] = self.writer.fold_list(&asked.conversation, conversation.len(), item)?;
+            request["messages"] = self.writer.intern_list(&asked.conversation, conversation.len(), item)?;
         }
         Ok(request)
     }
@@ -457,35 +470,35 @@ impl State {
         &mut self,
         world: &World,
         effect: &Effect,
-        (turn, key): (Turn, Key),
+        (turn, key): (DeliverySlot, EffectKey),
         outcome: Result<Value>,
-    ) -> Admitted {
+    ) -> Admission {
         self.given_back += 1;
-        let shown = effect.facts().shown_again(&outcome);
-        if let Shown::Answered(question) = shown {
+        let shown = effect.facts().replay_display(&outcome);
+        if let ReplayDisplay::Answered(question) = shown {
             world.front.answered_before(question);
         }
         if !self.caught_up() {
             match shown {
-                Shown::Said { markdown, from } => self.unseen.push(said(markdown, from)),
-                Shown::Answered(_) => self.unseen.clear(),
-                Shown::Nothing => {}
+                ReplayDisplay::Said { markdown, from } => self.unseen.push(said_event(markdown, from)),
+                ReplayDisplay::Answered(_) => self.unseen.clear(),
+                ReplayDisplay::Nothing => {}
             }
         }
         match effect.facts().recovery() {
-            Recovery::SingleLine | Recovery::Unrecorded => Admitted::Now(outcome),
-            Recovery::Retry | Recovery::Probe => Admitted::Recorded(turn, key, outcome),
+            Recovery::SingleLine | Recovery::Unrecorded => Admission::Now(outcome),
+            Recovery::Retry | Recovery::Probe => Admission::Recorded(turn, key, outcome),
         }
     }
 }
 
-fn said(markdown: &str, from: Option<&str>) -> Event {
+fn said_event(markdown: &str, from: Option<&str>) -> Event {
     Event::Said { markdown: markdown.to_owned(), from: from.map(str::to_owned) }
 }
 
-fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
-    if let Some(missing) = effect.facts().needs().iter().find(|needed| !permissions.declares(**needed)) {
-        return Err(missing.undeclared());
+fn check_permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
+    if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
+        return Err(missing.undeclared_failure());
     }
     let Effect::Exec(command) = effect else { return Ok(()) };
     let commands = permissions.commands();
@@ -496,7 +509,7 @@ fn permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
         [] => "none is".to_owned(),
         some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
     };
-    let shown = excerpt(&command.run.shown());
+    let shown = excerpt(&command.run.display_text());
     Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
         .hint(format!("allowed: {allowed}")))
 }

@@ -4,11 +4,11 @@
 //! and `own` is which of them the user began here.
 
 pub mod budget;
-pub mod donor;
+pub mod replay_source;
 pub mod gate;
-pub mod own;
-pub mod past;
+pub mod run_records;
+pub mod history;
 pub mod process;
-pub mod run;
+pub mod runs;
 pub mod verify;
 pub mod world;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::error::Code;
-use crate::journal::key::Key;
+use crate::journal::key::EffectKey;
 
 /// The kinds of effects on documents: saves are made by content, and rows are looked for.
 const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list", "scan", "query"];
@@ -15,15 +15,15 @@ pub(super) struct Process {
     /// The line of the last activity in each scope.
     active: HashMap<String, u64>,
     last_active: u64,
-    pub(super) scopes: HashMap<Key, String>,
+    pub(super) scopes: HashMap<EffectKey, String>,
     /// With the lines of their outcomes.
-    pub(super) failures: Vec<(Key, u64)>,
+    pub(super) failures: Vec<(EffectKey, u64)>,
     /// Outcomes that the flow was not given yet.
-    pub(super) held: Vec<Key>,
+    pub(super) held: Vec<EffectKey>,
     /// Effects on documents that the disk refused.
-    pub(super) refused: Vec<Key>,
+    pub(super) refused: Vec<EffectKey>,
     /// Effects without an outcome.
-    open: HashMap<Key, Begun>,
+    open: HashMap<EffectKey, OpenEffect>,
     /// It wrote the first format.
     pub(super) first_format: bool,
     /// When the last line was written that says so, in milliseconds since 1970.
@@ -31,7 +31,7 @@ pub(super) struct Process {
 }
 
 /// An effect that is under way.
-struct Begun {
+struct OpenEffect {
     /// In milliseconds since 1970.
     at: u64,
     /// A person is asked.
@@ -41,7 +41,7 @@ struct Begun {
 }
 
 /// When an effect in a scope was under way, in milliseconds since 1970.
-pub(super) struct Span {
+pub(super) struct EffectSpan {
     scope: String,
     from: u64,
     to: u64,
@@ -49,7 +49,7 @@ pub(super) struct Span {
 
 /// When effects of a run were under way.
 #[derive(Default)]
-pub(super) struct Times(Vec<Span>);
+pub(super) struct EffectTimes(Vec<EffectSpan>);
 
 impl Process {
     pub(super) fn note_activity(&mut self, scope: &str, seq: u64) {
@@ -62,14 +62,14 @@ impl Process {
         }
     }
 
-    pub(super) fn begin(&mut self, key: Key, kind: &str, scope: String, at: u64) {
+    pub(super) fn begin(&mut self, key: EffectKey, kind: &str, scope: String, at: u64) {
         self.at = at;
-        self.open.insert(key, Begun { at, asks: kind == "ask", documents: DOCUMENTS.contains(&kind) });
+        self.open.insert(key, OpenEffect { at, asks: kind == "ask", documents: DOCUMENTS.contains(&kind) });
         self.scopes.insert(key, scope);
     }
 
     /// Notes a failure of an effect that is under way, and its line.
-    pub(super) fn failed(&mut self, key: Key, code: Code, seq: u64) {
+    pub(super) fn note_failure(&mut self, key: EffectKey, code: Code, seq: u64) {
         self.failures.push((key, seq));
         if code == Code::DiskFailed && self.open.get(&key).is_some_and(|begun| begun.documents) {
             self.refused.push(key);
@@ -77,17 +77,17 @@ impl Process {
     }
 
     /// Returns when an effect was under way that is over now; nothing of one that asked a person.
-    pub(super) fn ended(&mut self, key: Key, at: u64) -> Option<Span> {
+    pub(super) fn close_effect(&mut self, key: EffectKey, at: u64) -> Option<EffectSpan> {
         self.at = at;
         let begun = self.open.remove(&key)?;
         let scope = || self.scopes.get(&key).cloned().unwrap_or_default();
-        (!begun.asks).then(|| Span { scope: scope(), from: begun.at, to: at })
+        (!begun.asks).then(|| EffectSpan { scope: scope(), from: begun.at, to: at })
     }
 
     /// Returns when effects were under way that the process ended in.
-    pub(super) fn left_open(&mut self) -> Vec<Span> {
-        let keys: Vec<Key> = self.open.keys().copied().collect();
-        keys.into_iter().filter_map(|key| self.ended(key, self.at)).collect()
+    pub(super) fn close_remaining(&mut self) -> Vec<EffectSpan> {
+        let keys: Vec<EffectKey> = self.open.keys().copied().collect();
+        keys.into_iter().filter_map(|key| self.close_effect(key, self.at)).collect()
     }
 
     /// Tells whether something else is under way in a scope that is neither around this one nor inside of it.
@@ -106,13 +106,13 @@ impl Process {
     }
 }
 
-impl Times {
-    pub(super) fn add(&mut self, span: Option<Span>) {
+impl EffectTimes {
+    pub(super) fn add(&mut self, span: Option<EffectSpan>) {
         self.0.extend(span);
     }
 
     /// Returns how long something was under way in a scope; what went on side by side counts once.
-    pub(super) fn used(&self, scope: &str) -> Duration {
+    pub(super) fn used_time(&self, scope: &str) -> Duration {
         let mut spans: Vec<(u64, u64)> =
             self.0.iter().filter(|span| is_inside(&span.scope, scope)).map(|span| (span.from, span.to)).collect();
         spans.sort_unstable();
@@ -137,18 +137,18 @@ mod tests {
 
     #[test]
     fn what_goes_on_side_by_side_is_counted_once_and_a_person_not_at_all() {
-        let (mut process, mut times) = (Process::default(), Times::default());
-        let key = |text: &str| Key::of(text.as_bytes());
+        let (mut process, mut times) = (Process::default(), EffectTimes::default());
+        let key = |text: &str| EffectKey::of(text.as_bytes());
         process.begin(key("a"), "chat", "/x/a".to_owned(), 1000);
         process.begin(key("b"), "chat", "/x/b".to_owned(), 1500);
         process.begin(key("c"), "chat", "/y".to_owned(), 1500);
-        times.add(process.ended(key("a"), 2000));
-        times.add(process.ended(key("b"), 3000));
+        times.add(process.close_effect(key("a"), 2000));
+        times.add(process.close_effect(key("b"), 3000));
         process.begin(key("d"), "ask", "/x".to_owned(), 4000);
-        times.add(process.ended(key("d"), 9000));
-        assert_eq!((times.used("/x"), times.used("/x/a")), (Duration::from_secs(2), Duration::from_secs(1)));
-        process.left_open().into_iter().for_each(|span| times.add(Some(span)));
-        assert_eq!(times.used("/y"), Duration::from_millis(7500), "as far as the process is known to have come");
+        times.add(process.close_effect(key("d"), 9000));
+        assert_eq!((times.used_time("/x"), times.used_time("/x/a")), (Duration::from_secs(2), Duration::from_secs(1)));
+        process.close_remaining().into_iter().for_each(|span| times.add(Some(span)));
+        assert_eq!(times.used_time("/y"), Duration::from_millis(7500), "as far as the process is known to have come");
     }
 
     #[test]

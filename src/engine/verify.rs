@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::journal::entries;
-use crate::journal::reader::Whole;
+use crate::journal::reader::IntactPrefix;
 use crate::model::digest::Digest;
 
 /// How many rows of one file are named that are not where they were.
@@ -15,20 +15,20 @@ const NAMED: usize = 10;
 
 /// What a run wrote, as its journal says.
 #[derive(Default)]
-pub struct Written {
+pub struct RunWrites {
     /// By path below the workspace: the digest of the last save with its line, or the line of the deletion.
     documents: BTreeMap<String, (u64, Option<String>)>,
     /// By path, in the order in which they were appended.
-    rows: BTreeMap<String, Vec<Row>>,
+    rows: BTreeMap<String, Vec<AppendedRow>>,
     /// Effects by key: what was asked for.
     asked: HashMap<String, (String, Value)>,
     /// By collection and key: the path of a document that was saved.
     paths: HashMap<Digest, String>,
-    pub whole: Whole,
+    pub whole: IntactPrefix,
 }
 
 /// A row that was appended.
-struct Row {
+struct AppendedRow {
     /// The line of the journal.
     line: u64,
     /// The offset in its file, in bytes.
@@ -44,10 +44,10 @@ pub struct Verdict {
     pub differences: Vec<String>,
 }
 
-impl Written {
+impl RunWrites {
     /// Reads a journal, and checks its chain on the way.
-    pub fn read(path: &Path) -> Result<Written> {
-        let mut written = Written::default();
+    pub fn read(path: &Path) -> Result<RunWrites> {
+        let mut written = RunWrites::default();
         written.whole = entries::read(path, |entry| written.take(&entry))?;
         Ok(written)
     }
@@ -67,7 +67,7 @@ impl Written {
                 self.documents.insert(path, (line, ok["digest"].as_str().map(str::to_owned)));
             }
             "append" => {
-                let row = Row { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
+                let row = AppendedRow { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
                 self.rows.entry(path).or_default().push(row);
             }
             // The outcome does not say the path: it is that of the document with the same name.
@@ -80,7 +80,7 @@ impl Written {
     }
 
     /// Compares with what is there; `read` returns the bytes of a file, or nothing where there is none.
-    pub fn compared(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
+    pub fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
         let mut verdict = Verdict { documents: self.documents.len(), ..Verdict::default() };
         for (path, (line, digest)) in &self.documents {
             let found = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
@@ -95,7 +95,7 @@ impl Written {
         for (path, rows) in &self.rows {
             verdict.rows += rows.len();
             match read(path)? {
-                Some(bytes) => verdict.hold(path, rows, &bytes),
+                Some(bytes) => verdict.check_rows(path, rows, &bytes),
                 None => verdict.differs(path, &format!("is gone, with {} rows of this run", rows.len())),
             }
         }
@@ -109,8 +109,8 @@ impl Verdict {
     }
 
     /// Holds the rows of a file against those that were appended to it. Others may have written between them.
-    fn hold(&mut self, path: &str, rows: &[Row], bytes: &[u8]) {
-        let mut there: Vec<Found> = Vec::new();
+    fn check_rows(&mut self, path: &str, rows: &[AppendedRow], bytes: &[u8]) {
+        let mut there: Vec<ExistingRow> = Vec::new();
         // Where a line is, by its place and by what it says: each is looked for once for each row.
         let mut places: HashMap<u64, usize> = HashMap::new();
         let mut says: HashMap<Digest, VecDeque<usize>> = HashMap::new();
@@ -119,7 +119,7 @@ impl Verdict {
             let row = form(&serde_json::from_slice(line).unwrap_or_default());
             places.insert(at, there.len());
             says.entry(row).or_default().push_back(there.len());
-            there.push(Found { row, used: false });
+            there.push(ExistingRow { row, used: false });
             at += line.len() as u64;
         }
         let mut told = Vec::new();
@@ -165,7 +165,7 @@ impl Verdict {
 }
 
 /// A row that is there.
-struct Found {
+struct ExistingRow {
     row: Digest,
     used: bool,
 }

@@ -17,25 +17,25 @@ use crate::host::exec::Commands;
 use crate::host::files::Files;
 use crate::host::git::Repository;
 use crate::host::{CallEvent, FrontEnd, Models};
-use crate::journal::key::Key;
+use crate::journal::key::EffectKey;
 use crate::model::chat::{ChatReply, ChatRequest, Usage};
 use crate::model::collection::Collection;
-use crate::model::command::Command;
+use crate::model::command::ExecCommand;
 use crate::model::digest::Digest;
-use crate::model::effect::chat::{Chat, Show};
+use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::model::effect::documents::DocumentOp;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
-use crate::model::effect::{Effect, Facts};
+use crate::model::effect::{Effect, EffectFacts};
 use crate::model::event::Event;
 
 /// When something last happened in a live effect: a piece of a reply, a line of a command.
 #[derive(Clone, Debug)]
-pub struct Pulse(Rc<Cell<Instant>>);
+pub struct Heartbeat(Rc<Cell<Instant>>);
 
-impl Pulse {
-    pub fn new() -> Pulse {
-        Pulse(Rc::new(Cell::new(Instant::now())))
+impl Heartbeat {
+    pub fn new() -> Heartbeat {
+        Heartbeat(Rc::new(Cell::new(Instant::now())))
     }
 
     fn beat(&self) {
@@ -47,9 +47,9 @@ impl Pulse {
     }
 }
 
-impl Default for Pulse {
-    fn default() -> Pulse {
-        Pulse::new()
+impl Default for Heartbeat {
+    fn default() -> Heartbeat {
+        Heartbeat::new()
     }
 }
 
@@ -79,7 +79,7 @@ pub struct World {
 
 /// Returns the chance that an effect has in all runs with this seed: what a model draws from, so that it gives the same
 /// reply to the same request.
-pub fn chance(seed: u64, key: Key) -> Digest {
+pub fn chance(seed: u64, key: EffectKey) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(&key.bytes());
@@ -87,7 +87,7 @@ pub fn chance(seed: u64, key: Key) -> Digest {
 }
 
 /// Returns the chance that an effect has in one run alone. Ids are made of it, and two runs of one seed may work in one folder.
-fn own_chance(seed: u64, run: &str, key: Key) -> Digest {
+fn own_chance(seed: u64, run: &str, key: EffectKey) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&chance(seed, key).bytes());
     hasher.update(run.as_bytes());
@@ -112,7 +112,7 @@ impl World {
     }
 
     /// Performs an effect that does not wait; nothing for one that may.
-    pub fn perform_now(&self, effect: &Effect, key: Key, seed: u64) -> Option<Value> {
+    pub fn perform_now(&self, effect: &Effect, key: EffectKey, seed: u64) -> Option<Value> {
         match effect {
             Effect::Time(TimeOp::Clock) => Some(json!(self.clock())),
             Effect::Time(TimeOp::Random) => Some(json!(own_chance(seed, &self.run, key).to_string())),
@@ -146,7 +146,7 @@ impl World {
     /// Returns what has to be known to find out after a crash whether the effect happened.
     pub fn prepare(&self, effect: &Effect) -> Result<Value> {
         match effect {
-            Effect::Documents(op) => self.store.prepare(op, &self.named()).map(|found| plain(&found)),
+            Effect::Documents(op) => self.store.prepare(op, &self.collection_finder()).map(|found| plain(&found)),
             Effect::Git(op) => self.repository.prepare(op).map(|found| plain(&found)),
             Effect::Worktree(worktree) => self.repository.prepare_in(worktree).map(|found| plain(&found)),
             Effect::Time(_) | Effect::Ui(_) | Effect::Chat(_) | Effect::Files(_) | Effect::Exec(_) => Ok(json!({})),
@@ -156,7 +156,7 @@ impl World {
     /// Returns the outcome of an effect whose intent stands in the journal, if it happened.
     pub fn probe(&self, effect: &Effect, prepared: &Value) -> Option<Result<Value>> {
         match effect {
-            Effect::Documents(op) => outcome(self.store.probe(op, &read(prepared)?, &self.named())),
+            Effect::Documents(op) => outcome(self.store.probe(op, &read(prepared)?, &self.collection_finder())),
             Effect::Git(op) => outcome(self.repository.probe(op, &read(prepared)?)),
             Effect::Worktree(worktree) => outcome(self.repository.probe_in(worktree, &read(prepared)?)),
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
@@ -167,7 +167,7 @@ impl World {
     /// Checks a document whose saving is not done again by the schema of today.
     pub fn still_valid(&self, effect: &Effect) -> Result<()> {
         match effect {
-            Effect::Documents(op) => self.store.still_valid(op, &self.named()),
+            Effect::Documents(op) => self.store.still_valid(op, &self.collection_finder()),
             Effect::Time(_)
             | Effect::Ui(_)
             | Effect::Chat(_)
@@ -182,9 +182,9 @@ impl World {
     pub fn perform(
         self: &Rc<World>,
         effect: Effect,
-        key: Key,
+        key: EffectKey,
         again: bool,
-        pulse: Pulse,
+        pulse: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
@@ -201,11 +201,12 @@ impl World {
             .boxed_local(),
             Effect::Git(op) => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                async move { world.told(blocking(move || repository.perform(&op, again, now)).await) }.boxed_local()
+                async move { world.show_remarks(blocking(move || repository.perform(&op, again, now)).await) }
+                    .boxed_local()
             }
             Effect::Worktree(worktree) => {
                 let (repository, now) = (self.repository.clone(), self.clock() / 1000);
-                async move { world.told(blocking(move || repository.perform_in(&worktree, again, now)).await) }
+                async move { world.show_remarks(blocking(move || repository.perform_in(&worktree, again, now)).await) }
                     .boxed_local()
             }
             Effect::Files(op) => {
@@ -221,14 +222,14 @@ impl World {
     }
 
     /// Shows what the user is to know of what git did, or did not do.
-    fn told(&self, done: Result<Value>) -> Result<Value> {
+    fn show_remarks(&self, done: Result<Value>) -> Result<Value> {
         for text in self.repository.remarks() {
             self.front.show(&Event::Notice { text });
         }
         done
     }
 
-    async fn command(&self, command: &Command, key: Key, pulse: &Pulse) -> Result<Value> {
+    async fn command(&self, command: &ExecCommand, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
         let (folder, _held) = self.repository.lend(&command.tree).await?;
         let ran = self.commands.run(command, &folder, &key.to_string(), &|| pulse.beat()).await?;
         if let Some(text) = self.commands.remark(command, &folder, &ran) {
@@ -237,7 +238,7 @@ impl World {
         Ok(plain(&ran))
     }
 
-    async fn chat(&self, request: ChatRequest, show: Show, key: Key, pulse: &Pulse) -> Result<Value> {
+    async fn chat(&self, request: ChatRequest, show: CallDisplay, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
         let call = key.to_string();
         let request = request.in_order();
         self.front.show(&Event::CallStarted {
@@ -280,8 +281,8 @@ impl World {
     }
 
     fn document(&self, op: DocumentOp, again: bool) -> Result<Value> {
-        op.written().map_or(Ok(()), |value| self.may_write(value))?;
-        Ok(match self.store.perform(op, again, &self.named())? {
+        op.written_value().map_or(Ok(()), |value| self.may_write(value))?;
+        Ok(match self.store.perform(op, again, &self.collection_finder())? {
             // A thousand documents are moved and not copied.
             DocumentOutcome::Page(page) => page.into_value(),
             other => plain(&other),
@@ -289,7 +290,7 @@ impl World {
     }
 
     /// Returns what finds the collections that the flow declares.
-    fn named(&self) -> impl Fn(&str) -> Result<Collection> {
+    fn collection_finder(&self) -> impl Fn(&str) -> Result<Collection> {
         |name| self.collection(name)
     }
 
@@ -337,8 +338,8 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-fn in_doubt(command: &Command) -> Failure {
-    let shown = crate::model::text::excerpt(&command.run.shown());
+fn in_doubt(command: &ExecCommand) -> Failure {
+    let shown = crate::model::text::excerpt(&command.run.display_text());
     let message =
         format!("the run was ended while `{shown}` ran in `{}`, and how far it came is not known", command.tree);
     Failure::new(Code::CommandInDoubt, message).hint("look into the worktree, then decide")

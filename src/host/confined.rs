@@ -56,10 +56,10 @@ impl ConfinedDir {
                 }
                 // Something was renamed meanwhile, so that the kernel could not be sure.
                 Err(Errno::AGAIN) => {}
-                Err(error) => return Err(wrong(path, error)),
+                Err(error) => return Err(open_failure(path, error)),
             }
         }
-        Err(wrong(path, Errno::AGAIN))
+        Err(open_failure(path, Errno::AGAIN))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -85,7 +85,7 @@ impl ConfinedDir {
             let above = self.file(parent, Access::Write)?;
             match rustix::fs::mkdirat(&above, name, Mode::from(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(wrong(folder, error)),
+                Err(error) => return Err(open_failure(folder, error)),
             }
         }
         Ok(())
@@ -99,28 +99,28 @@ impl ConfinedDir {
         let mode = match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
                 FileType::RegularFile => Some(Mode::from_raw_mode(found.st_mode)),
-                FileType::Symlink => return Err(wrong(path, Errno::LOOP)),
-                FileType::Directory => return Err(wrong(path, Errno::ISDIR)),
-                _ => return Err(wrong(path, Errno::NXIO)),
+                FileType::Symlink => return Err(open_failure(path, Errno::LOOP)),
+                FileType::Directory => return Err(open_failure(path, Errno::ISDIR)),
+                _ => return Err(open_failure(path, Errno::NXIO)),
             },
             Err(Errno::NOENT) => None,
-            Err(error) => return Err(wrong(path, error)),
+            Err(error) => return Err(open_failure(path, error)),
         };
         // One that a crash has left is in nobody's way: the same write is made again.
         match rustix::fs::unlinkat(&above, TEMPORARY, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(wrong(path, error)),
+            Err(error) => return Err(open_failure(path, error)),
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made =
-            rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666)).map_err(|error| wrong(path, error))?;
+        let made = rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666))
+            .map_err(|error| open_failure(path, error))?;
         let mut file = File::from(made);
         let failed = |error: Error| Failure::new(Code::DiskFailed, format!("cannot write {}: {error}", excerpt(path)));
         file.write_all(bytes).and_then(|()| file.sync_data()).map_err(failed)?;
         if let Some(mode) = mode {
-            rustix::fs::fchmod(&file, mode).map_err(|error| wrong(path, error))?;
+            rustix::fs::fchmod(&file, mode).map_err(|error| open_failure(path, error))?;
         }
-        rustix::fs::renameat(&above, TEMPORARY, &above, name).map_err(|error| wrong(path, error))
+        rustix::fs::renameat(&above, TEMPORARY, &above, name).map_err(|error| open_failure(path, error))
     }
 
     /// Deletes a file; one that is not there is fine.
@@ -134,18 +134,18 @@ impl ConfinedDir {
         };
         match rustix::fs::unlinkat(&above, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(wrong(path, error)),
+            Err(error) => Err(open_failure(path, error)),
         }
     }
 }
 
 /// How large a file may be that is read.
-pub(super) struct Largest {
+pub(super) struct SizeLimit {
     pub(super) megabytes: u64,
     pub(super) hint: Option<&'static str>,
 }
 
-impl Largest {
+impl SizeLimit {
     /// Returns what an opened file holds, if it is a plain one and no larger. `path` is what it is called, and `failed` says
     /// what the disk refused.
     pub(super) fn contents(&self, file: File, path: &str, failed: impl Fn(Error) -> Failure) -> Result<Vec<u8>> {
@@ -196,7 +196,7 @@ fn check_written(path: &str) -> Result<()> {
     Ok(())
 }
 
-fn wrong(path: &str, error: Errno) -> Failure {
+fn open_failure(path: &str, error: Errno) -> Failure {
     let invalid = |why: &str| invalid(path, why);
     match error {
         Errno::XDEV => refused(path, "leads out of the worktree"),

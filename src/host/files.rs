@@ -9,17 +9,17 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use super::confined::{Access, ConfinedDir, Largest, invalid};
-use super::globs::{found, globs};
+use super::confined::{Access, ConfinedDir, SizeLimit, invalid};
+use super::globs::{globs, limit_files};
 use super::path;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Collection;
 use crate::model::file::{FileOp, FileOutcome, FileText, FoundFiles};
-use crate::model::pattern::Pattern;
+use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};
 
 /// The largest file that a flow can read.
-const LARGEST: Largest = Largest { megabytes: 2, hint: None };
+const LARGEST: SizeLimit = SizeLimit { megabytes: 2, hint: None };
 /// How many entries of folders one search looks at.
 const MOST_SEEN: usize = 100_000;
 /// Folders that are made from others, and those of tools: nobody means a file in them by its bare name.
@@ -37,26 +37,27 @@ pub struct Files {
     /// The flow's own collections: their documents are its to read, wherever they are.
     collections: Vec<Collection>,
     /// Folders of nietz's own, which may lie below the workspace.
-    kept: Vec<PathBuf>,
+    excluded: Vec<PathBuf>,
 }
 
 impl Files {
     pub fn new(workspace: &Path, granted: &[String], home: Option<&str>) -> Files {
         let home = home.map(PathBuf::from);
-        let granted = granted.iter().map(|path| plain(&workspace.join(expand(path, home.as_deref())))).collect();
+        let granted =
+            granted.iter().map(|path| normalize_path(&workspace.join(expand(path, home.as_deref())))).collect();
         Files {
             workspace: workspace.to_owned(),
             granted,
             home,
             named: Vec::new(),
             collections: Vec::new(),
-            kept: Vec::new(),
+            excluded: Vec::new(),
         }
     }
 
     /// Sets the folders of nietz's own: what is in them is not read, wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Files {
-        self.kept = path::below(&self.workspace, folders);
+        self.excluded = path::below(&self.workspace, folders);
         self
     }
 
@@ -69,7 +70,8 @@ impl Files {
             _ => Vec::new(),
         };
         let paths = params.as_object().into_iter().flat_map(|params| params.values().flat_map(texts));
-        self.named = paths.map(|path| plain(&self.workspace.join(expand(&path, self.home.as_deref())))).collect();
+        self.named =
+            paths.map(|path| normalize_path(&self.workspace.join(expand(&path, self.home.as_deref())))).collect();
         self.collections = collections.collect();
         self
     }
@@ -83,7 +85,7 @@ impl Files {
 
     /// Returns path and text of a file; nothing where there is none.
     fn read(&self, path: &str) -> Result<Option<FileText>> {
-        let full = plain(&self.workspace.join(expand(path, self.home.as_deref())));
+        let full = normalize_path(&self.workspace.join(expand(path, self.home.as_deref())));
         let Some((folder, below)) = self.place(&full) else {
             let message = format!("`{}` is outside of the workspace", excerpt(path));
             let folder = full.parent().unwrap_or(&full).display().to_string();
@@ -140,10 +142,12 @@ impl Files {
         let below = full.strip_prefix(&self.workspace).ok();
         let of_nietz = full.components().map(words).any(|part| part == ".nietz");
         let held_back = of_nietz
-            || self.kept.iter().any(|folder| full.starts_with(folder))
+            || self.excluded.iter().any(|folder| full.starts_with(folder))
             || full.components().next_back().map(words).is_some_and(|name| is_secret(&name));
         let is_own = |path: &str| {
-            self.collections.iter().any(|own| Pattern::of(own).is_ok_and(|pattern| pattern.matches(path).is_some()))
+            self.collections
+                .iter()
+                .any(|own| PathTemplate::of(own).is_ok_and(|pattern| pattern.matches(path).is_some()))
         };
         !held_back
             || below.and_then(Path::to_str).is_some_and(is_own)
@@ -179,7 +183,7 @@ impl Files {
             }
         }
         paths.sort();
-        Ok(found(paths))
+        Ok(limit_files(paths))
     }
 }
 
@@ -234,7 +238,7 @@ fn expand(path: &str, home: Option<&Path>) -> PathBuf {
 }
 
 /// Returns a path without `.` and `..`, told from its words alone: what is opened is opened beneath its folder.
-fn plain(path: &Path) -> PathBuf {
+fn normalize_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

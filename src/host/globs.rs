@@ -27,7 +27,7 @@ pub(super) fn globs(patterns: &[String]) -> Result<GlobSet> {
 }
 
 /// Returns as many paths as a flow may have.
-pub(super) fn found(mut paths: Vec<String>) -> FoundFiles {
+pub(super) fn limit_files(mut paths: Vec<String>) -> FoundFiles {
     let cut = paths.len() > MOST_FILES;
     paths.truncate(MOST_FILES);
     FoundFiles { paths, cut }

@@ -20,17 +20,17 @@ pub fn resolved(place: &Path) -> PathBuf {
 
 /// Returns the folders in which programs are looked for.
 pub fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
-    std::env::split_paths(&of(environment)).collect()
+    std::env::split_paths(&search_path(environment)).collect()
 }
 
 /// Returns the same as the value of `PATH`.
-pub fn of(environment: &BTreeMap<String, String>) -> String {
-    whole(environment.get("PATH").map_or("", String::as_str))
+pub fn search_path(environment: &BTreeMap<String, String>) -> String {
+    absolute_folders(environment.get("PATH").map_or("", String::as_str))
 }
 
 /// Returns the folders of a `PATH` that are whole paths. An empty entry is the current folder; where nothing is left, it is
 /// the usual folders.
-pub fn whole(path: &str) -> String {
+pub fn absolute_folders(path: &str) -> String {
     let folders: Vec<&str> = path.split(':').filter(|folder| Path::new(folder).is_absolute()).collect();
     if folders.is_empty() { USUAL.to_owned() } else { folders.join(":") }
 }
@@ -54,7 +54,7 @@ mod tests {
             (".", USUAL),
             ("/a/../b", "/a/../b"),
         ] {
-            assert_eq!(whole(path), left, "{path}");
+            assert_eq!(absolute_folders(path), left, "{path}");
         }
         assert_eq!(folders(&BTreeMap::new()), ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
     }

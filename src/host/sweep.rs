@@ -23,14 +23,14 @@ const OF_FILE: RawMode = 0o400;
 /// Removes a folder with all that is in it, links not followed; one that is not there is fine.
 ///
 /// A git that outlived the process which started it may still write there; it comes to its end soon.
-pub(super) fn clear(folder: &Path) -> Result<()> {
+pub(super) fn remove_folder(folder: &Path) -> Result<()> {
     let failed = |error: Errno| Failure::io(folder, "remove", &error.into());
     let until = Instant::now() + LEFT_BEHIND;
     loop {
-        match opened(CWD, folder) {
+        match open_usable(CWD, folder) {
             Err(Errno::NOENT) => return Ok(()),
             Err(error) => return Err(failed(error)),
-            Ok(top) => emptied(&top, &[]).map_err(failed)?,
+            Ok(top) => empty_opened(&top, &[]).map_err(failed)?,
         }
         match rustix::fs::unlinkat(CWD, folder, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -42,8 +42,8 @@ pub(super) fn clear(folder: &Path) -> Result<()> {
 
 /// Removes all that is in a folder but these names.
 pub(super) fn empty(folder: &Path, but: &[&str]) -> Result<()> {
-    let top = opened(CWD, folder);
-    top.and_then(|top| emptied(&top, but)).map_err(|error| Failure::io(folder, "empty", &error.into()))
+    let top = open_usable(CWD, folder);
+    top.and_then(|top| empty_opened(&top, but)).map_err(|error| Failure::io(folder, "empty", &error.into()))
 }
 
 /// Makes a folder that nobody else may enter, with those above it; one that is there and is ours becomes so.
@@ -62,13 +62,13 @@ pub(super) fn make_private(folder: &Path) -> Result<()> {
 
 /// Removes all that is in a folder but its `.git` and the files of a list, each with a zero byte behind it, and the folders
 /// above them. What stands where a file of the list belongs is made empty at most.
-pub(super) fn keep(folder: &Path, list: &[u8]) -> Result<()> {
+pub(super) fn remove_unlisted(folder: &Path, list: &[u8]) -> Result<()> {
     let known: BTreeSet<&[u8]> = list.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
-    let top = opened(CWD, folder);
-    top.and_then(|top| kept(top, &known)).map_err(|error| Failure::io(folder, "clean", &error.into()))
+    let top = open_usable(CWD, folder);
+    top.and_then(|top| remove_unknown(top, &known)).map_err(|error| Failure::io(folder, "clean", &error.into()))
 }
 
-fn kept(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
+fn remove_unknown(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
     // As deep as what is known, and no deeper.
     let mut waiting = vec![(top, Vec::new())];
     while let Some((folder, path)) = waiting.pop() {
@@ -81,13 +81,13 @@ fn kept(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
             let above = known.range(inside.as_slice()..).next().is_some_and(|next| next.starts_with(&inside));
             match (known.contains(itself.as_slice()), kind == FileType::Directory) {
                 (true, false) => {}
-                (true, true) => emptied(&opened(&folder, name.as_c_str())?, &[])?,
-                (false, true) if above => waiting.push((opened(&folder, name.as_c_str())?, inside)),
+                (true, true) => empty_opened(&open_usable(&folder, name.as_c_str())?, &[])?,
+                (false, true) if above => waiting.push((open_usable(&folder, name.as_c_str())?, inside)),
                 (false, true) => {
-                    emptied(&opened(&folder, name.as_c_str())?, &[])?;
-                    gone(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::REMOVEDIR))?;
+                    empty_opened(&open_usable(&folder, name.as_c_str())?, &[])?;
+                    ignore_missing(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::REMOVEDIR))?;
                 }
-                (false, false) => gone(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::empty()))?,
+                (false, false) => ignore_missing(rustix::fs::unlinkat(&folder, name.as_c_str(), AtFlags::empty()))?,
             }
         }
     }
@@ -97,11 +97,11 @@ fn kept(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
 /// Gives the owner what they need to go through a folder and to read its files. What cannot be had stays as it is:
 /// whoever needs it will say so.
 pub(super) fn make_usable(folder: &Path) -> Result<()> {
-    let top = opened(CWD, folder).map_err(|error| Failure::io(folder, "open", &error.into()))?;
+    let top = open_usable(CWD, folder).map_err(|error| Failure::io(folder, "open", &error.into()))?;
     // Held open by those that are in it and wait for their turn, so that only the depth counts.
     let mut waiting = vec![(Rc::new(top), CString::from(c"."))];
     while let Some((above, name)) = waiting.pop() {
-        let Ok(folder) = opened(&*above, name.as_c_str()).map(Rc::new) else { continue };
+        let Ok(folder) = open_usable(&*above, name.as_c_str()).map(Rc::new) else { continue };
         for (name, kind) in entries(&folder).unwrap_or_default() {
             match kind {
                 FileType::Directory => waiting.push((Rc::clone(&folder), name)),
@@ -115,25 +115,25 @@ pub(super) fn make_usable(folder: &Path) -> Result<()> {
 
 /// Empties a folder. Those in it come up before their turn, so that none is too deep to be reached. One that somebody
 /// still writes to is left.
-fn emptied(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
+fn empty_opened(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
     let mut waiting = Vec::new();
     for (name, kind) in entries(top)? {
         match kind {
             _ if but.iter().any(|kept| kept.as_bytes() == name.as_bytes()) => {}
             FileType::Directory => waiting.push(name),
-            _ => gone(rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::empty()))?,
+            _ => ignore_missing(rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::empty()))?,
         }
     }
     let mut count = 0_u64;
     while let Some(name) = waiting.pop() {
-        let folder = opened(top, name.as_c_str())?;
+        let folder = open_usable(top, name.as_c_str())?;
         for (below, kind) in entries(&folder)? {
             if kind != FileType::Directory {
-                gone(rustix::fs::unlinkat(&folder, below.as_c_str(), AtFlags::empty()))?;
+                ignore_missing(rustix::fs::unlinkat(&folder, below.as_c_str(), AtFlags::empty()))?;
                 continue;
             }
             // Who moves a folder writes in it, too.
-            opened(&folder, below.as_c_str())?;
+            open_usable(&folder, below.as_c_str())?;
             waiting.push(loop {
                 let free = CString::new(format!(".gone-{count}")).unwrap_or_default();
                 count += 1;
@@ -153,12 +153,12 @@ fn emptied(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
     Ok(())
 }
 
-fn gone(removed: rustix::io::Result<()>) -> rustix::io::Result<()> {
+fn ignore_missing(removed: rustix::io::Result<()>) -> rustix::io::Result<()> {
     removed.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
 }
 
 /// Opens a folder, which its owner can use from then on.
-fn opened(above: impl AsFd, name: impl rustix::path::Arg + Copy) -> rustix::io::Result<OwnedFd> {
+fn open_usable(above: impl AsFd, name: impl rustix::path::Arg + Copy) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(&above, name, OFlags::RDONLY | flags, Mode::empty()) {
         Ok(folder) => {
@@ -216,7 +216,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use super::{clear, empty, keep, make_private, make_usable};
+    use super::{empty, make_private, make_usable, remove_folder, remove_unlisted};
 
     #[test]
     fn a_folder_goes_however_deep_it_is_and_whatever_is_in_it() {
@@ -234,9 +234,9 @@ mod tests {
         symlink(&other, folder.join("link")).expect("a link can be made");
         fs::create_dir_all(folder.join(".gone-0/x")).expect("a folder can be made");
         fs::write(folder.join(".gone-1"), "").expect("a file can be written");
-        clear(&folder).expect("it can be removed");
+        remove_folder(&folder).expect("it can be removed");
         assert!(!folder.exists() && other.join("kept").exists());
-        clear(&folder).expect("it is gone already");
+        remove_folder(&folder).expect("it is gone already");
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
             fs::write(path(file), "").expect("a file can be written");
         }
         symlink(path("src"), path("lib")).expect("a link can be made");
-        keep(home.path(), b"src/a.c\0src/old.c\0lib/b.c\0sub/module\0").expect("it can be cleaned");
+        remove_unlisted(home.path(), b"src/a.c\0src/old.c\0lib/b.c\0sub/module\0").expect("it can be cleaned");
         let mut left: Vec<_> = walkdir::WalkDir::new(home.path()).min_depth(1).into_iter().flatten().collect();
         left.sort_by_key(|entry| entry.path().to_owned());
         let left: Vec<_> = left.iter().map(|entry| entry.path().strip_prefix(home.path()).expect("below")).collect();

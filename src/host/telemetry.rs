@@ -16,11 +16,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::LocalBoxFuture;
 
-use self::otlp::{Attributes, Span, SpanEvent, SpanKind, Value};
-use self::sender::{Sender, Settings};
+use self::otlp::{AttributeValue, Attributes, Span, SpanEvent, SpanKind};
+use self::sender::{ExportSettings, Sender};
 use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
-use crate::model::chat::{ChatReply, ChatRequest, Finish};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason};
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
 
@@ -28,8 +28,8 @@ use crate::model::question::Question;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A front end that makes spans of what it is shown and passes it on.
-pub struct Traced {
-    behind: Rc<dyn FrontEnd>,
+pub struct TracingFrontEnd {
+    inner: Rc<dyn FrontEnd>,
     /// Whether the front end behind shows the requests and replies of models.
     verbose: bool,
     run: String,
@@ -37,12 +37,12 @@ pub struct Traced {
     /// `None` where the sampler leaves this run out, and once the run has ended.
     sender: RefCell<Option<Sender>>,
     /// The span of the run; the calls are its children.
-    whole: RefCell<Option<Span>>,
+    run_span: RefCell<Option<Span>>,
     calls: RefCell<HashMap<String, Span>>,
 }
 
 /// Tells whether the environment names a collector.
-pub fn wanted(environment: &BTreeMap<String, String>) -> bool {
+pub fn is_enabled(environment: &BTreeMap<String, String>) -> bool {
     let value = |name: &str| environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     let off = value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
         || value("OTEL_TRACES_EXPORTER").is_some_and(|value| value != "otlp");
@@ -50,51 +50,51 @@ pub fn wanted(environment: &BTreeMap<String, String>) -> bool {
     !off && named.into_iter().any(|name| value(name).is_some())
 }
 
-impl Traced {
+impl TracingFrontEnd {
     /// Puts spans in front of a front end. The collector is not spoken to yet.
     pub fn open(
-        behind: Rc<dyn FrontEnd>,
+        inner: Rc<dyn FrontEnd>,
         verbose: bool,
         run: &str,
         environment: &BTreeMap<String, String>,
-    ) -> Result<Traced> {
-        let settings = Settings::read(environment)?;
+    ) -> Result<TracingFrontEnd> {
+        let settings = ExportSettings::read(environment)?;
         let trace = uuid::Uuid::new_v4().into_bytes();
         // The last bytes of the id are chance, and the same part of all ids lies below a bound.
         let chance = f64::from(u32::from_be_bytes([trace[12], trace[13], trace[14], trace[15]])) / f64::from(u32::MAX);
-        let wanted = settings.share >= 1.0 || chance < settings.share;
-        Ok(Traced {
-            behind,
+        let wanted = settings.sample_ratio >= 1.0 || chance < settings.sample_ratio;
+        Ok(TracingFrontEnd {
+            inner,
             verbose,
             run: run.to_owned(),
             trace,
             sender: RefCell::new(wanted.then(|| Sender::start(settings))),
-            whole: RefCell::default(),
+            run_span: RefCell::default(),
             calls: RefCell::default(),
         })
     }
 
-    fn span(&self, name: String, kind: SpanKind, attributes: Vec<(&str, Value)>) -> Span {
+    fn span(&self, name: String, kind: SpanKind, attributes: Vec<(&str, AttributeValue)>) -> Span {
         let id: [u8; 16] = uuid::Uuid::new_v4().into_bytes();
         let start = now();
         Span {
             trace: self.trace,
             id: std::array::from_fn(|at| id[at]),
-            parent: self.whole.borrow().as_ref().map(|whole| whole.id),
+            parent: self.run_span.borrow().as_ref().map(|whole| whole.id),
             name,
             kind,
             start,
             end: start,
-            attributes: owned(attributes),
+            attributes: to_attributes(attributes),
             events: Vec::new(),
             error: None,
         }
     }
 
-    fn give(&self, mut span: Span) {
+    fn finish_span(&self, mut span: Span) {
         span.end = now();
         if let Some(sender) = &*self.sender.borrow() {
-            sender.give(span);
+            sender.enqueue(span);
         }
     }
 
@@ -106,7 +106,7 @@ impl Traced {
             ("nietz.resumed", resumed.into()),
         ];
         let span = self.span(format!("invoke_workflow {flow}"), SpanKind::Internal, attributes);
-        *self.whole.borrow_mut() = Some(span);
+        *self.run_span.borrow_mut() = Some(span);
     }
 
     fn call(&self, call: &str, model: &str, label: &str) {
@@ -114,7 +114,7 @@ impl Traced {
         let kind = if provider == "local" { SpanKind::Internal } else { SpanKind::Client };
         let attributes = vec![
             ("gen_ai.operation.name", "chat".into()),
-            ("gen_ai.provider.name", known(provider).into()),
+            ("gen_ai.provider.name", provider_name(provider).into()),
             ("gen_ai.request.model", name.into()),
             ("gen_ai.agent.name", label.into()),
             ("gen_ai.conversation.id", self.run.as_str().into()),
@@ -123,7 +123,7 @@ impl Traced {
         self.calls.borrow_mut().insert(call.to_owned(), span);
     }
 
-    fn sent(span: &mut Span, request: &ChatRequest) {
+    fn record_request(span: &mut Span, request: &ChatRequest) {
         span.set("gen_ai.request.stream", true);
         let output = if request.schema.is_some() { "json" } else { "text" };
         span.set("gen_ai.output.type", output);
@@ -135,11 +135,11 @@ impl Traced {
         }
     }
 
-    fn received(span: &mut Span, reply: &ChatReply) {
+    fn record_reply(span: &mut Span, reply: &ChatReply) {
         let finish = match reply.finish {
-            Finish::Stop => "stop",
-            Finish::ToolCalls => "tool_calls",
-            Finish::Length => "length",
+            FinishReason::Stop => "stop",
+            FinishReason::ToolCalls => "tool_calls",
+            FinishReason::Length => "length",
         };
         span.set("gen_ai.response.finish_reasons", vec![finish.to_owned()]);
         span.set("gen_ai.response.model", reply.model.clone());
@@ -158,23 +158,23 @@ impl Traced {
     fn end(&self, status: EndStatus, failure: Option<&Failure>) {
         // Calls that were dropped end with the run.
         let dropped: Vec<Span> = self.calls.borrow_mut().drain().map(|(_, span)| span).collect();
-        dropped.into_iter().for_each(|span| self.give(span));
-        let Some(mut whole) = self.whole.borrow_mut().take() else { return };
+        dropped.into_iter().for_each(|span| self.finish_span(span));
+        let Some(mut whole) = self.run_span.borrow_mut().take() else { return };
         whole.set("nietz.status", format!("{status:?}").to_lowercase());
         if let Some(failure) = failure {
             whole.fail(failure);
         }
-        self.give(whole);
+        self.finish_span(whole);
         let problem = self.sender.borrow_mut().take().and_then(|sender| sender.finish(PATIENCE));
         if let Some(why) = problem {
             let text = format!("the spans of this run did not reach the collector: {why}");
-            self.behind.show(&Event::Notice { text });
+            self.inner.show(&Event::Notice { text });
         }
     }
 }
 
 impl Span {
-    fn set(&mut self, name: &str, value: impl Into<Value>) {
+    fn set(&mut self, name: &str, value: impl Into<AttributeValue>) {
         self.attributes.push((name.to_owned(), value.into()));
     }
 
@@ -184,7 +184,7 @@ impl Span {
     }
 }
 
-fn owned(attributes: Vec<(&str, Value)>) -> Attributes {
+fn to_attributes(attributes: Vec<(&str, AttributeValue)>) -> Attributes {
     attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -193,26 +193,27 @@ fn now() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl FrontEnd for Traced {
+impl FrontEnd for TracingFrontEnd {
     fn show(&self, event: &Event) {
         match event {
             Event::RunStarted { flow, resumed, .. } => self.begin(flow, *resumed),
             Event::CallStarted { call, model, label, .. } => self.call(call, model, label),
             Event::CallSent { call, request } => {
                 if let Some(span) = self.calls.borrow_mut().get_mut(call) {
-                    Traced::sent(span, request);
+                    TracingFrontEnd::record_request(span, request);
                 }
             }
             Event::CallRetried { call, attempt, wait_ms, .. } => {
                 if let Some(span) = self.calls.borrow_mut().get_mut(call) {
                     let wait = i64::try_from(*wait_ms).unwrap_or(i64::MAX);
-                    let attributes = owned(vec![("attempt", i64::from(*attempt).into()), ("wait_ms", wait.into())]);
+                    let attributes =
+                        to_attributes(vec![("attempt", i64::from(*attempt).into()), ("wait_ms", wait.into())]);
                     span.events.push(SpanEvent { time: now(), name: "retry".to_owned(), attributes });
                 }
             }
             Event::CallReceived { call, reply } => {
                 if let Some(span) = self.calls.borrow_mut().get_mut(call) {
-                    Traced::received(span, reply);
+                    TracingFrontEnd::record_reply(span, reply);
                 }
             }
             Event::CallEnded { call, failure, .. } => {
@@ -220,28 +221,28 @@ impl FrontEnd for Traced {
                     if let Some(failure) = failure {
                         span.fail(failure);
                     }
-                    self.give(span);
+                    self.finish_span(span);
                 }
             }
             Event::RunEnded { status, failure, .. } => self.end(*status, failure.as_ref()),
             _ => {}
         }
         if self.verbose || !matches!(event, Event::CallSent { .. } | Event::CallReceived { .. }) {
-            self.behind.show(event);
+            self.inner.show(event);
         }
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>> {
-        self.behind.ask(question)
+        self.inner.ask(question)
     }
 
     fn answered_before(&self, question: &Question) {
-        self.behind.answered_before(question);
+        self.inner.answered_before(question);
     }
 }
 
 /// Returns the conventions' name of a provider; others keep their own.
-fn known(provider: &str) -> String {
+fn provider_name(provider: &str) -> String {
     match provider {
         "gemini" => "gcp.gemini",
         "xai" => "x_ai",

@@ -14,10 +14,10 @@ use crate::model::digest::Digest;
 use crate::model::effect::Dependencies;
 
 /// The key of one effect.
-pub type Key = Digest;
+pub type EffectKey = Digest;
 
 /// What the key of an effect is made of.
-pub struct Keyed<'a> {
+pub struct EffectIdentity<'a> {
     pub kind: &'a str,
     pub scope: &'a str,
     pub request: &'a Value,
@@ -30,10 +30,10 @@ pub struct Keyed<'a> {
 
 /// The keys of one effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys {
-    pub key: Key,
+pub struct EffectKeys {
+    pub key: EffectKey,
     /// What journals of the first format have it under.
-    pub first: Option<Key>,
+    pub first: Option<EffectKey>,
 }
 
 /// Makes the keys of a run, of both formats where its journal has lines of the first.
@@ -47,8 +47,8 @@ pub struct KeyMaker {
 /// Counts what has occurred in a run.
 #[derive(Default)]
 struct Counter {
-    occurred: HashMap<Key, u32>,
-    chains: HashMap<String, Key>,
+    occurred: HashMap<EffectKey, u32>,
+    chains: HashMap<String, EffectKey>,
 }
 
 impl KeyMaker {
@@ -58,7 +58,7 @@ impl KeyMaker {
     }
 
     /// Returns the key of the next effect, and its key in the first format if that is wanted.
-    pub fn next(&mut self, keyed: &Keyed<'_>) -> Keys {
+    pub fn next(&mut self, keyed: &EffectIdentity<'_>) -> EffectKeys {
         self.buffer.clear();
         canonical::write(keyed.request, &mut self.buffer);
         let mut hasher = blake3::Hasher::new();
@@ -74,7 +74,7 @@ impl KeyMaker {
         if let Some(declared) = keyed.declared {
             hasher.update(&declared.bytes());
         }
-        Keys { key: self.now.next(hasher, keyed.dependencies), first }
+        EffectKeys { key: self.now.next(hasher, keyed.dependencies), first }
     }
 
     /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
@@ -86,16 +86,16 @@ impl KeyMaker {
 
 impl Counter {
     /// Returns the key of an effect whose content was hashed.
-    fn next(&mut self, mut hasher: blake3::Hasher, Dependencies { reads, writes }: &Dependencies) -> Key {
+    fn next(&mut self, mut hasher: blake3::Hasher, Dependencies { reads, writes }: &Dependencies) -> EffectKey {
         for before in reads.iter().filter_map(|thing| self.chains.get(thing)) {
             hasher.update(&before.bytes());
         }
-        let content = Key::so_far(&hasher);
+        let content = EffectKey::so_far(&hasher);
         let occurrence = self.occurred.entry(content).or_insert(0);
         *occurrence += 1;
         hasher.update(b"#");
         hasher.update(&occurrence.to_le_bytes());
-        let key = Key::so_far(&hasher);
+        let key = EffectKey::so_far(&hasher);
         for thing in writes {
             self.chains.insert(thing.clone(), key);
         }
@@ -108,7 +108,7 @@ impl Counter {
         hasher.update(&(scope.len() as u64).to_le_bytes());
         hasher.update(scope.as_bytes());
         hasher.update(name.as_bytes());
-        let occurrence = self.occurred.entry(Key::so_far(&hasher)).or_insert(0);
+        let occurrence = self.occurred.entry(EffectKey::so_far(&hasher)).or_insert(0);
         *occurrence += 1;
         let parent = if scope == "/" { "" } else { scope };
         match *occurrence {
@@ -130,8 +130,8 @@ mod tests {
         Dependencies { reads: owned(reads), writes: owned(writes) }
     }
 
-    fn next(keys: &mut KeyMaker, kind: &str, scope: &str, request: &Value, dependencies: &Dependencies) -> Key {
-        keys.next(&Keyed { kind, scope, request, list: None, declared: None, dependencies }).key
+    fn next(keys: &mut KeyMaker, kind: &str, scope: &str, request: &Value, dependencies: &Dependencies) -> EffectKey {
+        keys.next(&EffectIdentity { kind, scope, request, list: None, declared: None, dependencies }).key
     }
 
     #[test]
@@ -151,7 +151,8 @@ mod tests {
         let request = json!({});
         let of = |text: &[u8]| {
             let (declared, dependencies) = (Some(Digest::of(text)), &NOTHING);
-            let keyed = Keyed { kind: "save", scope: "/", request: &request, list: None, declared, dependencies };
+            let keyed =
+                EffectIdentity { kind: "save", scope: "/", request: &request, list: None, declared, dependencies };
             KeyMaker::of_both_formats().next(&keyed)
         };
         let one = of(b"one");

@@ -1,8 +1,8 @@
 //! The lines of a journal, in the first format and the second. Persisted for good: fields are neither renamed nor
 //! reordered, and what they hold has a form of its own (`persisted`), which does not change with the program.
 //!
-//! Both formats are read; the second is written. It adds which outcomes a flow was given together ([`Outcome::held`],
-//! [`Given`]), texts that are parts of earlier ones, and keys of saves that know their collection. Fields, codes and
+//! Both formats are read; the second is written. It adds which outcomes a flow was given together ([`OutcomeRecord::held`],
+//! [`GivenRecord`]), texts that are parts of earlier ones, and keys of saves that know their collection. Fields, codes and
 //! kinds of effects that this program does not know are no fault; a third format is.
 
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::journal::expander::{OwnedPart, TextExpander};
 use crate::journal::parts;
 use crate::journal::persisted::{self, put, put_all, put_some, take, take_all, take_some};
-use crate::journal::unfold::{Piece, Unfold};
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;
@@ -26,7 +26,7 @@ pub const OLDEST: u32 = 1;
 
 /// One line. The digest of a line is `sum`: BLAKE3, 128 bits in hex, over its text up to `,"sum"`.
 #[derive(Serialize, Deserialize)]
-pub struct Line<R> {
+pub struct JournalLine<R> {
     pub v: u32,
     /// From 1, without gaps.
     pub seq: u64,
@@ -39,22 +39,22 @@ pub struct Line<R> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record<'a> {
-    Open(Box<Open>),
-    Resume(Resume),
-    Text(Text<'a>),
-    Intent(Intent<'a>),
-    Outcome(Outcome<'a>),
-    Effect(Done<'a>),
-    Given(Given),
-    End(Box<End>),
+    Open(Box<OpenRecord>),
+    Resume(ResumeRecord),
+    Text(TextRecord<'a>),
+    Intent(IntentRecord<'a>),
+    Outcome(OutcomeRecord<'a>),
+    Effect(EffectRecord<'a>),
+    Given(GivenRecord),
+    End(Box<EndRecord>),
 }
 
 /// What is read; requests and outcomes stay text until somebody needs them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Read<'a> {
-    Open(Box<Open>),
-    Resume(Resume),
+pub enum ReadRecord<'a> {
+    Open(Box<OpenRecord>),
+    Resume(ResumeRecord),
     #[serde(borrow)]
     Text(ReadText<'a>),
     #[serde(borrow)]
@@ -62,14 +62,14 @@ pub enum Read<'a> {
     #[serde(borrow)]
     Outcome(ReadOutcome<'a>),
     #[serde(borrow)]
-    Effect(ReadDone<'a>),
-    Given(Given),
-    End(Box<End>),
+    Effect(ReadEffect<'a>),
+    Given(GivenRecord),
+    End(Box<EndRecord>),
 }
 
 /// The first line: what the run is, and all that its effects depend on besides the flow's files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenRecord {
     pub run: String,
     /// The flow's name, and how it is found again.
     pub flow: String,
@@ -129,7 +129,7 @@ pub struct Fork {
 
 /// The run went on in another process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Resume {
+pub struct ResumeRecord {
     pub host: String,
     /// Source files that are not as they were, with their new digests.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
@@ -146,18 +146,18 @@ fn is_zero(count: &u64) -> bool {
 
 /// A long text, written once; later lines refer to it as `{"$text": id}`. One that repeats others is written in parts.
 #[derive(Clone, Debug, Serialize)]
-pub struct Text<'a> {
+pub struct TextRecord<'a> {
     pub id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Vec<Part<'a>>>,
+    pub parts: Option<Vec<PartRecord<'a>>>,
 }
 
 /// A string that is new, or bytes of an earlier text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Part<'a> {
+pub enum PartRecord<'a> {
     New(&'a str),
     Of { of: String, from: u64, to: u64 },
 }
@@ -178,45 +178,47 @@ pub enum ReadPart {
     Of { of: String, from: usize, to: usize },
 }
 
-impl<'a> Text<'a> {
-    pub fn new(id: &'a str, parts: &[parts::Part<'a>]) -> Text<'a> {
-        if let [parts::Part::New(text)] = parts {
-            return Text { id, text: Some(text), parts: None };
+impl<'a> TextRecord<'a> {
+    pub fn new(id: &'a str, parts: &[parts::TextPart<'a>]) -> TextRecord<'a> {
+        if let [parts::TextPart::New(text)] = parts {
+            return TextRecord { id, text: Some(text), parts: None };
         }
-        let part = |part: &parts::Part<'a>| match *part {
-            parts::Part::New(text) => Part::New(text),
-            parts::Part::Of { id, from, to } => Part::Of { of: id.to_string(), from: from as u64, to: to as u64 },
+        let part = |part: &parts::TextPart<'a>| match *part {
+            parts::TextPart::New(text) => PartRecord::New(text),
+            parts::TextPart::Of { id, from, to } => {
+                PartRecord::Of { of: id.to_string(), from: from as u64, to: to as u64 }
+            }
         };
-        Text { id, text: None, parts: Some(parts.iter().map(part).collect()) }
+        TextRecord { id, text: None, parts: Some(parts.iter().map(part).collect()) }
     }
 }
 
 impl ReadText<'_> {
     /// Gives the text to whoever puts texts back, or says what is wrong with it.
-    pub fn learn(self, unfold: &mut Unfold) -> Result<(), String> {
+    pub fn add_to(self, unfold: &mut TextExpander) -> Result<(), String> {
         let pieces = match (self.text, self.parts) {
             (Some(text), None) => {
-                vec![Piece::New(serde_json::from_str(text.get()).map_err(|error| error.to_string())?)]
+                vec![OwnedPart::New(serde_json::from_str(text.get()).map_err(|error| error.to_string())?)]
             }
-            (None, Some(parts)) => parts.into_iter().map(Piece::from).collect(),
+            (None, Some(parts)) => parts.into_iter().map(OwnedPart::from).collect(),
             _ => return Err("a text is either one string or parts".to_owned()),
         };
-        unfold.learn(self.id, pieces)
+        unfold.add_text(self.id, pieces)
     }
 }
 
-impl From<ReadPart> for Piece {
-    fn from(part: ReadPart) -> Piece {
+impl From<ReadPart> for OwnedPart {
+    fn from(part: ReadPart) -> OwnedPart {
         match part {
-            ReadPart::New(text) => Piece::New(text),
-            ReadPart::Of { of, from, to } => Piece::Of { id: of, from, to },
+            ReadPart::New(text) => OwnedPart::New(text),
+            ReadPart::Of { of, from, to } => OwnedPart::Of { id: of, from, to },
         }
     }
 }
 
 /// An effect is about to happen.
 #[derive(Clone, Debug, Serialize)]
-pub struct Intent<'a> {
+pub struct IntentRecord<'a> {
     pub key: &'a str,
     pub kind: &'a str,
     pub scope: &'a str,
@@ -242,14 +244,14 @@ pub struct ReadIntent<'a> {
 
 /// What an effect returned: `ok` or `failure`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome<'a> {
+pub struct OutcomeRecord<'a> {
     pub key: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "put_some::<persisted::Failure, _, _>")]
     pub failure: Option<&'a Failure>,
     /// The flow is not given it yet: it gets it together with the next outcome of this process that is not held, in the
-    /// order of their lines. Where the process ended before, a later [`Given`] says when.
+    /// order of their lines. Where the process ended before, a later [`GivenRecord`] says when.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     pub at: u64,
@@ -270,7 +272,7 @@ pub struct ReadOutcome<'a> {
 
 /// The flow is given outcomes that an earlier process held, all together and in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct GivenRecord {
     pub keys: Vec<String>,
 }
 
@@ -281,7 +283,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 
 /// An effect that happened at once: intent and outcome in one line.
 #[derive(Clone, Debug, Serialize)]
-pub struct Done<'a> {
+pub struct EffectRecord<'a> {
     pub key: &'a str,
     pub kind: &'a str,
     pub scope: &'a str,
@@ -291,7 +293,7 @@ pub struct Done<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct ReadDone<'a> {
+pub struct ReadEffect<'a> {
     pub key: &'a str,
     pub kind: &'a str,
     pub scope: std::borrow::Cow<'a, str>,
@@ -304,7 +306,7 @@ pub struct ReadDone<'a> {
 
 /// The run ended, for now or for good.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct End {
+pub struct EndRecord {
     #[serde(serialize_with = "put::<persisted::Status, _, _>", deserialize_with = "take::<persisted::Status, _, _>")]
     pub status: EndStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,12 +9,12 @@
 //! are told apart.
 
 pub mod entries;
-pub mod fault;
+pub mod fault_injection;
 pub mod key;
 pub mod lines;
 pub mod parts;
 mod persisted;
 pub mod reader;
 pub mod texts;
-pub mod unfold;
+pub mod expander;
 pub mod writer;

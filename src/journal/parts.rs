@@ -23,7 +23,7 @@ const BLOCK: usize = 256;
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum TextPart<'a> {
     New(&'a str),
     /// Bytes of an earlier text.
     Of {
@@ -35,7 +35,7 @@ pub enum Part<'a> {
 
 /// The last texts, to look for others in.
 #[derive(Default)]
-pub struct Earlier {
+pub struct RecentTexts {
     /// With the number of each, from 0 on.
     texts: VecDeque<(Digest, String)>,
     /// The number of the first that is kept.
@@ -45,7 +45,7 @@ pub struct Earlier {
     lines: HashMap<u64, (usize, usize)>,
 }
 
-impl Earlier {
+impl RecentTexts {
     /// Remembers a text, in place of the oldest.
     pub fn keep(&mut self, id: Digest, text: &str) {
         if text.len() < SHORTEST || text.len() > LONGEST {
@@ -67,29 +67,29 @@ impl Earlier {
     }
 
     /// Returns the parts of a text, if some of them are there already.
-    pub fn parts<'a>(&self, text: &'a str) -> Option<Vec<Part<'a>>> {
+    pub fn parts<'a>(&self, text: &'a str) -> Option<Vec<TextPart<'a>>> {
         if text.len() < SHORTEST {
             return None;
         }
         let mut parts = Vec::new();
         let mut at = 0;
         if let Some((to, id)) = self.longest(text) {
-            parts.push(Part::Of { id, from: 0, to });
+            parts.push(TextPart::Of { id, from: 0, to });
             at = to;
         }
         let mut new = at;
         while let Some((found, id, from, length)) = self.next(text, at) {
             if new < found {
-                parts.push(Part::New(&text[new..found]));
+                parts.push(TextPart::New(&text[new..found]));
             }
-            parts.push(Part::Of { id, from, to: from + length });
+            parts.push(TextPart::Of { id, from, to: from + length });
             at = found + length;
             new = at;
         }
         if new < text.len() {
-            parts.push(Part::New(&text[new..]));
+            parts.push(TextPart::New(&text[new..]));
         }
-        parts.iter().any(|part| matches!(part, Part::Of { .. })).then_some(parts)
+        parts.iter().any(|part| matches!(part, TextPart::Of { .. })).then_some(parts)
     }
 
     /// Returns how far a text begins as an earlier one does, and which: the newest first, because most texts go on from it.
@@ -172,22 +172,22 @@ fn floor(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn put_back(earlier: &HashMap<Digest, String>, parts: &[Part<'_>]) -> String {
-        let piece = |part: &Part<'_>| match part {
-            Part::New(text) => (*text).to_owned(),
-            Part::Of { id, from, to } => earlier[id][*from..*to].to_owned(),
+    fn put_back(earlier: &HashMap<Digest, String>, parts: &[TextPart<'_>]) -> String {
+        let piece = |part: &TextPart<'_>| match part {
+            TextPart::New(text) => (*text).to_owned(),
+            TextPart::Of { id, from, to } => earlier[id][*from..*to].to_owned(),
         };
         parts.iter().map(piece).collect()
     }
 
-    fn new(parts: &[Part<'_>]) -> usize {
-        let length = |part: &Part<'_>| if let Part::New(text) = part { text.len() } else { 0 };
+    fn new(parts: &[TextPart<'_>]) -> usize {
+        let length = |part: &TextPart<'_>| if let TextPart::New(text) = part { text.len() } else { 0 };
         parts.iter().map(length).sum()
     }
 
     #[test]
     fn what_grows_at_its_end_costs_what_is_new() {
-        let (mut earlier, mut all) = (Earlier::default(), HashMap::new());
+        let (mut earlier, mut all) = (RecentTexts::default(), HashMap::new());
         let mut text = String::new();
         for turn in 0..50 {
             text.push_str(&format!("näme {turn}: {}\n", "words that nobody said before ".repeat(20)));
@@ -205,7 +205,7 @@ mod tests {
     fn lines_are_found_where_something_stands_before_or_between_them() {
         let line = |number: usize| format!("line {number}: {}\n", "x".repeat(60 + number));
         let body: String = (0..40).map(line).collect();
-        let (mut earlier, id) = (Earlier::default(), Digest::of(body.as_bytes()));
+        let (mut earlier, id) = (RecentTexts::default(), Digest::of(body.as_bytes()));
         earlier.keep(id, &body);
         let edited = format!("A new heading\n{}something in between\n{}", &body[..1400], &body[1400..]);
         let parts = earlier.parts(&edited).expect("most of it is there");

@@ -168,7 +168,7 @@ pub(super) struct Budget {
     cost: Option<f64>,
     /// As a person writes it: `1h30m`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<budget::Span>,
+    time: Option<budget::TimeLimit>,
 }
 
 impl From<&budget::Budget> for Budget {

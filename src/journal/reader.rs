@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
-use crate::journal::lines::{OLDEST, Read, VERSION};
+use crate::journal::lines::{OLDEST, ReadRecord, VERSION};
 use crate::model::digest::Digest;
 
 /// Length of what `sum` adds to a line: `,"sum":"` + 32 hex digits + `"}`.
@@ -14,7 +14,7 @@ const SUM: usize = 8 + 32 + 2;
 
 /// The end of the part of a journal that is whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whole {
+pub struct IntactPrefix {
     /// Lines that are whole.
     pub lines: u64,
     /// Their length in bytes.
@@ -26,12 +26,12 @@ pub struct Whole {
 }
 
 #[derive(Deserialize)]
-struct Parsed<'a> {
+struct ParsedLine<'a> {
     v: u32,
     seq: u64,
     prev: &'a str,
     #[serde(borrow)]
-    is: Read<'a>,
+    is: ReadRecord<'a>,
     sum: &'a str,
 }
 
@@ -44,7 +44,7 @@ struct OnlyVersion {
 pub const MAX_BYTES: u64 = 256 << 20;
 
 /// Reads the file's text. A link at its place leads nowhere.
-pub fn text(path: &Path) -> Result<Vec<u8>> {
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let missing = || Failure::io(path, "read the journal", &std::io::ErrorKind::NotFound.into());
     disk::read(path, Links::NotLast, MAX_BYTES)?.ok_or_else(missing)
 }
@@ -56,7 +56,7 @@ pub fn first_line(bytes: &[u8]) -> &[u8] {
 
 /// Which line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LineHeader {
     /// From 1.
     pub seq: u64,
     /// Its format.
@@ -67,14 +67,18 @@ pub struct Line {
 ///
 /// A last line without its line end is torn: it was being written when the process died, so nobody has seen
 /// what it says. Any other line that is not as it was written is an error that names it.
-pub fn read<'a>(path: &Path, bytes: &'a [u8], each: impl FnMut(Line, Read<'a>) -> Result<()>) -> Result<Whole> {
-    let mut whole = Whole::default();
+pub fn read<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+    each: impl FnMut(LineHeader, ReadRecord<'a>) -> Result<()>,
+) -> Result<IntactPrefix> {
+    let mut whole = IntactPrefix::default();
     read_on(path, bytes, &mut whole, each).map(|()| whole)
 }
 
 /// Returns where the part ends that comes before the first line which is not as it was written.
-pub fn whole_part(path: &Path, bytes: &[u8]) -> Whole {
-    let mut whole = Whole::default();
+pub fn intact_prefix(path: &Path, bytes: &[u8]) -> IntactPrefix {
+    let mut whole = IntactPrefix::default();
     // What is wrong behind it was said before.
     let _ = read_on(path, bytes, &mut whole, |_, _| Ok(()));
     whole
@@ -83,16 +87,16 @@ pub fn whole_part(path: &Path, bytes: &[u8]) -> Whole {
 fn read_on<'a>(
     path: &Path,
     bytes: &'a [u8],
-    whole: &mut Whole,
-    mut each: impl FnMut(Line, Read<'a>) -> Result<()>,
+    whole: &mut IntactPrefix,
+    mut each: impl FnMut(LineHeader, ReadRecord<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut rest = bytes;
     while let Some(end) = memchr::memchr(b'\n', rest) {
         let line = &rest[..end];
         rest = &rest[end + 1..];
         let seq = whole.lines + 1;
-        let parsed = parse(line, seq, &whole.sum).map_err(|why| broken(path, seq, why))?;
-        each(Line { seq, v: parsed.v }, parsed.is)?;
+        let parsed = parse(line, seq, &whole.sum).map_err(|why| line_failure(path, seq, why))?;
+        each(LineHeader { seq, v: parsed.v }, parsed.is)?;
         whole.lines = seq;
         whole.length += end as u64 + 1;
         parsed.sum.clone_into(&mut whole.sum);
@@ -102,32 +106,33 @@ fn read_on<'a>(
 }
 
 /// Why a line cannot be read.
-enum Why {
+enum LineError {
     Changed(&'static str),
     Version(u32),
 }
 
-fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<Parsed<'a>, Why> {
-    let text = std::str::from_utf8(line).map_err(|_| Why::Changed("it is not UTF-8"))?;
+fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<ParsedLine<'a>, LineError> {
+    let text = std::str::from_utf8(line).map_err(|_| LineError::Changed("it is not UTF-8"))?;
     if let Ok(OnlyVersion { v }) = version(text)
         && !(OLDEST..=VERSION).contains(&v)
     {
-        return Err(Why::Version(v));
+        return Err(LineError::Version(v));
     }
-    let parsed: Parsed = serde_json::from_str(text).map_err(|_| Why::Changed("it is not a line of a journal"))?;
-    let body = line.len().checked_sub(SUM).map(|end| &line[..end]).ok_or(Why::Changed("it is too short"))?;
+    let parsed: ParsedLine =
+        serde_json::from_str(text).map_err(|_| LineError::Changed("it is not a line of a journal"))?;
+    let body = line.len().checked_sub(SUM).map(|end| &line[..end]).ok_or(LineError::Changed("it is too short"))?;
     if Digest::parse(parsed.sum) != Some(Digest::of(body)) {
-        return Err(Why::Changed("its text does not match its digest"));
+        return Err(LineError::Changed("its text does not match its digest"));
     }
     if parsed.seq != seq {
-        return Err(Why::Changed("its number is not the next one"));
+        return Err(LineError::Changed("its number is not the next one"));
     }
     if parsed.prev != prev {
-        return Err(Why::Changed("it does not follow the line before it"));
+        return Err(LineError::Changed("it does not follow the line before it"));
     }
     // What a run is, is said once: a later line could take the place of what the first one grants.
-    if seq > 1 && matches!(parsed.is, Read::Open(_)) {
-        return Err(Why::Changed("it begins a run, and is not the first"));
+    if seq > 1 && matches!(parsed.is, ReadRecord::Open(_)) {
+        return Err(LineError::Changed("it begins a run, and is not the first"));
     }
     Ok(parsed)
 }
@@ -140,9 +145,9 @@ fn version(text: &str) -> serde_json::Result<OnlyVersion> {
     }
 }
 
-fn broken(path: &Path, seq: u64, why: Why) -> Failure {
+fn line_failure(path: &Path, seq: u64, why: LineError) -> Failure {
     match why {
-        Why::Changed(why) => {
+        LineError::Changed(why) => {
             let hint = if seq > 1 {
                 format!(
                     "lines 1 to {} are whole; `nietz resume RUN --whole` goes on from there and keeps the broken file",
@@ -157,7 +162,7 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
             )
             .hint(hint)
         }
-        Why::Version(v) => Failure::new(
+        LineError::Version(v) => Failure::new(
             Code::JournalVersion,
             format!(
                 "{}:{seq}: this journal has format {v}; this nietz knows formats {OLDEST} to {VERSION}",
@@ -171,15 +176,15 @@ fn broken(path: &Path, seq: u64, why: Why) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::lines::{Open, Record, Text};
-    use crate::journal::writer::{Tail, Writer};
+    use crate::journal::lines::{OpenRecord, Record, TextRecord};
+    use crate::journal::writer::{JournalTail, JournalWriter};
 
     fn journal() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
+        let mut writer = JournalWriter::open(&path, JournalTail::default(), None).unwrap();
         for text in ["one", "two", "three"] {
-            writer.append(&Record::Text(Text { id: text, text: Some(text), parts: None })).unwrap();
+            writer.append(&Record::Text(TextRecord { id: text, text: Some(text), parts: None })).unwrap();
         }
         writer.sync().unwrap();
         let bytes = std::fs::read(&path).unwrap();
@@ -201,7 +206,7 @@ mod tests {
     fn what_stands_behind_the_last_whole_line_is_cut_off() {
         let (_folder, path, bytes) = journal();
         let length = first_line(&bytes).len() as u64;
-        drop(Writer::open(&path, Tail { seq: 1, length, ..Tail::default() }, None).unwrap());
+        drop(JournalWriter::open(&path, JournalTail { seq: 1, length, ..JournalTail::default() }, None).unwrap());
         assert_eq!(std::fs::read(&path).unwrap(), first_line(&bytes));
     }
 
@@ -209,24 +214,24 @@ mod tests {
     fn a_line_of_another_journal_does_not_fit() {
         let (_folder, path, bytes) = journal();
         let lines = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
-        let write = |name: &str, tail: Tail, texts: &[&str]| {
+        let write = |name: &str, tail: JournalTail, texts: &[&str]| {
             let other = path.with_file_name(name);
-            let mut writer = Writer::open(&other, tail, None).unwrap();
+            let mut writer = JournalWriter::open(&other, tail, None).unwrap();
             for text in texts {
-                writer.append(&Record::Text(Text { id: text, text: Some(text), parts: None })).unwrap();
+                writer.append(&Record::Text(TextRecord { id: text, text: Some(text), parts: None })).unwrap();
             }
             lines(&std::fs::read(&other).unwrap())
         };
         let why = |bytes: &[u8]| read(&path, bytes, |_, _| Ok(())).unwrap_err().message;
         // Number and digest are as they should be; what it follows is another line.
-        let (own, other) = (lines(&bytes), write("other", Tail::default(), &["uno", "two", "three"]));
+        let (own, other) = (lines(&bytes), write("other", JournalTail::default(), &["uno", "two", "three"]));
         let told = why(&[&own[0][..], &own[1], &other[2]].concat());
         assert!(
             told.contains("journal.jsonl:3: ") && told.ends_with("it does not follow the line before it"),
             "{told}"
         );
         // It follows the line before, which is none; its number is another.
-        let told = why(&write("later", Tail { seq: 6, ..Tail::default() }, &["one"]).concat());
+        let told = why(&write("later", JournalTail { seq: 6, ..JournalTail::default() }, &["one"]).concat());
         assert!(told.contains("journal.jsonl:1: ") && told.ends_with("its number is not the next one"), "{told}");
     }
 
@@ -234,12 +239,12 @@ mod tests {
     fn only_the_first_line_says_what_a_run_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        let open: Open = serde_json::from_value(serde_json::json!({
+        let open: OpenRecord = serde_json::from_value(serde_json::json!({
             "run": "r1", "flow": "f", "source": "f.lua", "params": {}, "lang": "en", "seed": 1, "files": {},
             "host": "nietz", "at": "2026-01-09T10:30:00Z",
         }))
         .unwrap();
-        let mut writer = Writer::open(&path, Tail::default(), None).unwrap();
+        let mut writer = JournalWriter::open(&path, JournalTail::default(), None).unwrap();
         writer.append(&Record::Open(Box::new(open.clone()))).unwrap();
         let first = std::fs::read(&path).unwrap();
         assert_eq!((read(&path, &first, |_, _| Ok(())).unwrap().lines, first_line(&first)), (1, first.as_slice()));

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::journal::parts::{Earlier, Part};
+use crate::journal::parts::{RecentTexts, TextPart};
 use crate::model::digest::Digest;
 
 /// The shortest string, in bytes, that is written as a text of its own.
@@ -20,11 +20,11 @@ pub const LIST: usize = 4;
 
 /// The digests of all beginnings of a list: of its first item, of its first two, and so on.
 #[derive(Default)]
-pub struct Chain(Vec<Digest>);
+pub struct PrefixDigests(Vec<Digest>);
 
-impl Chain {
+impl PrefixDigests {
     /// Makes the chain of a list from the digests of its items.
-    pub fn of(items: impl Iterator<Item = Digest>) -> Chain {
+    pub fn of(items: impl Iterator<Item = Digest>) -> PrefixDigests {
         let mut link = [0; 32];
         let chain = items.map(|item| {
             link[16..].copy_from_slice(&item.bytes());
@@ -32,29 +32,29 @@ impl Chain {
             link[..16].copy_from_slice(&whole.bytes());
             whole
         });
-        Chain(chain.collect())
+        PrefixDigests(chain.collect())
     }
 
     /// Returns the digest of the whole list; none of an empty one.
-    pub fn whole(&self) -> Option<Digest> {
+    pub fn list_digest(&self) -> Option<Digest> {
         self.0.last().copied()
     }
 }
 
 /// What was written already.
 #[derive(Default)]
-pub struct Texts {
+pub struct InternedTexts {
     texts: HashSet<Digest>,
     lists: HashSet<Digest>,
-    earlier: Earlier,
+    earlier: RecentTexts,
 }
 
 /// What writes a new text into the journal: by its id, in parts.
-type Write<'a, E> = &'a mut dyn FnMut(&str, &[Part<'_>]) -> Result<(), E>;
+type Write<'a, E> = &'a mut dyn FnMut(&str, &[TextPart<'_>]) -> Result<(), E>;
 
-impl Texts {
+impl InternedTexts {
     /// Remembers a text that an earlier process wrote.
-    pub fn learn(&mut self, id: Digest) {
+    pub fn add_known(&mut self, id: Digest) {
         self.texts.insert(id);
     }
 
@@ -67,31 +67,34 @@ impl Texts {
     ///
     /// Lists go on from earlier ones only where `lists` says so: requests do, outcomes do not, so that an
     /// outcome can be read without reading what came before it.
-    pub fn fold<E>(&mut self, value: Value, lists: bool, write: Write<'_, E>) -> Result<Value, E> {
+    pub fn intern<E>(&mut self, value: Value, lists: bool, write: Write<'_, E>) -> Result<Value, E> {
         Ok(match value {
             Value::String(text) if text.len() >= LONG => {
                 let id = Digest::of(text.as_bytes());
                 let name = id.to_string();
                 if !self.texts.contains(&id) {
-                    write(&name, &self.earlier.parts(&text).unwrap_or_else(|| vec![Part::New(&text)]))?;
+                    write(&name, &self.earlier.parts(&text).unwrap_or_else(|| vec![TextPart::New(&text)]))?;
                     self.earlier.keep(id, &text);
                     self.texts.insert(id);
                 }
                 json!({ "$text": name })
             }
             Value::Array(mut items) if lists => {
-                let chain =
-                    if items.len() < LIST { Chain::default() } else { Chain::of(items.iter().map(Digest::of_json)) };
-                self.fold_list(&chain, items.len(), |index| items[index].take(), write)?
+                let chain = if items.len() < LIST {
+                    PrefixDigests::default()
+                } else {
+                    PrefixDigests::of(items.iter().map(Digest::of_json))
+                };
+                self.intern_list(&chain, items.len(), |index| items[index].take(), write)?
             }
             Value::Array(items) => {
-                items.into_iter().map(|item| self.fold(item, lists, write)).collect::<Result<_, E>>()?
+                items.into_iter().map(|item| self.intern(item, lists, write)).collect::<Result<_, E>>()?
             }
             Value::Object(members) => {
                 let reserved = members.keys().any(|name| name.starts_with('$'));
                 let folded: Map<String, Value> = members
                     .into_iter()
-                    .map(|(name, member)| Ok((name, self.fold(member, lists, write)?)))
+                    .map(|(name, member)| Ok((name, self.intern(member, lists, write)?)))
                     .collect::<Result<_, E>>()?;
                 if reserved { json!({ "$object": folded }) } else { Value::Object(folded) }
             }
@@ -100,17 +103,17 @@ impl Texts {
     }
 
     /// Returns a list folded; `item` is called for those items alone that no list before began with.
-    pub fn fold_list<E>(
+    pub fn intern_list<E>(
         &mut self,
-        chain: &Chain,
+        chain: &PrefixDigests,
         length: usize,
         mut item: impl FnMut(usize) -> Value,
         write: Write<'_, E>,
     ) -> Result<Value, E> {
         let known = chain.0.iter().rposition(|id| self.lists.contains(id)).map_or(0, |last| last + 1);
         let items: Vec<Value> =
-            (known..length).map(|index| self.fold(item(index), true, write)).collect::<Result<_, E>>()?;
-        let Some(id) = chain.whole().filter(|_| length >= LIST) else { return Ok(Value::Array(items)) };
+            (known..length).map(|index| self.intern(item(index), true, write)).collect::<Result<_, E>>()?;
+        let Some(id) = chain.list_digest().filter(|_| length >= LIST) else { return Ok(Value::Array(items)) };
         self.lists.insert(id);
         let mut folded = Map::new();
         folded.insert("$list".to_owned(), Value::String(id.to_string()));
@@ -123,11 +126,11 @@ impl Texts {
 }
 
 /// Tells whether folding a value, its lists aside, leaves it as it is: most outcomes are small.
-pub fn stays(value: &Value) -> bool {
+pub fn is_inline(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() < LONG,
-        Value::Array(items) => items.iter().all(stays),
-        Value::Object(members) => members.iter().all(|(name, member)| !name.starts_with('$') && stays(member)),
+        Value::Array(items) => items.iter().all(is_inline),
+        Value::Object(members) => members.iter().all(|(name, member)| !name.starts_with('$') && is_inline(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -135,54 +138,54 @@ pub fn stays(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::unfold::{Piece, Unfold};
+    use crate::journal::expander::{OwnedPart, TextExpander};
 
     #[test]
     fn what_is_folded_comes_back_and_is_written_once() {
         let long = "x".repeat(LONG);
         let first = json!({"messages": [{"t": long}, 1, 2, 3], "$odd": {"$text": "no id"}});
         let second = json!({"messages": [{"t": long}, 1, 2, 3, 4], "empty": []});
-        let mut texts = Texts::default();
-        let mut unfold = Unfold::default();
+        let mut texts = InternedTexts::default();
+        let mut unfold = TextExpander::default();
         let mut written = 0;
         for value in [first, second] {
             let mut new = Vec::new();
             let folded = texts
-                .fold(value.clone(), true, &mut |id, parts| -> Result<(), ()> {
+                .intern(value.clone(), true, &mut |id, parts| -> Result<(), ()> {
                     new.push((id.to_owned(), parts.iter().map(piece).collect()));
                     Ok(())
                 })
                 .unwrap();
             written += new.len();
-            new.into_iter().for_each(|(id, pieces)| unfold.learn(&id, pieces).unwrap());
+            new.into_iter().for_each(|(id, pieces)| unfold.add_text(&id, pieces).unwrap());
             assert!(folded.to_string().len() < 200, "{folded}");
-            assert_eq!(unfold.value(folded), Ok(value));
+            assert_eq!(unfold.expand(folded), Ok(value));
         }
         assert_eq!(written, 1);
     }
 
-    fn piece(part: &Part<'_>) -> Piece {
+    fn piece(part: &TextPart<'_>) -> OwnedPart {
         match part {
-            Part::New(text) => Piece::New((*text).to_owned()),
-            Part::Of { id, from, to } => Piece::Of { id: id.to_string(), from: *from, to: *to },
+            TextPart::New(text) => OwnedPart::New((*text).to_owned()),
+            TextPart::Of { id, from, to } => OwnedPart::Of { id: id.to_string(), from: *from, to: *to },
         }
     }
 
     #[test]
     fn a_text_of_parts_of_parts_comes_back() {
-        let (mut texts, mut unfold) = (Texts::default(), Unfold::default());
+        let (mut texts, mut unfold) = (InternedTexts::default(), TextExpander::default());
         let mut all = Vec::new();
         let mut text = String::new();
         for turn in 0..300 {
             let new = format!("turn {turn}: {}\n", "und so weiter, möglichst lang; ".repeat(10));
             text = if turn % 7 == 3 { format!("{new}{text}") } else { text + &new };
-            let folded = texts.fold(json!(text), false, &mut |id, parts| -> Result<(), String> {
-                unfold.learn(id, parts.iter().map(piece).collect())
+            let folded = texts.intern(json!(text), false, &mut |id, parts| -> Result<(), String> {
+                unfold.add_text(id, parts.iter().map(piece).collect())
             });
             all.push((folded.unwrap(), text.clone()));
         }
         for (folded, text) in all {
-            assert_eq!(unfold.value(folded), Ok(json!(text)));
+            assert_eq!(unfold.expand(folded), Ok(json!(text)));
         }
     }
 }

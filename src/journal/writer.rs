@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
-use crate::journal::fault::{Fault, kill_this_process};
-use crate::journal::lines::{Line, Record, Text, VERSION};
+use crate::journal::fault_injection::{InjectedFault, kill_this_process};
+use crate::journal::lines::{JournalLine, Record, TextRecord, VERSION};
 use crate::journal::reader::MAX_BYTES;
-use crate::journal::texts::{self, Chain, Texts};
+use crate::journal::texts::{self, InternedTexts, PrefixDigests};
 use crate::model::digest::Digest;
 
 /// The longest journal that is written on, in bytes: what a reader takes, with room for its end.
 const LONGEST: u64 = MAX_BYTES - (1 << 20);
 
 /// The end of a journal that is being written. One process has it at a time: the lock on a run's journal sees to that.
-pub struct Writer {
+pub struct JournalWriter {
     path: PathBuf,
     file: File,
     seq: u64,
@@ -29,39 +29,49 @@ pub struct Writer {
     length: u64,
     /// How much of it is on the disk.
     synced: u64,
-    texts: Texts,
+    texts: InternedTexts,
     syncs: bool,
     /// What has to survive a power cut as the first lines do.
-    beside: Option<File>,
-    fault: Option<Fault>,
+    companion: Option<File>,
+    fault: Option<InjectedFault>,
     buffer: Vec<u8>,
 }
 
 /// Where a writer goes on: what the reader found.
 #[derive(Default)]
-pub struct Tail {
+pub struct JournalTail {
     pub seq: u64,
     pub prev: String,
     pub length: u64,
-    pub texts: Texts,
+    pub texts: InternedTexts,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Opens the journal behind its last whole line; what stands after it is cut off. A link is not followed.
-    pub fn open(path: &Path, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+    pub fn open(path: &Path, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
-        Writer::on(path, file.map_err(|error| Failure::io(path, "open the journal", &error))?, tail, fault)
+        JournalWriter::from_file(
+            path,
+            file.map_err(|error| Failure::io(path, "open the journal", &error))?,
+            tail,
+            fault,
+        )
     }
 
     /// Goes on with a journal that is open already, behind its last whole line; what stands after it is cut off.
-    pub fn on(path: &Path, mut file: File, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+    pub fn from_file(
+        path: &Path,
+        mut file: File,
+        tail: JournalTail,
+        fault: Option<InjectedFault>,
+    ) -> Result<JournalWriter> {
         let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
         if file.metadata().map_err(io)?.len() != tail.length {
             file.set_len(tail.length).map_err(io)?;
         }
         file.seek(SeekFrom::Start(tail.length)).map_err(io)?;
-        Ok(Writer {
+        Ok(JournalWriter {
             path: path.to_owned(),
             file,
             seq: tail.seq,
@@ -70,53 +80,58 @@ impl Writer {
             synced: tail.length,
             texts: tail.texts,
             syncs: true,
-            beside: None,
+            companion: None,
             fault,
             buffer: Vec::new(),
         })
     }
 
     /// Waits for no disk: for a journal that can be made again at once.
-    pub fn without_sync(mut self) -> Writer {
+    pub fn without_sync(mut self) -> JournalWriter {
         self.syncs = false;
         self
     }
 
     /// Has another file synced with the first lines.
-    pub fn with(mut self, beside: Option<File>) -> Writer {
-        self.beside = beside;
+    pub fn with_companion(mut self, beside: Option<File>) -> JournalWriter {
+        self.companion = beside;
         self
     }
 
     /// Takes the long texts out of a value and writes those that are new.
-    pub fn fold(&mut self, value: Value, lists: bool) -> Result<Value> {
+    pub fn intern(&mut self, value: Value, lists: bool) -> Result<Value> {
         let mut texts = std::mem::take(&mut self.texts);
-        let folded =
-            texts.fold(value, lists, &mut |id, parts| self.append(&Record::Text(Text::new(id, parts))).map(|_| ()));
+        let folded = texts
+            .intern(value, lists, &mut |id, parts| self.append(&Record::Text(TextRecord::new(id, parts))).map(|_| ()));
         self.texts = texts;
         folded
     }
 
     /// Returns an outcome as it is written: the same, or without its long texts, of which new ones are written first.
-    pub fn outcome<'v>(&mut self, value: &'v Value) -> Result<Cow<'v, Value>> {
-        match texts::stays(value) {
+    pub fn intern_outcome<'v>(&mut self, value: &'v Value) -> Result<Cow<'v, Value>> {
+        match texts::is_inline(value) {
             true => Ok(Cow::Borrowed(value)),
-            false => self.fold(value.clone(), false).map(Cow::Owned),
+            false => self.intern(value.clone(), false).map(Cow::Owned),
         }
     }
 
     /// Takes what was written before out of a list; `item` is called for the items that are new.
-    pub fn fold_list(&mut self, chain: &Chain, length: usize, item: impl FnMut(usize) -> Value) -> Result<Value> {
+    pub fn intern_list(
+        &mut self,
+        chain: &PrefixDigests,
+        length: usize,
+        item: impl FnMut(usize) -> Value,
+    ) -> Result<Value> {
         let mut texts = std::mem::take(&mut self.texts);
-        let folded = texts.fold_list(chain, length, item, &mut |id, parts| {
-            self.append(&Record::Text(Text::new(id, parts))).map(|_| ())
+        let folded = texts.intern_list(chain, length, item, &mut |id, parts| {
+            self.append(&Record::Text(TextRecord::new(id, parts))).map(|_| ())
         });
         self.texts = texts;
         folded
     }
 
     /// Writes one line and returns its number. It is in the hands of the operating system then, which
-    /// survives a killed process; [`Writer::sync`] makes it survive a power cut.
+    /// survives a killed process; [`JournalWriter::sync`] makes it survive a power cut.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
         if self.length > LONGEST && !matches!(record, Record::End(_)) {
             let message = format!("the journal of this run is longer than {} MB", LONGEST >> 20);
@@ -128,17 +143,17 @@ impl Writer {
         self.seq = seq;
         self.prev = sum;
         self.length += self.buffer.len() as u64;
-        if self.fault == Some(Fault::PowerCutAfter(seq)) {
+        if self.fault == Some(InjectedFault::PowerCutAfter(seq)) {
             let _ = self.file.set_len(self.synced);
         }
-        if matches!(self.fault, Some(Fault::KillAfter(at) | Fault::PowerCutAfter(at)) if at == seq) {
+        if matches!(self.fault, Some(InjectedFault::KillAfter(at) | InjectedFault::PowerCutAfter(at)) if at == seq) {
             kill_this_process();
         }
         Ok(seq)
     }
 
-    /// Returns the line that [`Writer::append`] would write now.
-    pub fn line(&mut self, record: &Record<'_>) -> Result<&[u8]> {
+    /// Returns the line that [`JournalWriter::append`] would write now.
+    pub fn render_line(&mut self, record: &Record<'_>) -> Result<&[u8]> {
         self.render(record)?;
         Ok(&self.buffer)
     }
@@ -147,7 +162,7 @@ impl Writer {
     fn render(&mut self, record: &Record<'_>) -> Result<(u64, String)> {
         let seq = self.seq + 1;
         self.buffer.clear();
-        let line = Line { v: VERSION, seq, prev: self.prev.clone(), is: record };
+        let line = JournalLine { v: VERSION, seq, prev: self.prev.clone(), is: record };
         serde_json::to_writer(&mut self.buffer, &line).map_err(|error| {
             Failure::new(Code::Internal, format!("a journal line cannot be written as JSON: {error}"))
         })?;
@@ -171,7 +186,7 @@ impl Writer {
             let message = format!("{} would become larger than {} MB", self.path.display(), MAX_BYTES >> 20);
             return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
         }
-        let written = if self.fault == Some(Fault::FullAt(seq)) {
+        let written = if self.fault == Some(InjectedFault::FullAt(seq)) {
             let half = self.buffer.len() / 2;
             let _ = self.file.write_all(&self.buffer[..half]);
             Err(std::io::ErrorKind::StorageFull.into())
@@ -189,7 +204,7 @@ impl Writer {
     /// Waits until everything that was appended is on the disk.
     pub fn sync(&mut self) -> Result<()> {
         if self.synced < self.length && self.syncs {
-            if let Some(beside) = self.beside.take() {
+            if let Some(beside) = self.companion.take() {
                 // Without it a power cut leaves a run that is not known as the user's own, and loses nothing of it.
                 let _ = beside.sync_all();
             }
@@ -202,16 +217,17 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Tail, Writer};
+    use super::{JournalTail, JournalWriter, LONGEST};
     use crate::error::Code;
-    use crate::journal::lines::{Given, Record};
+    use crate::journal::lines::{GivenRecord, Record};
 
     #[test]
     fn a_journal_that_is_too_long_is_not_written_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        let mut writer = Writer::open(&path, Tail { length: LONGEST + 1, ..Tail::default() }, None).unwrap();
-        let failure = writer.append(&Record::Given(Given { keys: Vec::new() })).unwrap_err();
+        let mut writer =
+            JournalWriter::open(&path, JournalTail { length: LONGEST + 1, ..JournalTail::default() }, None).unwrap();
+        let failure = writer.append(&Record::Given(GivenRecord { keys: Vec::new() })).unwrap_err();
         assert_eq!(failure.code, Code::BudgetUsedUp);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), LONGEST + 1);
     }

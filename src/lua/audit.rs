@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Code, nearest};
 use crate::lua::api;
-use crate::lua::scan::{Is, Word, words};
+use crate::lua::scan::{Word, WordKind, words};
 use crate::model::permission::{self, Permission, Permissions};
 use crate::pack::path::join;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 use crate::template;
 
 /// The modules of the host, each with the names that it has.
-type Modules = BTreeMap<&'static str, BTreeSet<String>>;
+type HostModules = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// Something wrong at a place in a file of the pack.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct Diagnostic {
     pub path: String,
     pub line: usize,
     pub column: usize,
@@ -27,7 +27,7 @@ pub struct Finding {
 }
 
 /// Looks at all Lua files that a flow reaches by `require`, and at the prompts that they render.
-pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> {
+pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagnostic> {
     let mut audit = Audit {
         tree,
         modules: api::names(),
@@ -55,8 +55,8 @@ pub fn flow(tree: &Tree, path: &str, permissions: &Permissions) -> Vec<Finding> 
 }
 
 struct Audit<'a> {
-    tree: &'a Tree,
-    modules: Modules,
+    tree: &'a PackTree,
+    modules: HostModules,
     permissions: &'a Permissions,
     /// The modules of the host that any file requires.
     required: BTreeSet<&'static str>,
@@ -64,12 +64,12 @@ struct Audit<'a> {
     methods: Vec<(String, Word, &'static str, Permission)>,
     /// The methods that the files define themselves.
     defined: BTreeSet<String>,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
 }
 
-impl Finding {
+impl Diagnostic {
     /// Returns what is wrong and what to do about it, in one line.
-    pub fn said(&self) -> String {
+    pub fn one_line(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
             None => self.message.clone(),
@@ -80,7 +80,7 @@ impl Finding {
 impl Audit<'_> {
     fn tell(&mut self, path: &str, word: &Word, code: Code, message: String, hint: Option<String>) {
         let (line, column) = (word.line, word.column);
-        self.found.push(Finding { path: path.to_owned(), line, column, code, message, hint });
+        self.found.push(Diagnostic { path: path.to_owned(), line, column, code, message, hint });
     }
 
     /// Looks at one file, and returns the files that it requires.
@@ -101,8 +101,8 @@ impl Audit<'_> {
                     Some(Ok(module)) => {
                         self.required.insert(module);
                         let behind = place + 1 + usize::from(in_brackets);
-                        if !self.used(path, module, &words[behind.min(words.len())..])
-                            && let Some(name) = local(&words, at)
+                        if !self.check_member_use(path, module, &words[behind.min(words.len())..])
+                            && let Some(name) = local_name(&words, at)
                         {
                             hosts.insert(name.to_owned(), module);
                         }
@@ -119,15 +119,15 @@ impl Audit<'_> {
                 let whole = behind.first().is_none_or(|next| {
                     next.line > word.line && next.name().is_some_and(|name| name != "and" && name != "or")
                 });
-                if !self.used(path, module, behind)
+                if !self.check_member_use(path, module, behind)
                     && whole
-                    && let Some(other) = local(&words, at)
+                    && let Some(other) = local_name(&words, at)
                 {
                     hosts.insert(other.to_owned(), module);
                 }
             } else if is_method(&words, at) {
                 self.method(path, word);
-            } else if let Some(name) = defined(&words, at) {
+            } else if let Some(name) = defined_name(&words, at) {
                 self.defined.insert(name.to_owned());
             }
         }
@@ -135,7 +135,7 @@ impl Audit<'_> {
     }
 
     /// Looks at what is taken from a module of the host, by the words behind it; false where nothing is.
-    fn used(&mut self, path: &str, module: &'static str, behind: &[Word]) -> bool {
+    fn check_member_use(&mut self, path: &str, module: &'static str, behind: &[Word]) -> bool {
         let (member, called, rest) = match behind {
             [dot, member, rest @ ..] if dot.is_sign('.') => (member, member.name(), rest),
             [open, member, close, rest @ ..] if open.is_sign('[') && close.is_sign(']') => {
@@ -151,7 +151,7 @@ impl Audit<'_> {
         let bare = matches!(rest, [open, close, ..] if open.is_sign('(') && close.is_sign(')'));
         self.member(path, member, module, called, bare);
         if (module, called) == ("@nietz/template", "render") {
-            self.rendered(path, rest);
+            self.check_render(path, rest);
         }
         true
     }
@@ -222,13 +222,13 @@ impl Audit<'_> {
     /// Tells of a permission that is used at a place and not declared.
     fn needs(&mut self, path: &str, word: &Word, needed: Permission) {
         if !self.permissions.declares(needed) {
-            let refused = needed.undeclared();
+            let refused = needed.undeclared_failure();
             self.tell(path, word, refused.code, refused.message, refused.hint);
         }
     }
 
     /// Looks at `render("./prompt.md", { … })`; the words begin behind `render`.
-    fn rendered(&mut self, path: &str, words: &[Word]) {
+    fn check_render(&mut self, path: &str, words: &[Word]) {
         let [open, file, rest @ ..] = words else { return };
         let (true, Some(wanted)) = (open.is_sign('('), file.text()) else { return };
         let prompt = join(path, wanted).and_then(|plain| Some((plain.clone(), self.tree.text(&plain).ok()??)));
@@ -278,12 +278,12 @@ fn after_dot(words: &[Word], at: usize) -> bool {
 /// Tells whether this is the name in `value:NAME(…)`, with any of the forms that a call has.
 fn is_method(words: &[Word], at: usize) -> bool {
     let called = |next: &Word| next.is_sign('(') || next.is_sign('{') || next.text().is_some();
-    let defined = defined(words, at).is_some();
+    let defined = defined_name(words, at).is_some();
     at > 0 && words[at - 1].is_sign(':') && words.get(at + 1).is_some_and(called) && !defined
 }
 
 /// Returns the name in `function value:NAME(…)`, `function value.NAME(…)` and `NAME = function(…)`.
-fn defined(words: &[Word], at: usize) -> Option<&str> {
+fn defined_name(words: &[Word], at: usize) -> Option<&str> {
     let name = words[at].name()?;
     let is = |at: usize, wanted: &str| words.get(at).and_then(Word::name) == Some(wanted);
     if words.get(at + 1).is_some_and(|next| next.is_sign('=')) && is(at + 2, "function") {
@@ -298,7 +298,7 @@ fn defined(words: &[Word], at: usize) -> Option<&str> {
 }
 
 /// Returns the name in `local NAME = require…`.
-fn local(words: &[Word], at: usize) -> Option<&str> {
+fn local_name(words: &[Word], at: usize) -> Option<&str> {
     let [.., local, name, equals] = &words[..at] else { return None };
     (local.name() == Some("local") && equals.is_sign('=')).then(|| name.name()).flatten()
 }
@@ -309,20 +309,20 @@ fn keys(words: &[Word]) -> Option<BTreeSet<&str>> {
     let mut depth = 0;
     let mut start = true;
     for (at, word) in words.iter().enumerate() {
-        match &word.is {
-            Is::Sign('}') if depth == 0 => return Some(keys),
-            Is::Sign('{' | '(' | '[') if start && depth == 0 && word.is_sign('[') => {
+        match &word.kind {
+            WordKind::Sign('}') if depth == 0 => return Some(keys),
+            WordKind::Sign('{' | '(' | '[') if start && depth == 0 && word.is_sign('[') => {
                 // `["name"] = …` names it as well; anything else is computed.
                 keys.insert(words.get(at + 1)?.text()?);
                 depth += 1;
             }
-            Is::Sign('{' | '(' | '[') => depth += 1,
-            Is::Sign('}' | ')' | ']') => depth -= 1,
-            Is::Sign(',' | ';') if depth == 0 => {
+            WordKind::Sign('{' | '(' | '[') => depth += 1,
+            WordKind::Sign('}' | ')' | ']') => depth -= 1,
+            WordKind::Sign(',' | ';') if depth == 0 => {
                 start = true;
                 continue;
             }
-            Is::Name(name) if start && depth == 0 => {
+            WordKind::Name(name) if start && depth == 0 => {
                 if words.get(at + 1).is_some_and(|next| next.is_sign('=')) {
                     keys.insert(name);
                 }
@@ -331,7 +331,7 @@ fn keys(words: &[Word]) -> Option<BTreeSet<&str>> {
                     return None;
                 }
             }
-            Is::Name(name) if name == "function" => return None,
+            WordKind::Name(name) if name == "function" => return None,
             _ => {}
         }
         start = false;

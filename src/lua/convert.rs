@@ -21,32 +21,32 @@ const DEPTH: usize = 128;
 const LIST: &str = "nietz.list";
 
 /// What is left of a conversion's budget.
-pub struct Budget {
+pub struct ConversionBudget {
     memory: usize,
     text: usize,
     used_up: bool,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget { memory: MEMORY, text: TEXT, used_up: false }
+impl Default for ConversionBudget {
+    fn default() -> ConversionBudget {
+        ConversionBudget { memory: MEMORY, text: TEXT, used_up: false }
     }
 }
 
-impl Budget {
+impl ConversionBudget {
     /// Tells whether a value was refused because it is too large.
     pub fn is_used_up(&self) -> bool {
         self.used_up
     }
 
-    fn take(&mut self, memory: usize, at: At<'_>) -> Result<()> {
+    fn take(&mut self, memory: usize, at: ValuePath<'_>) -> Result<()> {
         let left = self.memory.checked_sub(memory);
         self.used_up |= left.is_none();
         self.memory = left.ok_or_else(|| too_large(at, "its values would take more than 16 MB"))?;
         Ok(())
     }
 
-    fn take_text(&mut self, bytes: usize, at: At<'_>) -> Result<()> {
+    fn take_text(&mut self, bytes: usize, at: ValuePath<'_>) -> Result<()> {
         let left = self.text.checked_sub(bytes);
         self.used_up |= left.is_none();
         self.text = left.ok_or_else(|| too_large(at, "it has more than 4 MB of text"))?;
@@ -54,33 +54,33 @@ impl Budget {
     }
 }
 
-fn too_large(at: At<'_>, why: &str) -> Failure {
+fn too_large(at: ValuePath<'_>, why: &str) -> Failure {
     invalid(format!("{} is too large: {why}", at.root()))
 }
 
 /// Where a value stands in the whole, for errors; written out only when there is one.
 #[derive(Clone, Copy)]
-enum At<'a> {
+enum ValuePath<'a> {
     Root(&'a str),
-    Member(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
+    Member(&'a ValuePath<'a>, &'a str),
+    Item(&'a ValuePath<'a>, usize),
 }
 
-impl At<'_> {
+impl ValuePath<'_> {
     fn root(&self) -> &str {
         match self {
-            At::Root(name) => name,
-            At::Member(outer, _) | At::Item(outer, _) => outer.root(),
+            ValuePath::Root(name) => name,
+            ValuePath::Member(outer, _) | ValuePath::Item(outer, _) => outer.root(),
         }
     }
 }
 
-impl std::fmt::Display for At<'_> {
+impl std::fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            At::Root(name) => f.write_str(name),
-            At::Member(outer, name) => write!(f, "{outer}.{}", excerpt(name)),
-            At::Item(outer, index) => write!(f, "{outer}[{index}]"),
+            ValuePath::Root(name) => f.write_str(name),
+            ValuePath::Member(outer, name) => write!(f, "{outer}.{}", excerpt(name)),
+            ValuePath::Item(outer, index) => write!(f, "{outer}[{index}]"),
         }
     }
 }
@@ -99,22 +99,22 @@ pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
 
 /// Returns the JSON form of a Lua value; `what` names it in errors.
 pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
-    to_json_within(lua, value, what, &mut Budget::default())
+    to_json_within(lua, value, what, &mut ConversionBudget::default())
 }
 
 /// Like [`to_json`], for several values that share one budget.
-pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut Budget) -> Result<Value> {
-    let mark = list_mark(lua).map_err(|error| crate::lua::thrown::from_error(&error))?.to_pointer();
-    visit(&mut Walk { mark, budget }, value, At::Root(what), 0)
+pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut ConversionBudget) -> Result<Value> {
+    let mark = list_mark(lua).map_err(|error| crate::lua::vm_errors::from_error(&error))?.to_pointer();
+    visit(&mut Conversion { mark, budget }, value, ValuePath::Root(what), 0)
 }
 
 /// Tells whether a value could be converted back, within a budget of its own.
 pub fn fits(value: &Value) -> bool {
-    measure(value, 0, &mut Budget::default()).is_ok()
+    measure(value, 0, &mut ConversionBudget::default()).is_ok()
 }
 
-fn measure(value: &Value, depth: usize, budget: &mut Budget) -> Result<()> {
-    let at = At::Root("the value");
+fn measure(value: &Value, depth: usize, budget: &mut ConversionBudget) -> Result<()> {
+    let at = ValuePath::Root("the value");
     budget.take(VALUE + 2 * depth, at)?;
     match value {
         Value::String(text) => budget.take_text(text.len(), at),
@@ -129,19 +129,19 @@ fn measure(value: &Value, depth: usize, budget: &mut Budget) -> Result<()> {
 }
 
 /// What a conversion takes with it.
-struct Walk<'a> {
+struct Conversion<'a> {
     /// The metatable that marks lists.
     mark: *const std::ffi::c_void,
-    budget: &'a mut Budget,
+    budget: &'a mut ConversionBudget,
 }
 
-impl Walk<'_> {
+impl Conversion<'_> {
     fn is_marked(&self, table: &Table) -> bool {
         table.metatable().is_some_and(|metatable| metatable.to_pointer() == self.mark)
     }
 }
 
-fn visit(walk: &mut Walk<'_>, value: &LuaValue, at: At<'_>, depth: usize) -> Result<Value> {
+fn visit(walk: &mut Conversion<'_>, value: &LuaValue, at: ValuePath<'_>, depth: usize) -> Result<Value> {
     // Written out, a value may stand on a line of its own, indented as deep as it is.
     walk.budget.take(VALUE + 2 * depth, at)?;
     if depth > DEPTH {
@@ -163,7 +163,7 @@ fn visit(walk: &mut Walk<'_>, value: &LuaValue, at: At<'_>, depth: usize) -> Res
     }
 }
 
-fn number_to_json(number: f64, at: At<'_>) -> Result<Value> {
+fn number_to_json(number: f64, at: ValuePath<'_>) -> Result<Value> {
     /// Up to here a double holds every whole number.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= WHOLE {
@@ -173,7 +173,7 @@ fn number_to_json(number: f64, at: At<'_>) -> Result<Value> {
     Number::from_f64(number).map(Value::Number).ok_or_else(|| invalid(format!("{at} is not a finite number")))
 }
 
-fn table_to_json(walk: &mut Walk<'_>, table: &Table, at: At<'_>, depth: usize) -> Result<Value> {
+fn table_to_json(walk: &mut Conversion<'_>, table: &Table, at: ValuePath<'_>, depth: usize) -> Result<Value> {
     let length = table.raw_len();
     if length > 0 || walk.is_marked(table) {
         return list_to_json(walk, table, length, at, depth);
@@ -194,7 +194,7 @@ fn table_to_json(walk: &mut Walk<'_>, table: &Table, at: At<'_>, depth: usize) -
             }
         };
         walk.budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
-        let value = visit(walk, &value, At::Member(&at, &key), depth + 1)?;
+        let value = visit(walk, &value, ValuePath::Member(&at, &key), depth + 1)?;
         members.insert(key, value);
     }
     // Members in the order of their names, so that the same table always gives the same text.
@@ -202,7 +202,13 @@ fn table_to_json(walk: &mut Walk<'_>, table: &Table, at: At<'_>, depth: usize) -
     Ok(Value::Object(members))
 }
 
-fn list_to_json(walk: &mut Walk<'_>, table: &Table, length: usize, at: At<'_>, depth: usize) -> Result<Value> {
+fn list_to_json(
+    walk: &mut Conversion<'_>,
+    table: &Table,
+    length: usize,
+    at: ValuePath<'_>,
+    depth: usize,
+) -> Result<Value> {
     let mut items = Vec::with_capacity(length.min(1024));
     // Nearly every list comes in its order, with nothing beside it: one pass reads it.
     let mut others = false;
@@ -212,7 +218,7 @@ fn list_to_json(walk: &mut Walk<'_>, table: &Table, length: usize, at: At<'_>, d
             others = true;
             break;
         }
-        items.push(visit(walk, &item, At::Item(&at, items.len() + 1), depth + 1)?);
+        items.push(visit(walk, &item, ValuePath::Item(&at, items.len() + 1), depth + 1)?);
     }
     if !others && items.len() == length {
         return Ok(Value::Array(items));
@@ -220,7 +226,7 @@ fn list_to_json(walk: &mut Walk<'_>, table: &Table, length: usize, at: At<'_>, d
     items.clear();
     for index in 1..=length {
         let item: LuaValue = table.raw_get(index).map_err(|_| invalid(format!("{at} cannot be read")))?;
-        items.push(visit(walk, &item, At::Item(&at, index), depth + 1)?);
+        items.push(visit(walk, &item, ValuePath::Item(&at, index), depth + 1)?);
     }
     // What stands beside the list would be lost silently, which is worse than an error.
     for pair in table.pairs::<LuaValue, LuaValue>() {
@@ -240,7 +246,7 @@ fn list_to_json(walk: &mut Walk<'_>, table: &Table, length: usize, at: At<'_>, d
 
 /// Returns the whole number that a key is.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-fn whole(key: &LuaValue) -> Option<i64> {
+fn whole_number(key: &LuaValue) -> Option<i64> {
     match key {
         LuaValue::Integer(number) => Some(*number),
         LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => Some(*number as i64),
@@ -249,11 +255,11 @@ fn whole(key: &LuaValue) -> Option<i64> {
 }
 
 fn is_index(key: &LuaValue, index: usize) -> bool {
-    whole(key).is_some_and(|number| usize::try_from(number) == Ok(index))
+    whole_number(key).is_some_and(|number| usize::try_from(number) == Ok(index))
 }
 
 fn is_index_within(key: &LuaValue, length: usize) -> bool {
-    whole(key).is_some_and(|number| usize::try_from(number).is_ok_and(|number| (1..=length).contains(&number)))
+    whole_number(key).is_some_and(|number| usize::try_from(number).is_ok_and(|number| (1..=length).contains(&number)))
 }
 
 /// Returns the Lua form of a JSON value. Lists are marked; null is the light userdata that `json.null` is.

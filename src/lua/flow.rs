@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::engine::gate::Gate;
 use crate::error::{Code, Failure, Result, nearest};
-use crate::lua::api::{Context, Functions, is_flow};
-use crate::lua::limits::Limits;
-use crate::lua::manifest::{Command, Manifest};
-use crate::lua::scheduler::{Ended, Interrupts, Scheduler};
+use crate::lua::api::{Context, DeclaredCollections, is_flow};
+use crate::lua::limits::FlowLimits;
+use crate::lua::manifest::{FlowCommand, Manifest};
+use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
-use crate::lua::{convert, fault, modules, thrown};
+use crate::lua::{convert, error_values, modules, vm_errors};
 use crate::model::effect::Sources;
 use crate::pack::path::join;
-use crate::pack::resolve::Located;
+use crate::pack::resolve::ResolvedFlow;
 use crate::schema::source;
 
 /// A flow that was loaded.
@@ -23,11 +23,11 @@ pub struct Flow {
     vm: Rc<Vm>,
     context: Rc<Context>,
     pub manifest: Manifest,
-    pub located: Located,
+    pub located: ResolvedFlow,
 }
 
 /// What a run gives to a flow.
-pub struct Start {
+pub struct FlowInput {
     pub params: Value,
     pub settings: Value,
     pub run: String,
@@ -37,27 +37,27 @@ pub struct Start {
 
 impl Flow {
     /// Loads a flow. Its top level runs, within limits, and can do nothing but describe itself.
-    pub fn load(located: Located, context: Context, limits: Limits) -> Result<Flow> {
+    pub fn load(located: ResolvedFlow, context: Context, limits: FlowLimits) -> Result<Flow> {
         let vm = Rc::new(Vm::new(limits)?);
         let context = Rc::new(context);
         vm.lua.set_app_data(Rc::clone(&context));
-        modules::install(&vm, &located.tree).map_err(|error| thrown::from_error(&error))?;
+        modules::install(&vm, &located.tree).map_err(|error| vm_errors::from_error(&error))?;
         vm.close()?;
         let text = located
             .tree
             .text(&located.path)?
             .ok_or_else(|| Failure::new(Code::FlowNotFound, format!("{} is not there any more", located.source())))?;
         let chunk = vm.compile(&located.path, &text).map_err(|failure| snippet(&located, failure))?;
-        let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
+        let thread = vm.lua.create_thread(vm.bridge.guard.clone()).map_err(|error| vm_errors::from_error(&error))?;
         let resumed = vm.slice(|| thread.resume::<MultiValue>((vm.bridge.load.clone(), chunk)))?;
-        let mut values = resumed.map_err(|error| thrown::from_error(&error))?.into_iter();
+        let mut values = resumed.map_err(|error| vm_errors::from_error(&error))?.into_iter();
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "coroutine.yield was called while the file was loaded"));
         }
         let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);
         if !fine {
-            return Err(snippet(&located, raised(&vm, &value)));
+            return Err(snippet(&located, raised_failure(&vm, &value)));
         }
         let manifest = read_manifest(&vm, &located, &value).map_err(|failure| snippet(&located, failure))?;
         if let Some(limits) = manifest.limits {
@@ -66,12 +66,12 @@ impl Flow {
         let collections = manifest.collections.iter();
         *context.collections.borrow_mut() =
             collections.map(|(name, declared)| (name.clone(), declared.collection.clone())).collect();
-        vm.lua.set_app_data(Functions(manifest.collections.clone()));
+        vm.lua.set_app_data(DeclaredCollections(manifest.collections.clone()));
         Ok(Flow { vm, context, manifest, located })
     }
 
     /// Returns the command of this name, or the flow's own `run`.
-    pub fn command(&self, name: Option<&str>) -> Result<&Command> {
+    pub fn command(&self, name: Option<&str>) -> Result<&FlowCommand> {
         let Some(name) = name else { return Ok(&self.manifest.main) };
         self.manifest.commands.get(name).ok_or_else(|| {
             let failure = Failure::new(Code::Usage, format!("{} has no command `{name}`", self.manifest.name));
@@ -103,24 +103,24 @@ impl Flow {
     pub async fn run(
         &self,
         command: Option<&str>,
-        start: &Start,
+        start: &FlowInput,
         gate: Rc<Gate>,
         interrupts: &mut dyn Interrupts,
-    ) -> Result<Done> {
+    ) -> Result<FlowOutcome> {
         let run = self.command(command)?.run.clone();
         let context = json!({
             "params": start.params, "settings": start.settings, "run": start.run, "lang": start.lang,
             "workspace": start.workspace,
         });
-        let argument = self.argument(&context).map_err(|error| thrown::from_error(&error))?;
+        let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
-            Ended::Returned(value) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
-                Ok(result) => Ok(Done::Returned(result)),
-                Err(failure) => Ok(Done::Failed(failure)),
+            LuaOutcome::Returned(value) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
+                Ok(result) => Ok(FlowOutcome::Returned(result)),
+                Err(failure) => Ok(FlowOutcome::Failed(failure)),
             },
-            Ended::Raised(failure) => Ok(Done::Failed(snippet(&self.located, failure))),
-            Ended::Parked(failure) => Ok(Done::Parked(failure)),
-            Ended::Interrupted(failure) => Ok(Done::Interrupted(failure)),
+            LuaOutcome::Raised(failure) => Ok(FlowOutcome::Failed(snippet(&self.located, failure))),
+            LuaOutcome::Parked(failure) => Ok(FlowOutcome::Parked(failure)),
+            LuaOutcome::Interrupted(failure) => Ok(FlowOutcome::Interrupted(failure)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Flow {
     }
 
     /// Returns what the collection's rules say about a valid document.
-    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<Ruled>> {
+    pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<RuleFinding>> {
         let rules = self.manifest.collections.get(collection).and_then(|declared| declared.rules.clone());
         let Some(rules) = rules else { return Ok(Vec::new()) };
         let faults = self.pure(&rules, document)?;
@@ -157,7 +157,7 @@ impl Flow {
         Ok(faults
             .as_array()
             .map(|faults| {
-                let ruled = |fault: &Value| Ruled {
+                let ruled = |fault: &Value| RuleFinding {
                     pointer: text(fault, "pointer"),
                     message: text(fault, "message"),
                     note: fault["severity"] == "note",
@@ -170,10 +170,10 @@ impl Flow {
     /// Runs a function that may do nothing but compute.
     fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
         let lua = &self.vm.lua;
-        let argument = convert::to_lua(lua, argument).map_err(|error| thrown::from_error(&error))?;
-        let thread = lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
+        let argument = convert::to_lua(lua, argument).map_err(|error| vm_errors::from_error(&error))?;
+        let thread = lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| vm_errors::from_error(&error))?;
         let resumed = self.vm.slice(|| thread.resume::<MultiValue>((function.clone(), argument)))?;
-        let mut values = resumed.map_err(|error| thrown::from_error(&error))?.into_iter();
+        let mut values = resumed.map_err(|error| vm_errors::from_error(&error))?.into_iter();
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "migrations and rules may only compute: no effect in them"));
         }
@@ -182,13 +182,13 @@ impl Flow {
         if fine {
             convert::to_json(lua, &value, "result")
         } else {
-            Err(snippet(&self.located, raised(&self.vm, &value)))
+            Err(snippet(&self.located, raised_failure(&self.vm, &value)))
         }
     }
 }
 
 /// What a rule says about a document.
-pub struct Ruled {
+pub struct RuleFinding {
     pub pointer: String,
     pub message: String,
     /// Only worth a remark: the document is valid all the same.
@@ -196,14 +196,14 @@ pub struct Ruled {
 }
 
 /// How a flow's run ended.
-pub enum Done {
+pub enum FlowOutcome {
     Returned(Value),
     Failed(Failure),
     Parked(Failure),
     Interrupted(Failure),
 }
 
-fn raised(vm: &Vm, value: &LuaValue) -> Failure {
+fn raised_failure(vm: &Vm, value: &LuaValue) -> Failure {
     let (problem, trace) = match value {
         LuaValue::Table(table) => (
             table.raw_get("problem").unwrap_or(LuaValue::Nil),
@@ -211,14 +211,14 @@ fn raised(vm: &Vm, value: &LuaValue) -> Failure {
         ),
         other => (other.clone(), String::new()),
     };
-    let mut failure = fault::from_lua(&vm.lua, &problem, &trace);
+    let mut failure = error_values::from_lua(&vm.lua, &problem, &trace);
     if failure.code == Code::FlowError {
         failure.code = Code::FlowInvalid;
     }
     failure
 }
 
-fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifest> {
+fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Manifest> {
     let table: &Table = match value {
         LuaValue::Table(table) if is_flow(&vm.lua, table) => table,
         _ => {
@@ -246,13 +246,13 @@ fn read_manifest(vm: &Vm, located: &Located, value: &LuaValue) -> Result<Manifes
     }
     for declared in manifest.collections.values() {
         crate::schema::Schema::compile(&declared.collection.schema)?;
-        crate::model::pattern::Pattern::of(&declared.collection)?;
+        crate::model::path_template::PathTemplate::of(&declared.collection)?;
     }
     Ok(manifest)
 }
 
 /// Gives a failure that was raised in a file of the pack the line itself, and the file as people find it.
-fn snippet(located: &Located, mut failure: Failure) -> Failure {
+fn snippet(located: &ResolvedFlow, mut failure: Failure) -> Failure {
     let Some(place) = &mut failure.place else { return failure };
     let Some(line) = place.line.and_then(|line| usize::try_from(line).ok()) else { return failure };
     let Ok(Some(text)) = located.tree.text(&place.file) else { return failure };

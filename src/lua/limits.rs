@@ -11,33 +11,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::cpu::{CpuLimit, Thread};
+use crate::cpu::{CpuLimit, ThreadClock};
 use crate::error::Failure;
-use crate::lua::fault;
+use crate::lua::error_values;
 
 /// How much of time a flow may take between two effects that wait for the world, and how much of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct FlowLimits {
     pub seconds: f64,
     pub megabytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { seconds: 2.0, megabytes: 64 }
+impl Default for FlowLimits {
+    fn default() -> FlowLimits {
+        FlowLimits { seconds: 2.0, megabytes: 64 }
     }
 }
 
 /// The largest limits that a manifest may ask for.
-pub const MOST: Limits = Limits { seconds: 60.0, megabytes: 1024 };
+pub const MOST: FlowLimits = FlowLimits { seconds: 60.0, megabytes: 1024 };
 
 /// Watches how long Lua runs without an effect.
 pub struct Watchdog {
-    shared: Arc<Shared>,
+    shared: Arc<WatchdogState>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-struct Shared {
+struct WatchdogState {
     /// How far the slice that runs now may go, and how many seconds it had; `None` when none runs.
     limit: Mutex<Option<(CpuLimit, f64)>>,
     expired: AtomicBool,
@@ -62,7 +62,7 @@ pub fn last_resort(end: fn(&Failure)) {
 
 impl Watchdog {
     pub fn start() -> Watchdog {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WatchdogState {
             limit: Mutex::new(None),
             expired: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
@@ -83,7 +83,7 @@ impl Watchdog {
     /// Begins anew: from now on, Lua may compute for `seconds`, on the thread that asks.
     pub fn arm(&self, seconds: f64) {
         let shared = &self.shared;
-        let limit = CpuLimit::new(Thread::current(), Duration::from_secs_f64(seconds));
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::from_secs_f64(seconds));
         CpuLimit::hold(Some(limit));
         *shared.limit() = Some((limit, seconds));
         if shared.sleeping.load(Ordering::SeqCst) {
@@ -114,7 +114,7 @@ impl Drop for Watchdog {
     }
 }
 
-impl Shared {
+impl WatchdogState {
     fn limit(&self) -> MutexGuard<'_, Option<(CpuLimit, f64)>> {
         self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +131,7 @@ impl Shared {
                 && limit.is_over_by(GRACE)
                 && let Some(end) = LAST_RESORT.get()
             {
-                end(&fault::time(seconds));
+                end(&error_values::time_limit_failure(seconds));
             }
             idle = if limit.is_none() { idle + 1 } else { 0 };
             // After a while without Lua it sleeps until it is woken. A wake-up that is missed in between is
@@ -157,7 +157,7 @@ mod tests {
         });
         let watchdog = Watchdog::start();
         watchdog.arm(0.05);
-        let own = CpuLimit::new(Thread::current(), GRACE * 3);
+        let own = CpuLimit::new(ThreadClock::current(), GRACE * 3);
         while !ENDED.load(Ordering::SeqCst) {
             assert!(!own.is_over(), "nobody ended it");
         }

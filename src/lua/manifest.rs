@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
-use crate::lua::limits::{Limits, MOST};
+use crate::lua::limits::{FlowLimits, MOST};
 use crate::model::budget::Budget;
 use crate::model::collection::{Collection, Expectation, Format, IndexTable, Version};
 use crate::model::command;
@@ -35,23 +35,23 @@ pub struct Manifest {
     pub name: String,
     pub summary: String,
     pub permissions: Permissions,
-    pub limits: Option<Limits>,
+    pub limits: Option<FlowLimits>,
     /// The most that each command of a run may use.
-    pub exec_limits: command::Limits,
+    pub exec_limits: command::CommandLimits,
     /// The most that a run of this flow should use.
     pub budget: Budget,
-    pub collections: BTreeMap<String, Declared>,
+    pub collections: BTreeMap<String, DeclaredCollection>,
     /// What people may set for it in their configuration.
     pub settings: BTreeMap<String, Setting>,
     /// What `nietz run FLOW` runs.
-    pub main: Command,
+    pub main: FlowCommand,
     /// What `nietz run FLOW NAME` runs.
-    pub commands: BTreeMap<String, Command>,
+    pub commands: BTreeMap<String, FlowCommand>,
 }
 
 /// Something that a flow can run.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct FlowCommand {
     pub summary: String,
     pub params: BTreeMap<String, Param>,
     pub run: Function,
@@ -59,7 +59,7 @@ pub struct Command {
 
 /// A collection with the functions that belong to it.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub struct DeclaredCollection {
     pub collection: Collection,
     /// The schema's path where it is given by one.
     pub schema_path: Option<String>,
@@ -70,9 +70,9 @@ pub struct Declared {
 }
 
 /// Checks names of fields, and says what was meant.
-fn only(table: &Table, what: &str, known: &[&str]) -> Result<()> {
+fn check_fields(table: &Table, what: &str, known: &[&str]) -> Result<()> {
     for pair in table.pairs::<LuaValue, LuaValue>() {
-        let (key, _) = pair.map_err(|error| crate::lua::thrown::from_error(&error))?;
+        let (key, _) = pair.map_err(|error| crate::lua::vm_errors::from_error(&error))?;
         let name = match &key {
             LuaValue::String(name) => name.to_string_lossy(),
             other => return Err(invalid(format!("{what} has a key of type {}", other.type_name()))),
@@ -91,8 +91,8 @@ fn only(table: &Table, what: &str, known: &[&str]) -> Result<()> {
 impl Manifest {
     /// Reads the table that `nietz.flow` was given.
     pub fn read(lua: &Lua, table: &Table) -> Result<Manifest> {
-        let parts = &Parts { lua, budget: RefCell::default() };
-        only(
+        let parts = &ManifestReader { lua, budget: RefCell::default() };
+        check_fields(
             table,
             "nietz.flow",
             &[
@@ -135,7 +135,7 @@ impl Manifest {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
                 collections.insert(name.clone(), read_collection(parts, &name, &table)?);
-                few(collections.len(), "nietz.flow", "collections")?;
+                check_count(collections.len(), "nietz.flow", "collections")?;
             }
         }
         let mut commands = BTreeMap::new();
@@ -153,9 +153,9 @@ impl Manifest {
                     return Err(invalid(format!("nietz.flow: `{shown}` is no name of a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
-                only(&table, &what, &["summary", "params", "run"])?;
+                check_fields(&table, &what, &["summary", "params", "run"])?;
                 commands.insert(name, read_command(parts, &table, &what)?);
-                few(commands.len(), "nietz.flow", "commands")?;
+                check_count(commands.len(), "nietz.flow", "commands")?;
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
@@ -168,7 +168,7 @@ impl Manifest {
                 check_default(grant, own, &permissions.exec)?;
             }
         }
-        let exec_limits: command::Limits = parts.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
+        let exec_limits: command::CommandLimits = parts.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
         if let Some(problem) = exec_limits.problem() {
             return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
@@ -178,11 +178,11 @@ impl Manifest {
 }
 
 /// A command that is allowed is named, or is what the user gives in a param of the flow itself.
-fn check_grant(grant: &str, main: &Command) -> Result<()> {
-    let Some(name) = crate::model::command::hole(grant) else {
+fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
+    let Some(name) = crate::model::command::placeholder(grant) else {
         return match grant.trim() {
             "" => Err(invalid("nietz.flow: permissions.exec has an empty command".to_owned())),
-            trimmed if trimmed != grant || hides(grant) => {
+            trimmed if trimmed != grant || is_easy_to_overlook(grant) => {
                 let shown = crate::model::text::excerpt(grant);
                 let why =
                     format!("nietz.flow: permissions.exec has a command that cannot be read at a glance: `{shown}`");
@@ -205,8 +205,8 @@ fn check_grant(grant: &str, main: &Command) -> Result<()> {
 }
 
 /// What a flow runs where the user gives nothing is no word of the user's: it is declared, so that they are asked about it.
-fn check_default(grant: &str, own: &Command, declared: &[String]) -> Result<()> {
-    let default = crate::model::command::hole(grant).and_then(|name| own.params.get(name)?.default.as_ref());
+fn check_default(grant: &str, own: &FlowCommand, declared: &[String]) -> Result<()> {
+    let default = crate::model::command::placeholder(grant).and_then(|name| own.params.get(name)?.default.as_ref());
     let texts = match default {
         Some(serde_json::Value::Array(items)) => items.iter().filter_map(serde_json::Value::as_str).collect(),
         Some(serde_json::Value::String(text)) => vec![text.as_str()],
@@ -221,12 +221,12 @@ fn check_default(grant: &str, own: &Command, declared: &[String]) -> Result<()> 
 }
 
 /// Tells whether a part of a command may be overlooked by who is asked about it.
-fn hides(grant: &str) -> bool {
+fn is_easy_to_overlook(grant: &str) -> bool {
     let blanks = |two: (char, char)| two.0.is_whitespace() && two.1.is_whitespace();
     grant.chars().count() > COMMAND || grant.chars().zip(grant.chars().skip(1)).any(blanks)
 }
 
-fn read_command(parts: &Parts<'_>, table: &Table, what: &str) -> Result<Command> {
+fn read_command(parts: &ManifestReader<'_>, table: &Table, what: &str) -> Result<FlowCommand> {
     let run = match table.raw_get::<LuaValue>("run") {
         Ok(LuaValue::Function(run)) => run,
         _ => return Err(invalid(format!("{what}: run must be a function"))),
@@ -250,11 +250,11 @@ fn read_command(parts: &Parts<'_>, table: &Table, what: &str) -> Result<Command>
             shorts.push(short);
         }
     }
-    few(params.len(), what, "params")?;
-    Ok(Command { summary: summary(table, what)?, params, run })
+    check_count(params.len(), what, "params")?;
+    Ok(FlowCommand { summary: summary(table, what)?, params, run })
 }
 
-fn read_settings(parts: &Parts<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
+fn read_settings(parts: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
     let mut settings = BTreeMap::new();
     let declared: BTreeMap<String, serde_json::Map<String, Value>> =
         parts.part(table, "nietz.flow", "settings")?.unwrap_or_default();
@@ -277,14 +277,14 @@ fn read_settings(parts: &Parts<'_>, table: &Table) -> Result<BTreeMap<String, Se
             return Err(wrong("a limit is a number with a default".to_owned()));
         }
         settings.insert(name, Setting { param, limit });
-        few(settings.len(), "nietz.flow", "settings")?;
+        check_count(settings.len(), "nietz.flow", "settings")?;
     }
     Ok(settings)
 }
 
-fn read_limits(table: &Table) -> Result<Limits> {
-    only(table, "limits", &["seconds", "megabytes"])?;
-    let mut limits = Limits::default();
+fn read_limits(table: &Table) -> Result<FlowLimits> {
+    check_fields(table, "limits", &["seconds", "megabytes"])?;
+    let mut limits = FlowLimits::default();
     if let Ok(Some(seconds)) = table.raw_get::<Option<f64>>("seconds") {
         limits.seconds = seconds;
     }
@@ -307,9 +307,13 @@ struct VersionData {
     read_newer: bool,
 }
 
-fn read_collection(parts: &Parts<'_>, name: &str, table: &Table) -> Result<Declared> {
+fn read_collection(parts: &ManifestReader<'_>, name: &str, table: &Table) -> Result<DeclaredCollection> {
     let what = format!("collection `{name}`");
-    only(table, &what, &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"])?;
+    check_fields(
+        table,
+        &what,
+        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"],
+    )?;
     let path = text(table, &what, "path")?;
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
         Some(format) => Format::parse(format)
@@ -351,7 +355,7 @@ fn read_collection(parts: &Parts<'_>, name: &str, table: &Table) -> Result<Decla
         _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
     };
     let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects };
-    Ok(Declared { collection, schema_path, formats, migrations, rules })
+    Ok(DeclaredCollection { collection, schema_path, formats, migrations, rules })
 }
 
 /// What stands in a collection's `expects`: one of the first four, and `within` for those that count.
@@ -431,7 +435,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 
 /// Returns a table as JSON without one member, whose functions go to `functions`.
 fn convert_without(
-    parts: &Parts<'_>,
+    parts: &ManifestReader<'_>,
     table: &Table,
     without: &str,
     functions: &mut BTreeMap<String, Function>,
@@ -470,7 +474,7 @@ fn summary(table: &Table, what: &str) -> Result<String> {
     Ok(summary)
 }
 
-fn few(count: usize, what: &str, kind: &str) -> Result<()> {
+fn check_count(count: usize, what: &str, kind: &str) -> Result<()> {
     if count > MOST_OF_A_KIND {
         return Err(invalid(format!("{what} has more than {MOST_OF_A_KIND} {kind}")));
     }
@@ -478,12 +482,12 @@ fn few(count: usize, what: &str, kind: &str) -> Result<()> {
 }
 
 /// What of a manifest becomes plain data: all of it together stays within one budget, also where a table stands in it often.
-struct Parts<'a> {
+struct ManifestReader<'a> {
     lua: &'a Lua,
-    budget: RefCell<convert::Budget>,
+    budget: RefCell<convert::ConversionBudget>,
 }
 
-impl Parts<'_> {
+impl ManifestReader<'_> {
     fn json(&self, value: &LuaValue, what: &str) -> Result<Value> {
         convert::to_json_within(self.lua, value, what, &mut self.budget.borrow_mut())
     }

@@ -8,7 +8,7 @@
 pub mod api;
 pub mod audit;
 pub mod convert;
-pub mod fault;
+pub mod error_values;
 pub mod flow;
 pub mod limits;
 pub mod manifest;
@@ -17,5 +17,5 @@ pub mod request;
 mod scan;
 pub mod scheduler;
 mod strings;
-pub mod thrown;
+pub mod vm_errors;
 pub mod vm;

@@ -8,28 +8,28 @@ use mlua::{Function, MultiValue, Value as LuaValue};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::vm::{Vm, answer};
-use crate::lua::{api, fault, thrown};
+use crate::lua::{api, error_values, vm_errors};
 use crate::model::text::excerpt;
 use crate::pack::path::join;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 
 /// A module that was asked for.
-enum Module {
+enum ModuleState {
     /// Its top level runs now: asking again is a cycle.
     Loading,
     Loaded(LuaValue),
 }
 
-struct Modules {
-    tree: Tree,
+struct ModuleLoader {
+    tree: PackTree,
     /// Those that were asked for.
     host: RefCell<HashMap<&'static str, LuaValue>>,
-    files: RefCell<HashMap<String, Module>>,
+    files: RefCell<HashMap<String, ModuleState>>,
 }
 
 /// Puts `require` and `print` into the machine's globals, and what modules of the host replace there.
-pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
-    let modules = Rc::new(Modules { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
+pub fn install(vm: &Rc<Vm>, tree: &PackTree) -> mlua::Result<()> {
+    let modules = Rc::new(ModuleLoader { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
     api::replace_stock(vm)?;
     let weak = Rc::downgrade(vm);
     let finder = Rc::clone(&modules);
@@ -47,7 +47,7 @@ pub fn install(vm: &Rc<Vm>, tree: &Tree) -> mlua::Result<()> {
     vm.lua.globals().raw_set("require", require)
 }
 
-impl Modules {
+impl ModuleLoader {
     /// Returns a module of the host, made when it is first asked for.
     fn host(&self, vm: &Rc<Vm>, wanted: &str) -> mlua::Result<Option<LuaValue>> {
         let Some((name, make, _)) = api::ALL.iter().find(|(name, ..)| *name == wanted) else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Modules {
             }
         };
         if path.starts_with('@') {
-            let found = self.host(vm, &path).map_err(|error| thrown::from_error(&error))?;
+            let found = self.host(vm, &path).map_err(|error| vm_errors::from_error(&error))?;
             return found.map(|module| MultiValue::from_iter([module])).ok_or_else(|| {
                 let failure = not_found(&format!("there is no module `{}`", excerpt(&path)));
                 match nearest(&path, api::ALL.iter().map(|(name, ..)| *name)) {
@@ -82,20 +82,20 @@ impl Modules {
             )
         })?;
         for name in [plain.clone(), format!("{plain}.lua"), format!("{plain}.luau")] {
-            if !fault::is_author(&name) {
+            if !error_values::is_author(&name) {
                 continue;
             }
             if let Some(module) = self.files.borrow().get(&name) {
                 return match module {
-                    Module::Loaded(value) => Ok(MultiValue::from_iter([value.clone()])),
-                    Module::Loading => Err(not_found(&format!("`{name}` requires itself, by way of other files"))
+                    ModuleState::Loaded(value) => Ok(MultiValue::from_iter([value.clone()])),
+                    ModuleState::Loading => Err(not_found(&format!("`{name}` requires itself, by way of other files"))
                         .hint("move what both need into a third file")),
                 };
             }
             if let Some(text) = self.tree.text(&name)? {
                 let chunk = vm.compile(&name, &text)?;
-                self.files.borrow_mut().insert(name.clone(), Module::Loading);
-                let name = vm.lua.create_string(&name).map_err(|error| thrown::from_error(&error))?;
+                self.files.borrow_mut().insert(name.clone(), ModuleState::Loading);
+                let name = vm.lua.create_string(&name).map_err(|error| vm_errors::from_error(&error))?;
                 return Ok(MultiValue::from_iter([LuaValue::Nil, LuaValue::Function(chunk), LuaValue::String(name)]));
             }
         }
@@ -110,7 +110,7 @@ impl Modules {
             // What one file gives to others is not changed by them.
             table.set_readonly(true);
         }
-        self.files.borrow_mut().insert(name.to_owned(), Module::Loaded(value.clone()));
+        self.files.borrow_mut().insert(name.to_owned(), ModuleState::Loaded(value.clone()));
         Ok(value)
     }
 }

@@ -8,16 +8,16 @@ use crate::model::effect::Effect;
 /// What a function of the API yields.
 pub enum Request {
     /// An effect, and how its outcome becomes Lua values.
-    Effect(Box<Effect>, Finish),
+    Effect(Box<Effect>, OutcomeToLua),
     /// Branches by name; with `settle`, failures are results too.
     All { branches: Vec<(String, Function)>, settle: bool },
     /// A named scope, with a limit or without.
-    Scope { name: String, run: Function, limit: Option<Limited> },
+    Scope { name: String, run: Function, limit: Option<ScopeLimit> },
 }
 
 /// How long the effects of a scope may take, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub enum Limited {
+pub enum ScopeLimit {
     /// All of them together.
     Whole(f64),
     /// Each, from the last sign of life in it on.
@@ -25,9 +25,9 @@ pub enum Limited {
 }
 
 /// Makes the Lua value of an outcome.
-pub type Finish = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
+pub type OutcomeToLua = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
 
 /// For requests without a result.
-pub fn nothing(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
+pub fn outcome_to_nil(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
     Ok(LuaValue::Nil)
 }

@@ -4,7 +4,7 @@
 /// A word of Lua with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
-    pub is: Is,
+    pub kind: WordKind,
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
@@ -12,7 +12,7 @@ pub struct Word {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Is {
+pub enum WordKind {
     Name(String),
     /// The text between the quotes, if it has no escape.
     Text(Option<String>),
@@ -21,27 +21,27 @@ pub enum Is {
 
 impl Word {
     pub fn name(&self) -> Option<&str> {
-        match &self.is {
-            Is::Name(name) => Some(name),
+        match &self.kind {
+            WordKind::Name(name) => Some(name),
             _ => None,
         }
     }
 
     pub fn text(&self) -> Option<&str> {
-        match &self.is {
-            Is::Text(text) => text.as_deref(),
+        match &self.kind {
+            WordKind::Text(text) => text.as_deref(),
             _ => None,
         }
     }
 
     pub fn is_sign(&self, sign: char) -> bool {
-        self.is == Is::Sign(sign)
+        self.kind == WordKind::Sign(sign)
     }
 }
 
 /// Returns the words of a source without its comments. What stands in braces in an interpolated text is left out.
 pub fn words(source: &str) -> Vec<Word> {
-    let mut scanner = Scanner { rest: source.chars().collect(), at: 0, line: 1, column: 1 };
+    let mut scanner = LuaScanner { rest: source.chars().collect(), at: 0, line: 1, column: 1 };
     let mut words = Vec::new();
     while let Some(c) = scanner.peek(0) {
         let (line, column) = (scanner.line, scanner.column);
@@ -54,34 +54,34 @@ pub fn words(source: &str) -> Vec<Word> {
                 scanner.comment();
                 continue;
             }
-            '[' if scanner.long().is_some() => Is::Text(Some(scanner.long_text())),
-            '"' | '\'' | '`' => Is::Text(scanner.text(c)),
+            '[' if scanner.long().is_some() => WordKind::Text(Some(scanner.long_text())),
+            '"' | '\'' | '`' => WordKind::Text(scanner.text(c)),
             _ if c.is_alphanumeric() || c == '_' => {
                 let mut name = String::new();
                 while let Some(c) = scanner.peek(0).filter(|c| c.is_alphanumeric() || *c == '_') {
                     name.push(c);
                     scanner.next();
                 }
-                Is::Name(name)
+                WordKind::Name(name)
             }
             _ => {
                 scanner.next();
-                Is::Sign(c)
+                WordKind::Sign(c)
             }
         };
-        words.push(Word { is, line, column });
+        words.push(Word { kind: is, line, column });
     }
     words
 }
 
-struct Scanner {
+struct LuaScanner {
     rest: Vec<char>,
     at: usize,
     line: usize,
     column: usize,
 }
 
-impl Scanner {
+impl LuaScanner {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.rest.get(self.at + ahead).copied()
     }
@@ -162,10 +162,10 @@ mod tests {
         let words = words(source);
         let shown: Vec<String> = words
             .iter()
-            .map(|word| match &word.is {
-                Is::Name(name) => name.clone(),
-                Is::Text(text) => format!("{text:?}"),
-                Is::Sign(sign) => sign.to_string(),
+            .map(|word| match &word.kind {
+                WordKind::Name(name) => name.clone(),
+                WordKind::Text(text) => format!("{text:?}"),
+                WordKind::Sign(sign) => sign.to_string(),
             })
             .collect();
         let wanted = r#"local x = require ( Some("./c") ) . . Some("d\ne") . . None . . None"#;

@@ -15,14 +15,14 @@ use mlua::{Function, MultiValue, Table, Thread, Value as LuaValue};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::engine::gate::{Admitted, Gate, Live};
-use crate::engine::past::Turn;
-use crate::engine::world::Pulse;
+use crate::engine::gate::{Admission, Gate, LiveEffect};
+use crate::engine::history::DeliverySlot;
+use crate::engine::world::Heartbeat;
 use crate::error::{Code, Failure, Result};
-use crate::journal::key::Key;
-use crate::lua::request::{Finish, Limited, Request, nothing};
-use crate::lua::vm::{Vm, Yielded};
-use crate::lua::{fault, thrown};
+use crate::journal::key::EffectKey;
+use crate::lua::request::{OutcomeToLua, Request, ScopeLimit, outcome_to_nil};
+use crate::lua::vm::{Vm, YieldedRequest};
+use crate::lua::{error_values, vm_errors};
 use crate::model::effect::Effect;
 
 mod limits;
@@ -30,7 +30,7 @@ mod limits;
 use limits::{Limit, LimitKind};
 
 /// How a flow ended.
-pub enum Ended {
+pub enum LuaOutcome {
     Returned(LuaValue),
     Raised(Failure),
     /// Something that only the user or time can give is missing; nothing else is left to do.
@@ -47,50 +47,50 @@ pub trait Interrupts {
 
 type Id = usize;
 
-struct Task {
+struct FlowTask {
     thread: Thread,
     scope: String,
-    role: Role,
-    finish: Finish,
+    role: TaskRole,
+    finish: OutcomeToLua,
     /// The last failures that it was given, until it has shown that it goes on.
-    failed: Option<Failed>,
+    failed: Option<TaskFailure>,
 }
 
 /// Failures of effects that came up to a task.
 #[derive(Clone)]
-struct Failed {
-    keys: Vec<Key>,
+struct TaskFailure {
+    keys: Vec<EffectKey>,
     code: Code,
     message: String,
     /// It was given something else since then.
     went_on: bool,
 }
 
-impl Failed {
-    fn new(keys: Vec<Key>, failure: &Failure) -> Failed {
-        Failed { keys, code: failure.code, message: failure.message.clone(), went_on: false }
+impl TaskFailure {
+    fn new(keys: Vec<EffectKey>, failure: &Failure) -> TaskFailure {
+        TaskFailure { keys, code: failure.code, message: failure.message.clone(), went_on: false }
     }
 }
 
 /// Who waits for a task's result.
-enum Role {
+enum TaskRole {
     Root,
     Branch { of: Id, name: String },
     Scoped { of: Id },
 }
 
 /// What a task is resumed with.
-enum Answer {
+enum TaskInput {
     Begin(Function, LuaValue),
     Value(LuaValue),
     Error(LuaValue),
 }
 
 /// A live effect that a task waits for.
-struct Waiting {
+struct PendingEffect {
     id: Id,
     cancel: Option<tokio::sync::oneshot::Sender<Failure>>,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     /// It goes on to its end, whoever waits for it.
     lasts: bool,
     /// A person is asked.
@@ -103,21 +103,21 @@ struct Gathering {
     settle: bool,
     results: BTreeMap<String, std::result::Result<LuaValue, LuaValue>>,
     /// The failures of effects that ended branches.
-    escaped: Vec<Key>,
+    escaped: Vec<EffectKey>,
 }
 
 /// Runs one function of a flow to its end.
 pub struct Scheduler<'a> {
     vm: &'a Vm,
     gate: Rc<Gate>,
-    tasks: HashMap<Id, Task>,
+    tasks: HashMap<Id, FlowTask>,
     next_id: Id,
-    ready: VecDeque<(Id, Answer)>,
+    ready: VecDeque<(Id, TaskInput)>,
     /// What earlier processes did, and branches wait for.
-    recorded: BTreeMap<Turn, (Id, Key, Result<Value>)>,
-    live: FuturesUnordered<LocalBoxFuture<'static, (Key, Result<Value>)>>,
+    recorded: BTreeMap<DeliverySlot, (Id, EffectKey, Result<Value>)>,
+    live: FuturesUnordered<LocalBoxFuture<'static, (EffectKey, Result<Value>)>>,
     /// Who waits for which live effect; one that is not here any more was cancelled.
-    waiting: HashMap<Key, Waiting>,
+    waiting: HashMap<EffectKey, PendingEffect>,
     limits: Vec<Limit>,
     /// When the time of the whole run is over.
     deadline: Option<(tokio::time::Instant, Failure)>,
@@ -145,15 +145,25 @@ impl<'a> Scheduler<'a> {
 
     /// Runs `run(argument)`. An `Err` means that the host itself cannot go on: a full disk, a flow that used
     /// up its time.
-    pub async fn run(mut self, run: Function, argument: LuaValue, interrupts: &mut dyn Interrupts) -> Result<Ended> {
-        self.vm.allow();
+    pub async fn run(
+        mut self,
+        run: Function,
+        argument: LuaValue,
+        interrupts: &mut dyn Interrupts,
+    ) -> Result<LuaOutcome> {
+        self.vm.restart_clock();
         let ended = self.drive(run, argument, interrupts).await;
         self.vm.watchdog.disarm();
         ended
     }
 
-    async fn drive(&mut self, run: Function, argument: LuaValue, interrupts: &mut dyn Interrupts) -> Result<Ended> {
-        let root = self.spawn(run, "/".to_owned(), Role::Root, argument)?;
+    async fn drive(
+        &mut self,
+        run: Function,
+        argument: LuaValue,
+        interrupts: &mut dyn Interrupts,
+    ) -> Result<LuaOutcome> {
+        let root = self.spawn(run, "/".to_owned(), TaskRole::Root, argument)?;
         debug_assert_eq!(root, 0);
         loop {
             if let Some((id, answer)) = self.ready.pop_front() {
@@ -162,23 +172,23 @@ impl<'a> Scheduler<'a> {
                 }
             } else if let Some((turn, _)) = self.recorded.first_key_value() {
                 let turn = *turn;
-                self.vm.allow();
+                self.vm.restart_clock();
                 self.give_back(turn)?;
             } else if self.live.is_empty() {
                 let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
-                return Ok(Ended::Parked(self.parked.take().unwrap_or_else(nobody)));
+                return Ok(LuaOutcome::Parked(self.parked.take().unwrap_or_else(nobody)));
             } else {
                 self.vm.watchdog.disarm();
                 if let Some(failure) = self.wait(interrupts).await? {
-                    return Ok(Ended::Interrupted(failure));
+                    return Ok(LuaOutcome::Interrupted(failure));
                 }
-                self.vm.allow();
+                self.vm.restart_clock();
             }
         }
     }
 
     /// Gives the flow all recorded outcomes that it was given together the first time.
-    fn give_back(&mut self, turn: Turn) -> Result<()> {
+    fn give_back(&mut self, turn: DeliverySlot) -> Result<()> {
         let (mut tasks, mut together) = (Vec::new(), Vec::new());
         while let Some(next) = self.recorded.first_entry().filter(|next| next.key().is_with(turn)) {
             let turn = *next.key();
@@ -186,59 +196,61 @@ impl<'a> Scheduler<'a> {
             tasks.push((id, key));
             together.push((turn, key, outcome));
         }
-        let outcomes = self.gate.give(together)?;
+        let outcomes = self.gate.deliver_recorded(together)?;
         tasks.into_iter().zip(outcomes).try_for_each(|((id, key), outcome)| self.deliver(id, Some(key), outcome))
     }
 
-    fn spawn(&mut self, run: Function, scope: String, role: Role, argument: LuaValue) -> Result<Id> {
+    fn spawn(&mut self, run: Function, scope: String, role: TaskRole, argument: LuaValue) -> Result<Id> {
         let id = self.next_id;
         self.next_id += 1;
         let thread =
-            self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| thrown::from_error(&error))?;
-        self.tasks.insert(id, Task { thread, scope, role, finish: nothing, failed: None });
-        self.ready.push_back((id, Answer::Begin(run, argument)));
+            self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| vm_errors::from_error(&error))?;
+        self.tasks.insert(id, FlowTask { thread, scope, role, finish: outcome_to_nil, failed: None });
+        self.ready.push_back((id, TaskInput::Begin(run, argument)));
         Ok(id)
     }
 
     /// Resumes a task until it asks for something or ends.
-    fn step(&mut self, id: Id, answer: Answer) -> Result<Option<Ended>> {
+    fn step(&mut self, id: Id, answer: TaskInput) -> Result<Option<LuaOutcome>> {
         let Some(task) = self.tasks.get_mut(&id) else { return Ok(None) };
-        task.finish = nothing;
+        task.finish = outcome_to_nil;
         let thread = task.thread.clone();
         let arguments: [LuaValue; 2] = match answer {
-            Answer::Begin(run, argument) => [LuaValue::Function(run), argument],
-            Answer::Value(value) => [LuaValue::Boolean(true), value],
-            Answer::Error(error) => [LuaValue::Boolean(false), error],
+            TaskInput::Begin(run, argument) => [LuaValue::Function(run), argument],
+            TaskInput::Value(value) => [LuaValue::Boolean(true), value],
+            TaskInput::Error(error) => [LuaValue::Boolean(false), error],
         };
         let arguments: MultiValue = arguments.into_iter().collect();
         let result = self.vm.step(|| thread.resume::<MultiValue>(arguments))?;
         match result {
-            Ok(values) if thread.is_resumable() => self.asked(id, values.into_iter().next()),
+            Ok(values) if thread.is_resumable() => self.handle_request(id, values.into_iter().next()),
             Ok(values) => {
                 let mut values = values.into_iter();
                 let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
                 let value = values.next().unwrap_or(LuaValue::Nil);
-                self.finished(id, if fine { Ok(value) } else { Err(value) })
+                self.finish_task(id, if fine { Ok(value) } else { Err(value) })
             }
             Err(error) => {
-                let failure = thrown::from_error(&error);
-                let value = fault::to_lua(&self.vm.lua, &failure).map_err(|error| thrown::from_error(&error))?;
-                self.finished(id, Err(LuaValue::Table(value)))
+                let failure = vm_errors::from_error(&error);
+                let value =
+                    error_values::to_lua(&self.vm.lua, &failure).map_err(|error| vm_errors::from_error(&error))?;
+                self.finish_task(id, Err(LuaValue::Table(value)))
             }
         }
     }
 
     /// Takes what a task yielded to whoever can answer it.
-    fn asked(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<Option<Ended>> {
+    fn handle_request(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<Option<LuaOutcome>> {
         let request = match &yielded {
-            Some(LuaValue::UserData(data)) => data.borrow::<Yielded>().ok().and_then(|yielded| yielded.0.take()),
+            Some(LuaValue::UserData(data)) => data.borrow::<YieldedRequest>().ok().and_then(|yielded| yielded.0.take()),
             _ => None,
         };
         match request {
             None => {
                 let stray = Failure::new(Code::FlowError, "coroutine.yield was called outside of a coroutine");
-                let value = fault::to_lua(&self.vm.lua, &stray).map_err(|error| thrown::from_error(&error))?;
-                self.finished(id, Err(LuaValue::Table(value)))
+                let value =
+                    error_values::to_lua(&self.vm.lua, &stray).map_err(|error| vm_errors::from_error(&error))?;
+                self.finish_task(id, Err(LuaValue::Table(value)))
             }
             Some(Request::Effect(effect, finish)) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
@@ -254,21 +266,21 @@ impl<'a> Scheduler<'a> {
     fn admit(&mut self, id: Id, effect: Effect) -> Result<()> {
         let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         match self.gate.admit(&scope, effect)? {
-            Admitted::Now(outcome) => self.deliver(id, None, outcome),
-            Admitted::Recorded(turn, key, outcome) => {
+            Admission::Now(outcome) => self.deliver(id, None, outcome),
+            Admission::Recorded(turn, key, outcome) => {
                 self.recorded.insert(turn, (id, key, outcome));
                 Ok(())
             }
-            Admitted::Live(live) => {
+            Admission::Live(live) => {
                 self.start(id, live);
                 Ok(())
             }
         }
     }
 
-    fn start(&mut self, id: Id, Live { key, future, pulse, lasts, asks }: Live) {
+    fn start(&mut self, id: Id, LiveEffect { key, future, heartbeat: pulse, lasts, asks }: LiveEffect) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, Waiting { id, cancel: Some(cancel), pulse, lasts, asks });
+        self.waiting.insert(key, PendingEffect { id, cancel: Some(cancel), heartbeat: pulse, lasts, asks });
         self.live.push(
             async move {
                 tokio::select! {
@@ -287,8 +299,8 @@ impl<'a> Scheduler<'a> {
         // Effects that are over at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
         let began = Instant::now();
-        let running: Vec<bool> = self.limits.iter().map(|limit| self.runs(&limit.scope)).collect();
-        let mut limit = self.limits.iter().filter_map(|limit| self.ends(limit, began)).min();
+        let running: Vec<bool> = self.limits.iter().map(|limit| self.is_running(&limit.scope)).collect();
+        let mut limit = self.limits.iter().filter_map(|limit| self.limit_deadline(limit, began)).min();
         if let Some((until, failure)) = &self.deadline {
             match *until > tokio::time::Instant::now() {
                 true => limit = Some(limit.map_or(*until, |limit| limit.min(*until))),
@@ -321,10 +333,10 @@ impl<'a> Scheduler<'a> {
         let mut outcomes = Vec::with_capacity(over.len());
         let mut interrupted = None;
         for (key, outcome) in over {
-            let Some(Waiting { id, .. }) = self.waiting.remove(&key) else { continue };
+            let Some(PendingEffect { id, .. }) = self.waiting.remove(&key) else { continue };
             match outcome {
                 // Nobody can answer now: no outcome is written, so that a resumed run asks again.
-                Err(failure) if parks(failure.code) => self.parked = Some(failure),
+                Err(failure) if is_parking(failure.code) => self.parked = Some(failure),
                 // Ctrl-C reached a question first. It counts for every branch.
                 Err(failure) if failure.code == Code::Interrupted => interrupted = Some(failure),
                 outcome => outcomes.push((id, key, outcome)),
@@ -334,7 +346,7 @@ impl<'a> Scheduler<'a> {
         let given = if interrupted.is_some() { 0 } else { outcomes.len() };
         let mut answers = Vec::with_capacity(outcomes.len());
         for (at, (id, key, outcome)) in outcomes.into_iter().enumerate() {
-            answers.push((id, key, self.gate.end(key, outcome, at + 1 != given)?));
+            answers.push((id, key, self.gate.record_outcome(key, outcome, at + 1 != given)?));
         }
         if let Some(failure) = interrupted {
             self.stop(interrupts).await?;
@@ -361,7 +373,7 @@ impl<'a> Scheduler<'a> {
                 over = self.live.next() => match over {
                     // A failure now may come from the interruption itself: what has become of it is looked at on resume.
                     Some((key, Ok(value))) if self.waiting.remove(&key).is_some() => {
-                        _ = self.gate.end(key, Ok(value), true)?;
+                        _ = self.gate.record_outcome(key, Ok(value), true)?;
                     }
                     Some(_) => {}
                     None => break,
@@ -372,29 +384,30 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Gives an outcome to the task that waits for it. `key` is that of a recorded effect.
-    fn deliver(&mut self, id: Id, key: Option<Key>, outcome: Result<Value>) -> Result<()> {
+    fn deliver(&mut self, id: Id, key: Option<EffectKey>, outcome: Result<Value>) -> Result<()> {
         if let Some(task) = self.tasks.get_mut(&id) {
             match (&outcome, key) {
-                (Err(failure), Some(key)) => task.failed = Some(Failed::new(vec![key], failure)),
+                (Err(failure), Some(key)) => task.failed = Some(TaskFailure::new(vec![key], failure)),
                 _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
             }
         }
-        let finish = self.tasks.get(&id).map_or(nothing as Finish, |task| task.finish);
-        let answer = outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| thrown::from_error(&error)));
+        let finish = self.tasks.get(&id).map_or(outcome_to_nil as OutcomeToLua, |task| task.finish);
+        let answer =
+            outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| vm_errors::from_error(&error)));
         self.answer(id, answer)
     }
 
     /// Returns the failures of effects that ended a task which raised this.
-    fn escaped(&self, task: &Task, failure: &Failure) -> Vec<Key> {
-        let same = |it: &&Failed| !it.went_on || it.code == failure.code && it.message == failure.message;
+    fn escaped_failures(&self, task: &FlowTask, failure: &Failure) -> Vec<EffectKey> {
+        let same = |it: &&TaskFailure| !it.went_on || it.code == failure.code && it.message == failure.message;
         task.failed.as_ref().filter(same).map(|failed| failed.keys.clone()).unwrap_or_default()
     }
 
     /// Notes what came up to a task from one that ended.
-    fn came_up(&mut self, id: Id, keys: Vec<Key>, failure: Option<&Failure>) {
+    fn note_escaped(&mut self, id: Id, keys: Vec<EffectKey>, failure: Option<&Failure>) {
         if let Some(task) = self.tasks.get_mut(&id) {
             match failure {
-                Some(failure) if !keys.is_empty() => task.failed = Some(Failed::new(keys, failure)),
+                Some(failure) if !keys.is_empty() => task.failed = Some(TaskFailure::new(keys, failure)),
                 _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
             }
         }
@@ -402,10 +415,10 @@ impl<'a> Scheduler<'a> {
 
     fn answer(&mut self, id: Id, answer: Result<LuaValue>) -> Result<()> {
         let answer = match answer {
-            Ok(value) => Answer::Value(value),
-            Err(failure) => match fault::to_lua(&self.vm.lua, &failure) {
-                Ok(table) => Answer::Error(LuaValue::Table(table)),
-                Err(error) => return Err(thrown::from_error(&error)),
+            Ok(value) => TaskInput::Value(value),
+            Err(failure) => match error_values::to_lua(&self.vm.lua, &failure) {
+                Ok(table) => TaskInput::Error(LuaValue::Table(table)),
+                Err(error) => return Err(vm_errors::from_error(&error)),
             },
         };
         self.ready.push_back((id, answer));
@@ -417,57 +430,57 @@ impl<'a> Scheduler<'a> {
         self.gatherings
             .insert(id, Gathering { left: branches.len(), settle, results: BTreeMap::new(), escaped: Vec::new() });
         if branches.is_empty() {
-            return self.gathered(id);
+            return self.finish_gathering(id);
         }
         for (name, run) in branches {
             let scope = self.gate.scope(&parent, &name);
-            self.spawn(run, scope, Role::Branch { of: id, name }, LuaValue::Nil)?;
+            self.spawn(run, scope, TaskRole::Branch { of: id, name }, LuaValue::Nil)?;
         }
         Ok(())
     }
 
-    fn scope(&mut self, id: Id, name: &str, run: Function, limit: Option<Limited>) -> Result<()> {
+    fn scope(&mut self, id: Id, name: &str, run: Function, limit: Option<ScopeLimit>) -> Result<()> {
         let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         let scope = self.gate.scope(&parent, name);
-        self.spawn(run, scope.clone(), Role::Scoped { of: id }, LuaValue::Nil)?;
+        self.spawn(run, scope.clone(), TaskRole::Scoped { of: id }, LuaValue::Nil)?;
         if let Some(limit) = limit {
             let kind = match limit {
-                Limited::Whole(seconds) => {
-                    let used = self.gate.used(&scope);
+                ScopeLimit::Whole(seconds) => {
+                    let used = self.gate.used_time(&scope);
                     LimitKind::Whole { left: Duration::from_secs_f64(seconds).saturating_sub(used) }
                 }
-                Limited::Silence(seconds) => LimitKind::Silence(Duration::from_secs_f64(seconds)),
+                ScopeLimit::Silence(seconds) => LimitKind::Silence(Duration::from_secs_f64(seconds)),
             };
             self.limits.push(Limit { scope, kind });
         }
         Ok(())
     }
 
-    fn finished(&mut self, id: Id, result: std::result::Result<LuaValue, LuaValue>) -> Result<Option<Ended>> {
+    fn finish_task(&mut self, id: Id, result: std::result::Result<LuaValue, LuaValue>) -> Result<Option<LuaOutcome>> {
         let Some(task) = self.tasks.remove(&id) else { return Ok(None) };
         let failure = result.as_ref().err().map(|raised| self.failure(raised));
-        let escaped = failure.as_ref().map(|failure| self.escaped(&task, failure)).unwrap_or_default();
+        let escaped = failure.as_ref().map(|failure| self.escaped_failures(&task, failure)).unwrap_or_default();
         match task.role {
-            Role::Root => Ok(Some(match (result, failure) {
-                (Ok(value), _) => Ended::Returned(value),
+            TaskRole::Root => Ok(Some(match (result, failure) {
+                (Ok(value), _) => LuaOutcome::Returned(value),
                 (Err(raised), failure) => {
-                    self.gate.void(escaped);
-                    Ended::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
+                    self.gate.set_void_failures(escaped);
+                    LuaOutcome::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
                 }
             })),
-            Role::Scoped { of } => {
+            TaskRole::Scoped { of } => {
                 self.limits.retain(|limit| limit.scope != task.scope);
-                self.came_up(of, escaped, failure.as_ref());
-                self.ready.push_back((of, plain(result)));
+                self.note_escaped(of, escaped, failure.as_ref());
+                self.ready.push_back((of, result_to_input(result)));
                 Ok(None)
             }
-            Role::Branch { of, name } => {
+            TaskRole::Branch { of, name } => {
                 if let Some(gathering) = self.gatherings.get_mut(&of) {
                     gathering.left -= 1;
                     gathering.escaped.extend(escaped);
                     gathering.results.insert(name, result.map_err(|raised| unwrap_problem(&raised)));
                     if gathering.left == 0 {
-                        self.gathered(of)?;
+                        self.finish_gathering(of)?;
                     }
                 }
                 Ok(None)
@@ -476,7 +489,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// All branches of a task are over: gives it their results, or the first error by name.
-    fn gathered(&mut self, id: Id) -> Result<()> {
+    fn finish_gathering(&mut self, id: Id) -> Result<()> {
         let Some(gathering) = self.gatherings.remove(&id) else { return Ok(()) };
         let lua = &self.vm.lua;
         let build = || -> mlua::Result<std::result::Result<LuaValue, LuaValue>> {
@@ -501,10 +514,10 @@ impl<'a> Scheduler<'a> {
             }
             Ok(Ok(LuaValue::Table(table)))
         };
-        let answer = build().map_err(|error| thrown::from_error(&error))?;
+        let answer = build().map_err(|error| vm_errors::from_error(&error))?;
         let failure = answer.as_ref().err().map(|raised| self.failure(raised));
-        self.came_up(id, gathering.escaped, failure.as_ref());
-        self.ready.push_back((id, plain(answer)));
+        self.note_escaped(id, gathering.escaped, failure.as_ref());
+        self.ready.push_back((id, result_to_input(answer)));
         Ok(())
     }
 
@@ -514,7 +527,7 @@ impl<'a> Scheduler<'a> {
             LuaValue::Table(table) => table.raw_get::<Option<String>>("trace").ok().flatten().unwrap_or_default(),
             _ => String::new(),
         };
-        fault::from_lua(&self.vm.lua, &unwrap_problem(raised), &trace)
+        error_values::from_lua(&self.vm.lua, &unwrap_problem(raised), &trace)
     }
 }
 
@@ -529,14 +542,14 @@ fn unwrap_problem(raised: &LuaValue) -> LuaValue {
 }
 
 /// Returns the answer that a parent gets of a child's result.
-fn plain(result: std::result::Result<LuaValue, LuaValue>) -> Answer {
+fn result_to_input(result: std::result::Result<LuaValue, LuaValue>) -> TaskInput {
     match result {
-        Ok(value) => Answer::Value(value),
-        Err(raised) => Answer::Error(unwrap_problem(&raised)),
+        Ok(value) => TaskInput::Value(value),
+        Err(raised) => TaskInput::Error(unwrap_problem(&raised)),
     }
 }
 
 /// Returns whether a run waits with this failure rather than fails.
-fn parks(code: Code) -> bool {
+fn is_parking(code: Code) -> bool {
     matches!(code, Code::AnswerMissing | Code::BudgetUsedUp)
 }

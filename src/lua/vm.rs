@@ -6,9 +6,9 @@ use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value as LuaValue, VmState};
 
 use crate::error::{Code, Failure, Place, Result};
-use crate::lua::limits::{Limits, Watchdog};
+use crate::lua::limits::{FlowLimits, Watchdog};
 use crate::lua::request::Request;
-use crate::lua::{convert, fault, strings, thrown};
+use crate::lua::{convert, error_values, strings, vm_errors};
 
 /// The longest file that is compiled: compiling is not interrupted, and its memory is not counted.
 const LONGEST_SOURCE: usize = 256 * 1024;
@@ -18,7 +18,7 @@ pub struct Vm {
     pub lua: Lua,
     pub bridge: Rc<Bridge>,
     pub watchdog: Watchdog,
-    pub limits: std::cell::Cell<Limits>,
+    pub limits: std::cell::Cell<FlowLimits>,
 }
 
 /// The functions of `bridge.luau` that the host builds modules with.
@@ -40,24 +40,24 @@ pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue>
             values.push_front(LuaValue::Boolean(true));
             Ok(values)
         }
-        Err(failure) => (false, fault::to_lua(lua, &failure)?).into_lua_multi(lua),
+        Err(failure) => (false, error_values::to_lua(lua, &failure)?).into_lua_multi(lua),
     }
 }
 
 /// What a request is when it is yielded; flows can neither make nor look into one.
-pub struct Yielded(pub std::cell::RefCell<Option<Request>>);
+pub struct YieldedRequest(pub std::cell::RefCell<Option<Request>>);
 
-impl mlua::UserData for Yielded {}
+impl mlua::UserData for YieldedRequest {}
 
 impl Vm {
     /// Makes a machine. Its globals become read-only with [`Vm::close`], after the modules are in.
-    pub fn new(limits: Limits) -> Result<Vm> {
-        build(limits).map_err(|error| thrown::from_error(&error))
+    pub fn new(limits: FlowLimits) -> Result<Vm> {
+        build(limits).map_err(|error| vm_errors::from_error(&error))
     }
 
     /// Closes the sandbox: nothing global can be changed from here on.
     pub fn close(&self) -> Result<()> {
-        self.lua.sandbox(true).map_err(|error| thrown::from_error(&error))?;
+        self.lua.sandbox(true).map_err(|error| vm_errors::from_error(&error))?;
         // The sandbox lets flows write to a table in front of the globals; a name that was forgotten to be
         // declared `local` is a mistake, and says so.
         self.lua.globals().set_readonly(true);
@@ -80,14 +80,14 @@ impl Vm {
 
     /// Runs Lua that waits for nothing, within one whole time limit.
     pub fn slice<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
-        self.allow();
+        self.restart_clock();
         let result = self.step(run);
         self.watchdog.disarm();
         result
     }
 
     /// Gives Lua the whole time limit again: it has waited for the world.
-    pub fn allow(&self) {
+    pub fn restart_clock(&self) {
         self.watchdog.arm(self.limits.get().seconds);
     }
 
@@ -96,26 +96,26 @@ impl Vm {
     pub fn step<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
         let result = run();
         if self.watchdog.expired() {
-            return Err(fault::time(self.limits.get().seconds));
+            return Err(error_values::time_limit_failure(self.limits.get().seconds));
         }
         Ok(result)
     }
 
     /// Sets what the manifest asked for.
-    pub fn limit(&self, limits: Limits) -> Result<()> {
+    pub fn limit(&self, limits: FlowLimits) -> Result<()> {
         self.limits.set(limits);
-        self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| thrown::from_error(&error))
+        self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| vm_errors::from_error(&error))
     }
 }
 
-fn bytes(limits: Limits) -> usize {
+fn bytes(limits: FlowLimits) -> usize {
     usize::try_from(limits.megabytes).unwrap_or(64) * 1024 * 1024
 }
 
 /// Returns the failure of a file that is not Luau: message, file and line.
 fn syntax(error: &mlua::Error) -> Failure {
-    let failure = thrown::from_error(error);
-    match fault::split_place(&failure.message) {
+    let failure = vm_errors::from_error(error);
+    match error_values::split_place(&failure.message) {
         Some((at, message)) => {
             let (file, line) = at.rsplit_once(':').unwrap_or((at, ""));
             let place = Some(Box::new(Place::line(file, line.parse().ok())));
@@ -125,7 +125,7 @@ fn syntax(error: &mlua::Error) -> Failure {
     }
 }
 
-fn build(limits: Limits) -> mlua::Result<Vm> {
+fn build(limits: FlowLimits) -> mlua::Result<Vm> {
     let libs = StdLib::TABLE
         | StdLib::STRING
         | StdLib::MATH
@@ -146,7 +146,7 @@ fn build(limits: Limits) -> mlua::Result<Vm> {
         },
     );
     convert::prepare(&lua)?;
-    fault::prepare(&lua)?;
+    error_values::prepare(&lua)?;
     // Nothing that is made here is garbage.
     lua.gc_stop();
     let bridge = Rc::new(harden(&lua)?);
@@ -161,21 +161,24 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
     host.raw_set(
         "is_request",
         lua.create_function(|_, value: LuaValue| {
-            Ok(matches!(&value, LuaValue::UserData(data) if data.is::<Yielded>()))
+            Ok(matches!(&value, LuaValue::UserData(data) if data.is::<YieldedRequest>()))
         })?,
     )?;
-    host.raw_set("too_early", lua.create_function(|lua, ()| fault::to_lua(lua, &too_early()))?)?;
+    host.raw_set("too_early", lua.create_function(|lua, ()| error_values::to_lua(lua, &too_early()))?)?;
     host.raw_set(
         "place",
-        lua.create_function(|_, source: mlua::LuaString| Ok(fault::is_author(&source.to_string_lossy())))?,
+        lua.create_function(|_, source: mlua::LuaString| Ok(error_values::is_author(&source.to_string_lossy())))?,
     )?;
     host.raw_set("discard", lua.create_function(discard)?)?;
-    host.raw_set("cannot_wait", lua.create_function(|lua, ()| fault::to_lua(lua, &cannot_wait()))?)?;
+    host.raw_set("cannot_wait", lua.create_function(|lua, ()| error_values::to_lua(lua, &cannot_wait()))?)?;
     host.raw_set("split", lua.create_function(strings::split)?)?;
     host.raw_set("find", lua.create_function(strings::find_plain)?)?;
     host.raw_set("longest_set", lua.create_function(strings::longest_set)?)?;
-    let bridge: Table =
-        lua.load(include_str!("bridge.luau")).set_name(fault::HOST_CHUNK).set_mode(ChunkMode::Text).call(host)?;
+    let bridge: Table = lua
+        .load(include_str!("bridge.luau"))
+        .set_name(error_values::HOST_CHUNK)
+        .set_mode(ChunkMode::Text)
+        .call(host)?;
 
     for gone in [
         "loadstring",
@@ -236,7 +239,7 @@ fn cannot_wait() -> Failure {
 }
 
 /// Drops a request that nobody will answer, with what it holds: Lua's memory limit does not count that.
-fn discard(_: &Lua, request: mlua::UserDataRef<Yielded>) -> mlua::Result<()> {
+fn discard(_: &Lua, request: mlua::UserDataRef<YieldedRequest>) -> mlua::Result<()> {
     drop(request.0.take());
     Ok(())
 }

@@ -14,9 +14,9 @@ use crate::model::text::line;
 
 /// What a path of a change brings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Brought {
+pub struct MergeRisk {
     pub path: String,
-    pub kind: Kind,
+    pub kind: MergeRiskKind,
     /// Of a link: where it leads to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
@@ -24,7 +24,7 @@ pub struct Brought {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum MergeRiskKind {
     Hook,
     /// It has git or its helpers run a program, or go elsewhere.
     Git,
@@ -38,22 +38,22 @@ pub enum Kind {
     Executable,
 }
 
-impl Kind {
+impl MergeRiskKind {
     /// Returns what a person reads.
     pub fn words(self) -> &'static str {
         match self {
-            Kind::Executable => "can be run",
-            Kind::Link => "is a link that leads elsewhere",
-            Kind::Submodule => "is a submodule",
-            Kind::Hook => "is run by git as a hook",
-            Kind::Ci => "is run by a server that builds",
-            Kind::Git => "tells git what to run or where to go",
-            Kind::Starts => "is run or obeyed by what opens, installs or builds the folder",
+            MergeRiskKind::Executable => "can be run",
+            MergeRiskKind::Link => "is a link that leads elsewhere",
+            MergeRiskKind::Submodule => "is a submodule",
+            MergeRiskKind::Hook => "is run by git as a hook",
+            MergeRiskKind::Ci => "is run by a server that builds",
+            MergeRiskKind::Git => "tells git what to run or where to go",
+            MergeRiskKind::Starts => "is run or obeyed by what opens, installs or builds the folder",
         }
     }
 }
 
-impl Brought {
+impl MergeRisk {
     /// Returns one line of it, which no name of a file can make look like another.
     pub fn line(&self) -> String {
         let to = self.to.as_ref().map(|to| format!(": `{}`", quoted(to))).unwrap_or_default();
@@ -82,9 +82,9 @@ pub const EXECUTABLE: &str = "100755";
 
 /// Paths by their parts, in any folder and in any case: `a/` is all in a folder, `*` at the end of a part is any rest, at its
 /// beginning any start.
-const PATHS: &[(Kind, &[&str])] = &[
+const PATHS: &[(MergeRiskKind, &[&str])] = &[
     (
-        Kind::Hook,
+        MergeRiskKind::Hook,
         &[
             ".githooks/",
             ".git-hooks/",
@@ -103,7 +103,7 @@ const PATHS: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Ci,
+        MergeRiskKind::Ci,
         &[
             ".github/workflows/",
             ".github/actions/",
@@ -141,9 +141,9 @@ const PATHS: &[(Kind, &[&str])] = &[
             "render.yaml",
         ],
     ),
-    (Kind::Git, &[".gitmodules", ".lfsconfig", ".gitconfig"]),
+    (MergeRiskKind::Git, &[".gitmodules", ".lfsconfig", ".gitconfig"]),
     (
-        Kind::Starts,
+        MergeRiskKind::Starts,
         &[
             // Shells that enter the folder.
             ".envrc",
@@ -206,10 +206,10 @@ const PATHS: &[(Kind, &[&str])] = &[
 
 /// Files of which it decides what stands in them, and the words of the lines that matter. Names in TOML can be written with
 /// escapes.
-const TEXTS: &[(&str, Kind, &[&str])] = &[
-    (".gitattributes", Kind::Git, &["filter=", "diff=", "merge="]),
-    ("cargo.toml", Kind::Starts, &["build", "proc-macro", "proc_macro", "\\u"]),
-    ("pyproject.toml", Kind::Starts, &["backend", "\\u"]),
+const TEXTS: &[(&str, MergeRiskKind, &[&str])] = &[
+    (".gitattributes", MergeRiskKind::Git, &["filter=", "diff=", "merge="]),
+    ("cargo.toml", MergeRiskKind::Starts, &["build", "proc-macro", "proc_macro", "\\u"]),
+    ("pyproject.toml", MergeRiskKind::Starts, &["backend", "\\u"]),
 ];
 
 /// The same of JSON: names at its top, and of scripts that run when a package is installed.
@@ -218,7 +218,7 @@ const HOOKS: &[&str] = &["simple-git-hooks", "husky", "gitHooks", "pre-commit", 
 const INSTALLS: &[&str] = &["install", "prepare", "publish", "dependencies", "update", "autoload", "package", "pack"];
 
 /// Returns what a path is by its name.
-pub fn by_name(path: &str) -> Option<Kind> {
+pub fn by_name(path: &str) -> Option<MergeRiskKind> {
     let path = path.to_lowercase();
     let parts: Vec<&str> = path.split('/').collect();
     PATHS.iter().find_map(|(kind, patterns)| patterns.iter().any(|pattern| fits(&parts, pattern)).then_some(*kind))
@@ -231,12 +231,12 @@ pub fn depends_on_text(path: &str) -> bool {
 }
 
 /// Returns what a file brings by what stands in it now and did not before.
-pub fn by_text(path: &str, before: &str, now: &str) -> Option<Kind> {
+pub fn by_text(path: &str, before: &str, now: &str) -> Option<MergeRiskKind> {
     let name = file_name(path);
     if PACKAGES.contains(&name.as_str()) {
         // What cannot be read may be read by others.
         let now = started(now);
-        return (now.is_none() || now != started(before).or_else(|| started("{}"))).then_some(Kind::Starts);
+        return (now.is_none() || now != started(before).or_else(|| started("{}"))).then_some(MergeRiskKind::Starts);
     }
     let (_, kind, words) = TEXTS.iter().find(|(file, ..)| *file == name)?;
     let lines = |text: &str| -> BTreeSet<String> {
@@ -307,18 +307,18 @@ mod tests {
     #[test]
     fn a_path_tells_what_starts_by_itself() {
         for (path, kind) in [
-            (".github/workflows/ci.yml", Some(Kind::Ci)),
-            ("sub/.GitHub/Workflows/x", Some(Kind::Ci)),
+            (".github/workflows/ci.yml", Some(MergeRiskKind::Ci)),
+            ("sub/.GitHub/Workflows/x", Some(MergeRiskKind::Ci)),
             (".github/CODEOWNERS", None),
-            ("Jenkinsfile.prod", Some(Kind::Ci)),
-            (".husky/pre-commit", Some(Kind::Hook)),
+            ("Jenkinsfile.prod", Some(MergeRiskKind::Ci)),
+            (".husky/pre-commit", Some(MergeRiskKind::Hook)),
             (".husky", None),
-            ("a/.envrc", Some(Kind::Starts)),
+            ("a/.envrc", Some(MergeRiskKind::Starts)),
             ("envrc", None),
-            ("lib/x.pth", Some(Kind::Starts)),
-            (".cargo/config.toml", Some(Kind::Starts)),
+            ("lib/x.pth", Some(MergeRiskKind::Starts)),
+            (".cargo/config.toml", Some(MergeRiskKind::Starts)),
             ("cargo/config.toml", None),
-            (".gitmodules", Some(Kind::Git)),
+            (".gitmodules", Some(MergeRiskKind::Git)),
             ("src/main.rs", None),
             ("Makefile", None),
         ] {
@@ -332,16 +332,21 @@ mod tests {
         for (path, before, now, kind) in [
             (".gitattributes", "", "*.x text\n", None),
             ("a/.gitattributes", "*.y filter=f\n", "*.x text\n*.y filter=f\n", None),
-            (".gitattributes", "*.y filter=f\n", "* filter=f\n", Some(Kind::Git)),
-            ("Cargo.toml", "[package]\n", "[package]\nbuild = \"x.rs\"\n", Some(Kind::Starts)),
-            ("Cargo.toml", "[package]\n", "[package]\n\"b\\u0075ild\" = \"x.rs\"\n", Some(Kind::Starts)),
+            (".gitattributes", "*.y filter=f\n", "* filter=f\n", Some(MergeRiskKind::Git)),
+            ("Cargo.toml", "[package]\n", "[package]\nbuild = \"x.rs\"\n", Some(MergeRiskKind::Starts)),
+            ("Cargo.toml", "[package]\n", "[package]\n\"b\\u0075ild\" = \"x.rs\"\n", Some(MergeRiskKind::Starts)),
             ("Cargo.toml", "[package]\n", "[package]\nedition = \"2024\"\n", None),
             ("package.json", "", &package("\"test\": \"x\""), None),
-            ("web/package.json", "", &package("\"postinstall\": \"x\""), Some(Kind::Starts)),
-            ("package.json", "", &package("\"\\u0070repare\": \"x\""), Some(Kind::Starts)),
-            ("package.json", &package("\"prepare\": \"x\""), &package("\"prepare\": \"y\""), Some(Kind::Starts)),
+            ("web/package.json", "", &package("\"postinstall\": \"x\""), Some(MergeRiskKind::Starts)),
+            ("package.json", "", &package("\"\\u0070repare\": \"x\""), Some(MergeRiskKind::Starts)),
+            (
+                "package.json",
+                &package("\"prepare\": \"x\""),
+                &package("\"prepare\": \"y\""),
+                Some(MergeRiskKind::Starts),
+            ),
             ("package.json", &package("\"prepare\": \"x\""), &package("\"prepare\": \"x\", \"test\": \"y\""), None),
-            ("package.json", "", "// x\n{}", Some(Kind::Starts)),
+            ("package.json", "", "// x\n{}", Some(MergeRiskKind::Starts)),
         ] {
             assert_eq!(by_text(path, before, now), kind, "{path}: {now}");
         }
@@ -349,7 +354,7 @@ mod tests {
 
     #[test]
     fn no_name_looks_like_another_line() {
-        let line = |path: &str| Brought { path: path.to_owned(), kind: Kind::Ci, to: None }.line();
+        let line = |path: &str| MergeRisk { path: path.to_owned(), kind: MergeRiskKind::Ci, to: None }.line();
         assert_eq!(line("a` is fine\n`b"), "`a\u{2b9} is fine\u{240a}\u{2b9}b` is run by a server that builds");
         let long = line(&("x".repeat(300) + "/.envrc"));
         assert!(long.starts_with("`…xx") && long.contains("x/.envrc` "), "{long}");

@@ -21,7 +21,7 @@ pub struct Budget {
     pub cost: Option<f64>,
     /// Of one process: a run that is resumed has it again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<Span>,
+    pub time: Option<TimeLimit>,
 }
 
 /// The most model calls of a run where nobody says otherwise.
@@ -87,31 +87,31 @@ fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// A time limit, written as seconds or with units: `90`, `90s`, `10m`, `1h30m`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "String")]
-pub struct Span(pub Duration);
+#[serde(try_from = "RawTimeLimit", into = "String")]
+pub struct TimeLimit(pub Duration);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum RawTimeLimit {
     Seconds(f64),
     Text(String),
 }
 
-impl TryFrom<Written> for Span {
+impl TryFrom<RawTimeLimit> for TimeLimit {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Span, String> {
+    fn try_from(written: RawTimeLimit) -> Result<TimeLimit, String> {
         match written {
-            Written::Seconds(seconds) => seconds.to_string().parse(),
-            Written::Text(text) => text.parse(),
+            RawTimeLimit::Seconds(seconds) => seconds.to_string().parse(),
+            RawTimeLimit::Text(text) => text.parse(),
         }
     }
 }
 
-impl std::str::FromStr for Span {
+impl std::str::FromStr for TimeLimit {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Span, String> {
+    fn from_str(text: &str) -> Result<TimeLimit, String> {
         let wrong = || "a time is written like 90s, 10m or 1h30m".to_owned();
         let mut seconds = 0.0;
         let mut rest = text.trim();
@@ -131,17 +131,17 @@ impl std::str::FromStr for Span {
         if seconds <= 0.0 {
             return Err(wrong());
         }
-        Duration::try_from_secs_f64(seconds).map(Span).map_err(|_| wrong())
+        Duration::try_from_secs_f64(seconds).map(TimeLimit).map_err(|_| wrong())
     }
 }
 
-impl From<Span> for String {
-    fn from(span: Span) -> String {
+impl From<TimeLimit> for String {
+    fn from(span: TimeLimit) -> String {
         span.to_string()
     }
 }
 
-impl std::fmt::Display for Span {
+impl std::fmt::Display for TimeLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let whole = self.0.as_secs();
         let (hours, minutes) = (whole / 3600, whole / 60 % 60);
@@ -167,13 +167,13 @@ pub struct Price {
     pub cached: Option<f64>,
     /// What holds for long requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub long: Option<Long>,
+    pub long: Option<LongPrice>,
 }
 
 /// The price of a call with more input than `above` tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Long {
+pub struct LongPrice {
     pub above: u64,
     pub input: f64,
     pub output: f64,
@@ -187,7 +187,7 @@ impl Price {
     /// Returns the price that holds for a call with this much input.
     fn at(&self, input: u64) -> Price {
         match self.long.filter(|long| input > long.above) {
-            Some(Long { input, output, cached, .. }) => Price { input, output, cached, long: None },
+            Some(LongPrice { input, output, cached, .. }) => Price { input, output, cached, long: None },
             None => *self,
         }
     }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn span(text: &str) -> Option<f64> {
-        text.parse::<Span>().ok().map(|span| span.0.as_secs_f64())
+        text.parse::<TimeLimit>().ok().map(|span| span.0.as_secs_f64())
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let read = ["90", "90s", "10m", "1h30m", "0.5s"].map(span);
         assert_eq!(read, [90.0, 90.0, 600.0, 5400.0, 0.5].map(Some));
         assert_eq!(["", "0", "ten", "10 m", "-1", "1d", "1e400"].map(span), [None; 7]);
-        let shown = ["90", "10m", "1h30m", "0.5s"].map(|text| text.parse::<Span>().unwrap().to_string());
+        let shown = ["90", "10m", "1h30m", "0.5s"].map(|text| text.parse::<TimeLimit>().unwrap().to_string());
         assert_eq!(shown, ["1m30s", "10m", "1h30m", "0.5s"]);
     }
 
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn long_requests_cost_more_and_leave_less_room() {
-        let long = Some(Long { above: 100, input: 4.0, output: 16.0, cached: None });
+        let long = Some(LongPrice { above: 100, input: 4.0, output: 16.0, cached: None });
         let price = Price { input: 2.0, output: 8.0, cached: None, long };
         assert_eq!((price.room(0.001, 100), price.room(0.001, 101)), (100, 37));
         assert_eq!((price.room(0.0001, 100), Price::FREE.room(0.0, 100)), (0, u64::MAX));

@@ -110,16 +110,16 @@ impl Message {
 /// A message with what was found out about it. A conversation sends it again with each call, so that is
 /// found out once.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct HashedMessage {
     pub message: Message,
     /// Whether it was looked through and holds no secret.
     pub clean: Cell<bool>,
     digest: OnceCell<Digest>,
 }
 
-impl Said {
-    pub fn new(message: Message) -> Said {
-        Said { message, clean: Cell::new(false), digest: OnceCell::new() }
+impl HashedMessage {
+    pub fn new(message: Message) -> HashedMessage {
+        HashedMessage { message, clean: Cell::new(false), digest: OnceCell::new() }
     }
 
     pub fn digest(&self) -> Digest {
@@ -127,8 +127,8 @@ impl Said {
     }
 }
 
-impl PartialEq for Said {
-    fn eq(&self, other: &Said) -> bool {
+impl PartialEq for HashedMessage {
+    fn eq(&self, other: &HashedMessage) -> bool {
         self.message == other.message
     }
 }
@@ -167,7 +167,7 @@ pub struct ChatReply {
     pub usage: Usage,
     /// The model that answered, as the provider names it.
     pub model: String,
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// US dollars, by the price at that time; absent where no price was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
@@ -213,7 +213,7 @@ impl std::ops::AddAssign for Usage {
 /// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     Stop,
     ToolCalls,
     /// The limit of tokens cut the reply. Text may be used as it is; a structured reply may not.
@@ -230,8 +230,8 @@ mod tests {
     fn what_a_model_wants_back_is_no_part_of_what_a_flow_asks_for() {
         let said = json!({"role": "assistant", "content": "so"});
         let message: Message = serde_json::from_value(said.clone()).unwrap();
-        let kept = Said::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
-        assert_eq!(kept.digest(), Said::new(message).digest());
+        let kept = HashedMessage::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
+        assert_eq!(kept.digest(), HashedMessage::new(message).digest());
         assert_eq!(serde_json::to_value(&kept.message).unwrap(), said);
     }
 

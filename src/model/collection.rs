@@ -115,4 +115,4 @@ pub struct Version {
 }
 
 /// The values that fill the holes of a collection's path: `{ slug = "checkout" }`.
-pub type Key = BTreeMap<String, String>;
+pub type DocumentKey = BTreeMap<String, String>;

@@ -8,9 +8,9 @@ use crate::model::text::line;
 /// One command in one worktree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
+pub struct ExecCommand {
     pub tree: String,
-    pub run: Run,
+    pub run: CommandLine,
     /// After so many seconds it is ended, with everything that it started.
     pub seconds: f64,
     /// It is also ended when it has written nothing for so long.
@@ -27,19 +27,19 @@ pub struct Command {
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Run {
+pub enum CommandLine {
     /// A program and its arguments.
     Program(Vec<String>),
     /// A text for the shell.
     Shell(String),
 }
 
-impl Run {
+impl CommandLine {
     /// Returns the command as a person would write it.
-    pub fn shown(&self) -> String {
+    pub fn display_text(&self) -> String {
         match self {
-            Run::Program(words) => words.join(" "),
-            Run::Shell(text) => text.clone(),
+            CommandLine::Program(words) => words.join(" "),
+            CommandLine::Shell(text) => text.clone(),
         }
     }
 
@@ -47,8 +47,8 @@ impl Run {
     /// any text allows just that text for the shell.
     pub fn is_granted(&self, grants: &[String]) -> bool {
         match self {
-            Run::Program(words) => words.first().is_some_and(|program| grants.contains(program)),
-            Run::Shell(text) => grants.contains(text),
+            CommandLine::Program(words) => words.first().is_some_and(|program| grants.contains(program)),
+            CommandLine::Shell(text) => grants.contains(text),
         }
     }
 }
@@ -75,7 +75,7 @@ impl Grants {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Over {
+pub enum TerminationReason {
     /// By itself.
     Exit,
     /// It took longer than it might.
@@ -95,7 +95,7 @@ pub enum Over {
 /// What makes sure that all is over which a command started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ends {
+pub enum CleanupMethod {
     /// A namespace of processes, which the kernel ends with its first one.
     Namespace,
     /// A control group, which the kernel ends at once.
@@ -104,15 +104,15 @@ pub enum Ends {
     Subreaper,
 }
 
-impl Ends {
+impl CleanupMethod {
     /// All there are, the surest first.
-    pub const ALL: [Ends; 3] = [Ends::Namespace, Ends::Cgroup, Ends::Subreaper];
+    pub const ALL: [CleanupMethod; 3] = [CleanupMethod::Namespace, CleanupMethod::Cgroup, CleanupMethod::Subreaper];
 
     pub fn name(self) -> &'static str {
         match self {
-            Ends::Namespace => "namespace",
-            Ends::Cgroup => "cgroup",
-            Ends::Subreaper => "subreaper",
+            CleanupMethod::Namespace => "namespace",
+            CleanupMethod::Cgroup => "cgroup",
+            CleanupMethod::Subreaper => "subreaper",
         }
     }
 }
@@ -120,7 +120,7 @@ impl Ends {
 /// The most that a command may use, together with all that it starts, and that all commands of a run may. What is absent has the host's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct CommandLimits {
     /// Processes at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
@@ -141,12 +141,12 @@ pub struct Limits {
     pub run_written_megabytes: Option<u64>,
 }
 
-impl Limits {
+impl CommandLimits {
     /// Returns the lower one of each.
     #[must_use]
-    pub fn tightened(self, other: Limits) -> Limits {
+    pub fn tightened(self, other: CommandLimits) -> CommandLimits {
         let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-        Limits {
+        CommandLimits {
             processes: lower(self.processes, other.processes),
             megabytes: lower(self.megabytes, other.megabytes),
             written_megabytes: lower(self.written_megabytes, other.written_megabytes),
@@ -167,8 +167,8 @@ impl Limits {
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ran {
-    pub over: Over,
+pub struct CommandOutcome {
+    pub over: TerminationReason,
     /// The exit code; 128 and the signal's number where a signal ended it, as shells have it.
     pub exit: i32,
     /// What it wrote to both outputs, in the order in which it came: the beginning and the end of it if it is long.
@@ -182,7 +182,7 @@ pub struct Ran {
 pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
     let mut grants = Vec::new();
     for grant in declared {
-        match hole(grant).map(|name| &params[name]) {
+        match placeholder(grant).map(|name| &params[name]) {
             Some(Value::Array(values)) => grants.extend(values.iter().filter_map(Value::as_str).map(str::to_owned)),
             Some(Value::String(value)) => grants.push(value.clone()),
             Some(_) => {}
@@ -193,7 +193,7 @@ pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
 }
 
 /// Says which commands may be run, and how.
-pub fn told(commands: &[String], grants: &Grants) -> String {
+pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
     let names: Vec<String> = commands.iter().map(|grant| format!("`{}`", line(grant))).collect();
     let how = match (grants.no_sandbox, grants.net) {
         (true, _) => "without a sandbox: they can touch all that you can",
@@ -204,7 +204,7 @@ pub fn told(commands: &[String], grants: &Grants) -> String {
 }
 
 /// Returns the param that a grant names, if it is one: `validate` of `{validate}`.
-pub fn hole(grant: &str) -> Option<&str> {
+pub fn placeholder(grant: &str) -> Option<&str> {
     grant.strip_prefix('{')?.strip_suffix('}')
 }
 
@@ -220,15 +220,15 @@ mod tests {
         let params = json!({ "run": "cargo", "check": ["npm test", "true"], "absent": null });
         let grants = grants(&declared, &params);
         assert_eq!(grants, ["make", "cargo", "npm test", "true"]);
-        let program = |words: &[&str]| Run::Program(words.iter().map(|word| (*word).to_owned()).collect());
+        let program = |words: &[&str]| CommandLine::Program(words.iter().map(|word| (*word).to_owned()).collect());
         for (run, granted) in [
             (program(&["cargo", "test", "--", "; rm"]), true),
             (program(&["npm", "test"]), false),
             (program(&["npm test"]), true),
             (program(&[]), false),
-            (Run::Shell("npm test".to_owned()), true),
-            (Run::Shell("npm test; rm -r x".to_owned()), false),
-            (Run::Shell("cargo test".to_owned()), false),
+            (CommandLine::Shell("npm test".to_owned()), true),
+            (CommandLine::Shell("npm test; rm -r x".to_owned()), false),
+            (CommandLine::Shell("cargo test".to_owned()), false),
         ] {
             assert_eq!(run.is_granted(&grants), granted, "{run:?}");
         }

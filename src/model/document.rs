@@ -6,19 +6,19 @@ use serde_json::Value;
 /// A document as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Loaded {
+pub struct LoadedDocument {
     pub value: Value,
     /// BLAKE3 of the file's bytes, in hex: what a later save expects to find.
     pub digest: String,
     /// Below the workspace, with `/`.
     pub path: String,
-    pub standing: Standing,
+    pub standing: VersionStatus,
 }
 
 /// How a document's version stands to the collection's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum VersionStatus {
     /// Of the current version, and valid by the schema.
     #[default]
     Current,
@@ -28,16 +28,16 @@ pub enum Standing {
     Newer(String),
 }
 
-impl Standing {
+impl VersionStatus {
     fn is_current(&self) -> bool {
-        *self == Standing::Current
+        *self == VersionStatus::Current
     }
 }
 
 /// A document that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Saved {
+pub struct SavedDocument {
     pub digest: String,
     pub path: String,
 }
@@ -45,11 +45,11 @@ pub struct Saved {
 /// One document of a collection, for listings: the key, and the document or why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listed {
+pub struct ListedDocument {
     pub key: std::collections::BTreeMap<String, String>,
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loaded: Option<Loaded>,
+    pub loaded: Option<LoadedDocument>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<crate::error::Failure>,
 }
@@ -57,12 +57,12 @@ pub struct Listed {
 /// One document of a page: what is wanted of it, or why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scanned {
+pub struct ScannedDocument {
     pub path: String,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub value: Value,
-    #[serde(default, skip_serializing_if = "Standing::is_current")]
-    pub standing: Standing,
+    #[serde(default, skip_serializing_if = "VersionStatus::is_current")]
+    pub standing: VersionStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<crate::error::Failure>,
 }
@@ -71,7 +71,7 @@ pub struct Scanned {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    pub entries: Vec<Scanned>,
+    pub entries: Vec<ScannedDocument>,
     /// The path behind which the next page begins; nothing at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn a_page_that_is_moved_reads_like_one_that_is_written() {
-        let scanned = |path: &str, value, failure| Scanned {
+        let scanned = |path: &str, value, failure| ScannedDocument {
             path: path.to_owned(),
             value,
-            standing: Standing::default(),
+            standing: VersionStatus::default(),
             failure,
         };
         let page = Page {

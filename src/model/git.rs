@@ -24,14 +24,14 @@ pub fn is_of_runs(path: &str) -> bool {
 /// The most that one call of git may take. A repository of 500,000 files is checked out in it at 300 files a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct GitLimits {
     pub seconds: u64,
     /// Of what it writes: names of files, mostly.
     pub megabytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { seconds: 1800, megabytes: 256 }
+impl Default for GitLimits {
+    fn default() -> GitLimits {
+        GitLimits { seconds: 1800, megabytes: 256 }
     }
 }

@@ -14,7 +14,7 @@ pub mod event;
 pub mod file;
 pub mod git;
 pub mod param;
-pub mod pattern;
+pub mod path_template;
 pub mod permission;
 pub mod pointer;
 pub mod question;

@@ -21,7 +21,7 @@ pub struct Permissions {
     pub exec: Vec<String>,
     /// The commands of a run: those of `exec` with what the user gave in place of `{param}`.
     #[serde(skip)]
-    pub(crate) given: Option<Vec<String>>,
+    pub(crate) given_commands: Option<Vec<String>>,
 }
 
 impl Permissions {
@@ -37,12 +37,12 @@ impl Permissions {
 
     /// Returns the permissions of a run with these params.
     pub fn with_params(&self, params: &Value) -> Permissions {
-        Permissions { given: Some(command::grants(&self.exec, params)), ..self.clone() }
+        Permissions { given_commands: Some(command::grants(&self.exec, params)), ..self.clone() }
     }
 
     /// Returns the commands that may be run.
     pub fn commands(&self) -> &[String] {
-        self.given.as_deref().unwrap_or(&self.exec)
+        self.given_commands.as_deref().unwrap_or(&self.exec)
     }
 }
 
@@ -57,7 +57,7 @@ pub enum Permission {
 }
 
 /// What is known of a permission.
-struct Row {
+struct PermissionRow {
     permission: Permission,
     /// Its name in manifests and in `pack.yaml`.
     name: &'static str,
@@ -83,8 +83,8 @@ enum Use {
     Method(&'static str, &'static str),
 }
 
-const TABLE: &[Row] = &[
-    Row {
+const TABLE: &[PermissionRow] = &[
+    PermissionRow {
         permission: Permission::Llm,
         name: "llm",
         does: "calls a model",
@@ -97,7 +97,7 @@ const TABLE: &[Row] = &[
             Use::Bare("@nietz/llm", "window"),
         ],
     },
-    Row {
+    PermissionRow {
         permission: Permission::Files,
         name: "files",
         does: "reads files",
@@ -105,7 +105,7 @@ const TABLE: &[Row] = &[
         asked: "reads any file in your folder, and those elsewhere that you allow",
         uses: &[Use::Module("@nietz/files")],
     },
-    Row {
+    PermissionRow {
         permission: Permission::Git,
         name: "git",
         does: "works with git",
@@ -113,7 +113,7 @@ const TABLE: &[Row] = &[
         asked: "reads the whole repository and uncommitted work; makes branches and worktrees of its own",
         uses: &[Use::Module("@nietz/git")],
     },
-    Row {
+    PermissionRow {
         permission: Permission::Exec,
         name: "exec",
         does: "runs commands",
@@ -127,7 +127,7 @@ impl Permission {
     /// Every permission there is, in the order in which people are told of them.
     pub const ALL: &[Permission] = &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec];
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static PermissionRow {
         TABLE.iter().find(|row| row.permission == self).expect("the table has a row for each")
     }
 
@@ -142,19 +142,20 @@ impl Permission {
     }
 
     /// Returns how a manifest declares it.
-    pub fn declared(self) -> String {
+    pub fn declaration(self) -> String {
         format!("permissions = {{ {} }}", self.row().declared)
     }
 
     /// Returns what whoever grants it is told, behind "it".
-    pub fn asked(self) -> &'static str {
+    pub fn consent_text(self) -> &'static str {
         self.row().asked
     }
 
     /// Returns what is said, before a run and in it, to a flow that uses this and does not declare it.
-    pub fn undeclared(self) -> Failure {
+    pub fn undeclared_failure(self) -> Failure {
         let message = format!("this flow {}, but its manifest does not declare that it may", self.row().does);
-        Failure::new(Code::PermissionRefused, message).hint(format!("add `{}` to its nietz.flow{{…}}", self.declared()))
+        Failure::new(Code::PermissionRefused, message)
+            .hint(format!("add `{}` to its nietz.flow{{…}}", self.declaration()))
     }
 }
 

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 /// A pointer, read once for many documents.
 #[derive(Clone, Debug)]
-pub struct Pointer(Vec<Step>);
+pub struct Pointer(Vec<PointerStep>);
 
 #[derive(Clone, Debug)]
-enum Step {
+enum PointerStep {
     /// A member's name, or the place of an item.
     Name(String, Option<usize>),
     Every,
@@ -17,7 +17,7 @@ enum Step {
 
 /// One place that a pointer means.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spot<'v> {
+pub struct PointerMatch<'v> {
     /// The pointer with the number of an item in place of each `*`.
     pub pointer: String,
     /// Those numbers.
@@ -27,13 +27,13 @@ pub struct Spot<'v> {
 
 /// The wanted parts of a document, by the names that they get.
 #[derive(Clone, Debug)]
-pub struct Parts(Vec<(String, Pointer)>);
+pub struct Projection(Vec<(String, Pointer)>);
 
 impl Pointer {
     pub fn new(text: &str) -> Pointer {
         let step = |part: &str| match part {
-            "*" => Step::Every,
-            name => Step::Name(name.replace("~1", "/").replace("~0", "~"), name.parse().ok()),
+            "*" => PointerStep::Every,
+            name => PointerStep::Name(name.replace("~1", "/").replace("~0", "~"), name.parse().ok()),
         };
         Pointer(text.split('/').skip(1).map(step).collect())
     }
@@ -47,8 +47,8 @@ impl Pointer {
 
 impl Pointer {
     /// Returns every place that is meant, in the order of the document.
-    pub fn spots<'v>(&self, value: &'v Value) -> Vec<Spot<'v>> {
-        let mut spots = vec![Spot { pointer: String::new(), items: Vec::new(), value }];
+    pub fn matches<'v>(&self, value: &'v Value) -> Vec<PointerMatch<'v>> {
+        let mut spots = vec![PointerMatch { pointer: String::new(), items: Vec::new(), value }];
         for step in &self.0 {
             spots = spots.iter().flat_map(|spot| spot.step(step)).collect();
         }
@@ -56,22 +56,22 @@ impl Pointer {
     }
 }
 
-impl<'v> Spot<'v> {
-    fn step(&self, step: &Step) -> Vec<Spot<'v>> {
+impl<'v> PointerMatch<'v> {
+    fn step(&self, step: &PointerStep) -> Vec<PointerMatch<'v>> {
         let to = |name: &str, item: Option<usize>, value: &'v Value| {
             let mut items = self.items.clone();
             items.extend(item);
             let name = name.replace('~', "~0").replace('/', "~1");
-            Spot { pointer: format!("{}/{name}", self.pointer), items, value }
+            PointerMatch { pointer: format!("{}/{name}", self.pointer), items, value }
         };
         match (step, self.value) {
-            (Step::Every, Value::Array(list)) => {
+            (PointerStep::Every, Value::Array(list)) => {
                 list.iter().enumerate().map(|(index, item)| to(&index.to_string(), Some(index), item)).collect()
             }
-            (Step::Name(name, _), Value::Object(members)) => {
+            (PointerStep::Name(name, _), Value::Object(members)) => {
                 members.get(name).map(|member| to(name, None, member)).into_iter().collect()
             }
-            (Step::Name(name, Some(index)), Value::Array(list)) => {
+            (PointerStep::Name(name, Some(index)), Value::Array(list)) => {
                 list.get(*index).map(|item| to(name, None, item)).into_iter().collect()
             }
             _ => Vec::new(),
@@ -79,19 +79,19 @@ impl<'v> Spot<'v> {
     }
 }
 
-fn follow(value: &Value, steps: &[Step]) -> Option<Value> {
+fn follow(value: &Value, steps: &[PointerStep]) -> Option<Value> {
     let Some((step, rest)) = steps.split_first() else { return Some(value.clone()) };
     match (step, value) {
-        (Step::Every, Value::Array(items)) => Some(items.iter().filter_map(|item| follow(item, rest)).collect()),
-        (Step::Name(name, _), Value::Object(members)) => follow(members.get(name)?, rest),
-        (Step::Name(_, Some(index)), Value::Array(items)) => follow(items.get(*index)?, rest),
+        (PointerStep::Every, Value::Array(items)) => Some(items.iter().filter_map(|item| follow(item, rest)).collect()),
+        (PointerStep::Name(name, _), Value::Object(members)) => follow(members.get(name)?, rest),
+        (PointerStep::Name(_, Some(index)), Value::Array(items)) => follow(items.get(*index)?, rest),
         _ => None,
     }
 }
 
-impl Parts {
-    pub fn new(fields: &BTreeMap<String, String>) -> Parts {
-        Parts(fields.iter().map(|(name, pointer)| (name.clone(), Pointer::new(pointer))).collect())
+impl Projection {
+    pub fn new(fields: &BTreeMap<String, String>) -> Projection {
+        Projection(fields.iter().map(|(name, pointer)| (name.clone(), Pointer::new(pointer))).collect())
     }
 
     /// Returns the parts by their names; one that is not there is left out.
@@ -117,11 +117,11 @@ mod tests {
         assert_eq!((at("/e/*"), at("/f/*/g"), at("/a/b")), (None, None, None));
         let spots = Pointer::new("/a/*/b/*/c");
         let found: Vec<_> =
-            spots.spots(&value).into_iter().map(|spot| (spot.pointer, spot.items, spot.value)).collect();
+            spots.matches(&value).into_iter().map(|spot| (spot.pointer, spot.items, spot.value)).collect();
         assert_eq!(
             found,
             [("/a/0/b/0/c".to_owned(), vec![0, 0], &json!(1)), ("/a/0/b/1/c".to_owned(), vec![0, 1], &json!(2))]
         );
-        assert_eq!(Pointer::new("/e~1f").spots(&value)[0].pointer, "/e~1f");
+        assert_eq!(Pointer::new("/e~1f").matches(&value)[0].pointer, "/e~1f");
     }
 }

@@ -16,7 +16,7 @@ pub struct Question {
     pub default: Option<Value>,
     /// For `choose`: what may be chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<Choice>,
+    pub options: Vec<QuestionOption>,
     /// For `ask`: whether an empty line is an answer. Without it and without a default, it is asked again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
@@ -39,7 +39,7 @@ pub enum QuestionKind {
 /// One option of a choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Choice {
+pub struct QuestionOption {
     /// What the flow gets, and what a script answers with.
     pub value: String,
     /// What a person reads.

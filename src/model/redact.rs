@@ -19,11 +19,11 @@ pub use cleaner::Cleaner;
 /// Knows the secrets of this process and the shapes of the usual ones. All copies of one know the same.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<RwLock<Vec<Known>>>,
+    known: Arc<RwLock<Vec<KnownSecret>>>,
 }
 
 /// One text that is taken out.
-struct Known {
+struct KnownSecret {
     /// What is shown in its place.
     name: String,
     text: String,
@@ -72,7 +72,7 @@ impl Redactor {
         for form in forms.into_iter().chain(lines) {
             let is_there = known.iter().any(|known| known.text == form);
             if !(is_there || form != secret && is_mark(form)) {
-                known.push(Known { name: name.to_owned(), text: form.to_owned() });
+                known.push(KnownSecret { name: name.to_owned(), text: form.to_owned() });
             }
         }
         known.sort_by_key(|known| std::cmp::Reverse(known.text.len()));
@@ -85,7 +85,7 @@ impl Redactor {
         }
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Vec<Known>> {
+    fn known(&self) -> RwLockReadGuard<'_, Vec<KnownSecret>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,12 +95,12 @@ impl Redactor {
         if text.len() < SHORTEST {
             return out;
         }
-        for Known { name, text } in self.known().iter() {
+        for KnownSecret { name, text } in self.known().iter() {
             if memchr::memmem::find(out.as_bytes(), text.as_bytes()).is_some() {
                 out = Cow::Owned(out.replace(text.as_str(), &format!("[redacted:{name}]")));
             }
         }
-        match shapes::taken_out(&out) {
+        match shapes::redact_shapes(&out) {
             Some(without) => Cow::Owned(without),
             None => out,
         }
@@ -121,7 +121,7 @@ impl Redactor {
 
     /// Like [`Redactor::text`], for a text that begins with one in which no secret is: only what is new is searched.
     pub fn text_after<'a>(&self, clean: &str, text: &'a str) -> Cow<'a, str> {
-        let from = self.settled(clean);
+        let from = self.settled_length(clean);
         let new = &text[from..];
         let known =
             self.known().iter().any(|known| memchr::memmem::find(new.as_bytes(), known.text.as_bytes()).is_some());
@@ -133,7 +133,7 @@ impl Redactor {
 
     /// Like [`Redactor::text`], for a whole text that may be JSON: there, escapes hide a secret that is none of the usual
     /// forms of it. JSON that held one is written anew.
-    pub fn whole<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn json_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let redacted = self.text(text);
         let is_json = redacted.contains('\\') && redacted.trim_start().starts_with(['{', '[', '"']);
         let Some(value) = is_json.then(|| serde_json::from_str::<Value>(&redacted).ok()).flatten() else {
@@ -156,7 +156,7 @@ impl Redactor {
     ///
     /// Only the end of the text is looked at, as far back as a secret can be long; where one beginning follows another all
     /// the way, what is before that is settled.
-    pub fn settled(&self, text: &str) -> usize {
+    pub fn settled_length(&self, text: &str) -> usize {
         let word = |c: char| u8::try_from(c).is_ok_and(Redactor::is_of_a_word);
         let start = text.floor_char_boundary(text.len().saturating_sub(shapes::LONGEST));
         let start = text[..start].trim_end_matches(word).len();
@@ -166,15 +166,17 @@ impl Redactor {
         for _ in 0..ROUNDS {
             let before = settled;
             settled = text[..settled].trim_end_matches(word).len();
-            settled = settled.min(shapes::begun(text, settled).unwrap_or(settled));
-            for Known { text: secret, .. } in self.known().iter() {
-                settled = settled.min(text.len() - begun(secret, text)).min(over(secret, text, settled));
+            settled = settled.min(shapes::unfinished_start(text, settled).unwrap_or(settled));
+            for KnownSecret { text: secret, .. } in self.known().iter() {
+                settled = settled
+                    .min(text.len() - partial_suffix_length(secret, text))
+                    .min(straddling_start(secret, text, settled));
             }
             if settled == before {
                 return start + settled;
             }
         }
-        self.known().iter().fold(start, |settled, known| settled.min(over(&known.text, whole, settled)))
+        self.known().iter().fold(start, |settled, known| settled.min(straddling_start(&known.text, whole, settled)))
     }
 
     /// Returns a failure without secrets.
@@ -195,7 +197,7 @@ impl Redactor {
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(redacted) = self.whole(text) {
+                if let Cow::Owned(redacted) = self.json_text(text) {
                     *text = redacted;
                 }
             }
@@ -215,14 +217,14 @@ impl Redactor {
 }
 
 /// Tells how many bytes of a secret a text ends with, if it is not the whole secret.
-fn begun(secret: &str, text: &str) -> usize {
+fn partial_suffix_length(secret: &str, text: &str) -> usize {
     let (Some(last), Some((_, most))) = (text.as_bytes().last(), secret.as_bytes().split_last()) else { return 0 };
     let mut ends = memchr::memrchr_iter(*last, most).map(|at| at + 1);
     ends.find(|at| text.as_bytes().ends_with(&most[..*at])).unwrap_or(0)
 }
 
 /// Returns where a secret begins that stands on both sides of `settled`, or `settled`.
-fn over(secret: &str, text: &str, settled: usize) -> usize {
+fn straddling_start(secret: &str, text: &str, settled: usize) -> usize {
     let from = settled.saturating_sub(secret.len() - 1);
     let to = (settled + secret.len() - 1).min(text.len());
     let found = memchr::memmem::find(&text.as_bytes()[from..to], secret.as_bytes());
@@ -304,11 +306,11 @@ mod tests {
         let redactor = redactor();
         let text = r#"{"a":["\u0070lanted-secret-1", "{\"b\":\"planted\\u002dsecret-1\"}"]}"#;
         assert_eq!(
-            redactor.whole(text),
+            redactor.json_text(text),
             r#"{"a":["[redacted:OPENAI_API_KEY]","{\"b\":\"[redacted:OPENAI_API_KEY]\"}"]}"#
         );
         let plain = r#"{ "a": "b\n" }"#;
-        assert_eq!(redactor.whole(plain), plain, "what holds nothing stays as it was written");
+        assert_eq!(redactor.json_text(plain), plain, "what holds nothing stays as it was written");
     }
 
     fn secrets() -> Vec<String> {
@@ -362,7 +364,7 @@ mod tests {
         let (mut shown, mut rest) = (String::new(), String::new());
         for piece in pieces {
             rest.push_str(piece);
-            let settled = redactor.settled(&rest);
+            let settled = redactor.settled_length(&rest);
             shown.push_str(&redactor.text(&rest[..settled]));
             rest.drain(..settled);
         }

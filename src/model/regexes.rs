@@ -6,17 +6,17 @@ use regex::{Regex, RegexBuilder};
 
 /// What a regular expression of one size may take: compiled, for each of the two machines that it makes while it
 /// searches, and so altogether, in bytes.
-struct Size {
+struct SizeClass {
     compiled: usize,
     machine: usize,
 }
 
 /// Most are of the first size; what is larger than the last one is refused.
-const SIZES: [Size; 4] = [
-    Size { compiled: 16 << 10, machine: 128 << 10 },
-    Size { compiled: 64 << 10, machine: 192 << 10 },
-    Size { compiled: 160 << 10, machine: 384 << 10 },
-    Size { compiled: 1 << 20, machine: 1 << 20 },
+const SIZES: [SizeClass; 4] = [
+    SizeClass { compiled: 16 << 10, machine: 128 << 10 },
+    SizeClass { compiled: 64 << 10, machine: 192 << 10 },
+    SizeClass { compiled: 160 << 10, machine: 384 << 10 },
+    SizeClass { compiled: 1 << 20, machine: 1 << 20 },
 ];
 
 /// What all that are kept may take, in bytes.
@@ -27,19 +27,19 @@ const WORK: usize = 640 << 30;
 
 /// One that is ready to be used.
 #[derive(Clone)]
-pub struct Compiled {
+pub struct CompiledRegex {
     pub regex: Regex,
     /// Its place in [`SIZES`].
     size: usize,
 }
 
-impl Compiled {
+impl CompiledRegex {
     /// Compiles a pattern, or says why it is none.
-    pub fn new(pattern: &str) -> Result<Compiled, String> {
+    pub fn new(pattern: &str) -> Result<CompiledRegex, String> {
         let mut why = String::new();
-        for (size, Size { compiled, machine }) in SIZES.iter().enumerate() {
+        for (size, SizeClass { compiled, machine }) in SIZES.iter().enumerate() {
             match RegexBuilder::new(pattern).size_limit(*compiled).dfa_size_limit(*machine).build() {
-                Ok(regex) => return Ok(Compiled { regex, size }),
+                Ok(regex) => return Ok(CompiledRegex { regex, size }),
                 Err(error @ regex::Error::CompiledTooBig(_)) => why = error.to_string(),
                 Err(error) => {
                     let said = error.to_string();
@@ -51,7 +51,7 @@ impl Compiled {
     }
 
     fn takes(&self) -> usize {
-        let Size { compiled, machine } = SIZES[self.size];
+        let SizeClass { compiled, machine } = SIZES[self.size];
         compiled + 2 * machine
     }
 
@@ -64,15 +64,15 @@ impl Compiled {
 
 /// Those that were used last.
 #[derive(Default)]
-pub struct Kept {
+pub struct RegexCache {
     /// By their text, the one that was used last at the end.
-    known: VecDeque<(String, Compiled)>,
+    known: VecDeque<(String, CompiledRegex)>,
     taken: usize,
 }
 
-impl Kept {
+impl RegexCache {
     /// Returns the regular expression of a text, or why it is none.
-    pub fn get(&mut self, pattern: &str) -> Result<Compiled, String> {
+    pub fn get(&mut self, pattern: &str) -> Result<CompiledRegex, String> {
         // Those that are used again and again stand at the end.
         if let Some(at) = self.known.iter().rposition(|(known, _)| known == pattern) {
             let found = self.known.remove(at).expect("it was found there");
@@ -80,7 +80,7 @@ impl Kept {
             self.known.push_back(found);
             return Ok(compiled);
         }
-        let compiled = Compiled::new(pattern)?;
+        let compiled = CompiledRegex::new(pattern)?;
         self.taken += compiled.takes() + pattern.len();
         self.known.push_back((pattern.to_owned(), compiled.clone()));
         while self.taken > ROOM {
@@ -93,11 +93,11 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, ROOM};
+    use super::{ROOM, RegexCache};
 
     #[test]
     fn many_large_ones_take_no_more_than_their_room_and_the_last_one_stays() {
-        let mut kept = Kept::default();
+        let mut kept = RegexCache::default();
         kept.get("a+").expect("it is one");
         for count in 0..500 {
             kept.get("a+").expect("it is known");
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_counts_far_is_not_searched_for_in_a_long_text() {
-        let mut kept = Kept::default();
+        let mut kept = RegexCache::default();
         assert!(kept.get("[ab]*a[ab]{9000}[cd]").expect("it is one").is_too_large_for(3_600_000));
         for honest in ["error|warning", r"(\w+)@(\w+)\.\w+", r"\d{4}-\d{2}-\d{2}", "[ab]{20}"] {
             assert!(!kept.get(honest).expect("it is one").is_too_large_for(4 << 20), "{honest}");

@@ -19,7 +19,7 @@ pub struct Setting {
 
 /// What one file of the configuration sets for a flow.
 #[derive(Clone, Debug, Default)]
-pub struct Layer {
+pub struct SettingLayer {
     pub values: Map<String, Value>,
     /// By setting: the file, the line and the field where it stands.
     pub places: BTreeMap<String, String>,
@@ -29,7 +29,7 @@ pub struct Layer {
 
 /// Returns the value of each setting: by the first of `layers` that has one, limits by the lowest; else the default.
 /// Says what is wrong, and where it stands.
-pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[Layer]) -> Result<Map<String, Value>, String> {
+pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[SettingLayer]) -> Result<Map<String, Value>, String> {
     for layer in layers {
         for (name, value) in &layer.values {
             let place = layer.places.get(name).unwrap_or(name);
@@ -81,11 +81,11 @@ mod tests {
         ])
     }
 
-    fn layer(values: Value, project: bool) -> Layer {
+    fn layer(values: Value, project: bool) -> SettingLayer {
         let Value::Object(values) = values else { panic!("an object") };
         let file = if project { "nietz.yaml" } else { "config.yaml" };
         let places = values.keys().map(|name| (name.clone(), format!("{file}: {name}"))).collect();
-        Layer { values, places, project }
+        SettingLayer { values, places, project }
     }
 
     fn settled(user: Value, project: Value) -> Result<Value, String> {

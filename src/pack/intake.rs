@@ -36,7 +36,7 @@ pub struct Intake<'a> {
 }
 
 /// Copies what of a folder is a pack.
-pub fn folder(from: &Path, into: &Path) -> Result<()> {
+pub fn copy_folder(from: &Path, into: &Path) -> Result<()> {
     let mut intake = Intake::new(into);
     let walk = walkdir::WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     let wanted =
@@ -59,10 +59,10 @@ pub fn folder(from: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks an archive, whole; [`folder`] takes the pack out of that.
-pub fn archive(archive: impl Read, into: &Path) -> Result<()> {
+/// Unpacks an archive, whole; [`copy_folder`] takes the pack out of that.
+pub fn unpack_archive(archive: impl Read, into: &Path) -> Result<()> {
     let mut intake = Intake::new(into);
-    let bounded = Bounded { inner: archive, left: 2 * ALL };
+    let bounded = BoundedReader { inner: archive, left: 2 * ALL };
     let mut tar = tar::Archive::new(bounded);
     let broken = |error: std::io::Error| refused(format!("the archive cannot be read: {error}"));
     for entry in tar.entries().map_err(broken)? {
@@ -220,12 +220,12 @@ fn refused(why: String) -> Failure {
 }
 
 /// Ends with an error where an archive unpacks to more than a pack may be.
-struct Bounded<R> {
+struct BoundedReader<R> {
     inner: R,
     left: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::draft::{self, Draft};
+use crate::disk::temp_file::{self, TempFile};
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
-use crate::schema::own::{self, Own};
+use crate::schema::builtin::{self, BuiltinSchema};
 use crate::schema::{report, source, text};
 
 /// The version of the file, and of the one with what the user trusts.
@@ -19,16 +19,16 @@ const HEAD: &str = "# Which packs this project uses, and exactly which content. 
 /// The packs of a project.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lock {
+pub struct Lockfile {
     version: u32,
     #[serde(default)]
-    pub packs: BTreeMap<String, Locked>,
+    pub packs: BTreeMap<String, LockedPack>,
 }
 
 /// One pack of a project.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Locked {
+pub struct LockedPack {
     pub version: String,
     /// As `nietz pack add` was given it.
     pub source: String,
@@ -39,30 +39,30 @@ pub struct Locked {
     pub sha256: String,
 }
 
-impl Locked {
+impl LockedPack {
     /// Returns where the tree is installed.
     pub fn folder(&self, packs: &Path, name: &str) -> PathBuf {
         packs.join(format!("{name}-{}", self.sha256.get(..16).unwrap_or(&self.sha256)))
     }
 }
 
-impl Lock {
+impl Lockfile {
     pub fn path(workspace: &Path) -> PathBuf {
         workspace.join("nietz.lock")
     }
 
     /// Reads the project's lock; without one, it has no packs.
-    pub fn read(workspace: &Path) -> Result<Lock> {
-        Ok(read(&Lock::path(workspace), Links::Below(workspace), &own::LOCK)?
-            .unwrap_or(Lock { version: VERSION, packs: BTreeMap::new() }))
+    pub fn read(workspace: &Path) -> Result<Lockfile> {
+        Ok(read(&Lockfile::path(workspace), Links::Below(workspace), &builtin::LOCK)?
+            .unwrap_or(Lockfile { version: VERSION, packs: BTreeMap::new() }))
     }
 
     pub fn write(&self, workspace: &Path) -> Result<()> {
-        write(&Lock::path(workspace), HEAD, self, 0o666)
+        write(&Lockfile::path(workspace), HEAD, self, 0o666)
     }
 
     /// Returns a pack of the project.
-    pub fn get(&self, name: &str) -> Result<&Locked> {
+    pub fn get(&self, name: &str) -> Result<&LockedPack> {
         self.packs.get(name).ok_or_else(|| {
             let shown = crate::model::text::excerpt(name);
             let failure = Failure::new(Code::PackNotFound, format!("this project has no pack `{shown}`"));
@@ -86,19 +86,23 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
 }
 
 /// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &Own) -> Result<Option<T>> {
+fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &BuiltinSchema) -> Result<Option<T>> {
     disk::read(path, links, disk::SETTINGS)?.map_or(Ok(None), |bytes| parse(path, &bytes, own))
 }
 
 /// Returns what stands in a file by its schema, if anything does.
-pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8], own: &Own) -> Result<Option<T>> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+    own: &BuiltinSchema,
+) -> Result<Option<T>> {
     let name = path.display().to_string();
     let wrong = |failure: Failure| {
         Failure { code: Code::ConfigInvalid, hint: None, ..failure }
             .hint("take it from version control, or remove it; `nietz check` shows each place")
     };
     let text = source::decode(bytes, &name).map_err(wrong)?;
-    let (value, located) = own::check(own, text, &name)?;
+    let (value, located) = builtin::check(own, text, &name)?;
     known_version(&value, &name)?;
     if !located.is_empty() {
         return Err(wrong(report::failure(&name, &located)));
@@ -117,6 +121,6 @@ pub(super) fn write(path: &Path, head: &str, value: &impl Serialize, mode: u32) 
     let text = format!("{head}{}", text::to_text(&value, Format::Yaml));
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-    draft::clear(folder);
-    Draft::with_mode(path, text.as_bytes(), mode)?.publish(path)
+    temp_file::remove_stale(folder);
+    TempFile::with_mode(path, text.as_bytes(), mode)?.publish(path)
 }

@@ -2,8 +2,8 @@
 //! `about` is what a pack says of itself, `asks` what its flows want, `intake` takes its files in, `lock` says which
 //! content a project uses, `trust` what the user trusts, and `seal` sees that it is that content.
 
-pub mod about;
-pub mod asks;
+pub mod manifest;
+pub mod permission_items;
 pub mod intake;
 pub mod lock;
 pub mod path;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::Format;
-use crate::pack::tree::{Root, Tree};
+use crate::pack::tree::{PackTree, Root};
 
 /// Who speaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Persona {
 
 /// The front matter. Other members are the persona's own and reach the flow as `meta`.
 #[derive(Deserialize)]
-struct Front {
+struct FrontMatter {
     name: String,
     #[serde(default)]
     summary: String,
@@ -48,7 +48,8 @@ impl Persona {
             .ok_or_else(|| invalid("a persona begins with front matter between two lines of `---`".to_owned()))?;
         // The front matter starts on the file's second line.
         let front = crate::schema::source::parse(&format!("\n{front}"), Format::Yaml, source)?;
-        let front: Front = serde_json::from_value(front).map_err(|error| invalid(format!("front matter: {error}")))?;
+        let front: FrontMatter =
+            serde_json::from_value(front).map_err(|error| invalid(format!("front matter: {error}")))?;
         let body = body.trim().to_owned();
         if body.is_empty() || front.name.is_empty() {
             return Err(invalid("a persona needs a name and a prompt below its front matter".to_owned()));
@@ -77,19 +78,19 @@ impl Persona {
 
 /// The personas of several trees; the first tree that has a slug wins.
 pub struct Personas {
-    trees: Vec<Tree>,
+    trees: Vec<PackTree>,
     /// Whether the models that they name do not hold, apart from those of bundled ones.
-    held: Cell<bool>,
+    ignores_models: Cell<bool>,
 }
 
 impl Personas {
-    pub fn new(trees: Vec<Tree>) -> Personas {
-        Personas { trees, held: Cell::new(false) }
+    pub fn new(trees: Vec<PackTree>) -> Personas {
+        Personas { trees, ignores_models: Cell::new(false) }
     }
 
     /// Lets the models that personas name not hold, because the user named one for all.
-    pub fn hold_to_model(&self, held: bool) {
-        self.held.set(held);
+    pub fn set_ignore_models(&self, held: bool) {
+        self.ignores_models.set(held);
     }
 
     /// Returns the persona with this slug.
@@ -133,10 +134,10 @@ impl Personas {
         Ok(found.into_values().collect())
     }
 
-    fn load(&self, tree: &Tree, path: &str) -> Result<Persona> {
+    fn load(&self, tree: &PackTree, path: &str) -> Result<Persona> {
         let text = tree.text(path)?.unwrap_or_default();
         let mut persona = Persona::parse(slug(path), &text, &tree.display(path))?;
-        if self.held.get() && tree.root != Root::Bundled {
+        if self.ignores_models.get() && tree.root != Root::Bundled {
             persona.model = None;
         }
         Ok(persona)

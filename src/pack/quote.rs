@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 
 /// One quote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ fn english() -> String {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct QuoteFile {
     #[serde(default)]
     #[allow(dead_code)]
     about: String,
@@ -36,14 +36,14 @@ struct File {
 /// Reads the quotes of one file.
 pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
     let value = crate::schema::source::parse(text, Format::Yaml, display)?;
-    let file: File = serde_json::from_value(value)
+    let file: QuoteFile = serde_json::from_value(value)
         .map_err(|error| Failure::new(Code::DocumentInvalid, format!("{display}: {error}")))?;
     Ok(file.quotes)
 }
 
 /// Returns the quotes of all trees in the order of their files; a collection of an earlier tree hides later
 /// ones of the same name.
-pub fn all(trees: &[Tree]) -> Result<Vec<Quote>> {
+pub fn all(trees: &[PackTree]) -> Result<Vec<Quote>> {
     let mut seen = std::collections::BTreeSet::new();
     let mut quotes = Vec::new();
     for tree in trees {

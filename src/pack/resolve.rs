@@ -3,29 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result, nearest};
-use crate::pack::lock::Lock;
+use crate::pack::lock::Lockfile;
 use crate::pack::path::below;
 use crate::pack::seal::Seal;
-use crate::pack::tree::{Root, Tree};
+use crate::pack::tree::{PackTree, Root};
 
 /// A flow that was found: its pack's files and its path in it.
 #[derive(Clone)]
-pub struct Located {
-    pub tree: Tree,
+pub struct ResolvedFlow {
+    pub tree: PackTree,
     /// `flows/hello.lua`.
     pub path: String,
 }
 
-impl Located {
+impl ResolvedFlow {
     /// Returns how the flow is found again: a whole path, or `bundled:` and its path.
     pub fn source(&self) -> String {
         self.tree.display(&self.path)
     }
 
-    /// Returns the flow that [`Located::source`] named.
-    pub fn from_source(source: &str) -> Result<Located> {
+    /// Returns the flow that [`ResolvedFlow::source`] named.
+    pub fn from_source(source: &str) -> Result<ResolvedFlow> {
         match source.strip_prefix("bundled:") {
-            Some(path) => Ok(Located { tree: Tree::new(Root::Bundled), path: path.to_owned() }),
+            Some(path) => Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: path.to_owned() }),
             None => at_path(Path::new(source)).ok_or_else(|| {
                 Failure::new(Code::FlowNotFound, format!("{source} is not there any more"))
                     .hint("put the flow back, or start a new run of another one")
@@ -35,7 +35,7 @@ impl Located {
 }
 
 /// Finds the flow that `wanted` names, for a project in `workspace` with packs installed in `packs`.
-pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
+pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
     let as_path = is_path(wanted);
     if as_path {
         let found = [PathBuf::from(wanted), workspace.join(wanted)].iter().find_map(|path| at_path(path));
@@ -44,14 +44,14 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<Located> {
         }
         let bundled = wanted.trim_start_matches("./");
         if crate::assets::read(bundled).is_some() {
-            return Ok(Located { tree: Tree::new(Root::Bundled), path: bundled.to_owned() });
+            return Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: bundled.to_owned() });
         }
     }
-    let all = every(workspace, packs)?;
+    let all = all_flows(workspace, packs)?;
     if let Some(found) = all.iter().find(|located| !as_path && name(&located.path) == Some(wanted)) {
         return Ok(found.clone());
     }
-    if !as_path && let Some(failure) = missing(wanted, workspace, packs)? {
+    if !as_path && let Some(failure) = missing_packs(wanted, workspace, packs)? {
         return Err(failure);
     }
     let names: Vec<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
@@ -70,8 +70,8 @@ pub fn is_path(wanted: &str) -> bool {
 }
 
 /// Says that packs of the project are not on this machine: the flow that is looked for may be in one of them.
-fn missing(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<Failure>> {
-    let lock = Lock::read(workspace)?;
+fn missing_packs(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<Failure>> {
+    let lock = Lockfile::read(workspace)?;
     let gone: Vec<&str> = lock
         .packs
         .iter()
@@ -90,48 +90,47 @@ fn missing(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<Failur
 
 /// Returns the names of all flows, each once.
 pub fn names(workspace: &Path, packs: &Path) -> Result<Vec<String>> {
-    let all = every(workspace, packs)?;
+    let all = all_flows(workspace, packs)?;
     let names: std::collections::BTreeSet<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns every flow there is: the project's own, those of its packs, the bundled ones.
-pub fn every(workspace: &Path, packs: &Path) -> Result<Vec<Located>> {
+pub fn all_flows(workspace: &Path, packs: &Path) -> Result<Vec<ResolvedFlow>> {
     Ok(trees(workspace, packs)?.iter().flat_map(flows).collect())
 }
 
 /// Returns the project's own files, its packs, and what is bundled: the first that has a name wins.
-pub fn trees(workspace: &Path, packs: &Path) -> Result<Vec<Tree>> {
-    let mut trees = vec![Tree::new(Root::Disk(workspace.to_owned()))];
+pub fn trees(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
+    let mut trees = vec![PackTree::new(Root::Disk(workspace.to_owned()))];
     trees.extend(installed(workspace, packs)?);
-    trees.push(Tree::new(Root::Bundled));
+    trees.push(PackTree::new(Root::Bundled));
     Ok(trees)
 }
 
 /// Returns the flows of one tree.
-pub fn flows(tree: &Tree) -> Vec<Located> {
+pub fn flows(tree: &PackTree) -> Vec<ResolvedFlow> {
     let paths = tree.list("flows", ".lua").into_iter().filter(|path| name(path).is_some());
-    paths.map(|path| Located { tree: tree.clone(), path }).collect()
+    paths.map(|path| ResolvedFlow { tree: tree.clone(), path }).collect()
 }
 
 /// Returns the trees of the project's packs, sorted by name. One that `nietz.lock` names and that is not on this
 /// machine is not among them.
-pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<Tree>> {
-    let lock = Lock::read(workspace)?;
+pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
+    let lock = Lockfile::read(workspace)?;
     let folders = lock
         .packs
         .iter()
         .map(|(name, locked)| (locked.folder(packs, name), Seal::new(name, &locked.version, &locked.sha256)));
-    Ok(folders.filter(|(folder, _)| folder.is_dir()).map(|(folder, seal)| Tree::sealed(folder, seal)).collect())
+    Ok(folders.filter(|(folder, _)| folder.is_dir()).map(|(folder, seal)| PackTree::sealed(folder, seal)).collect())
 }
 
 /// A flow that was found by its path, and that stands in an installed pack, is that pack's.
-pub fn as_installed(found: Located, workspace: &Path, packs: &Path) -> Result<Located> {
+pub fn as_installed(found: ResolvedFlow, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
     let Root::Disk(root) = &found.tree.root else { return Ok(found) };
-    let same =
-        |tree: &Tree| matches!(&tree.root, Root::Disk(other) if other.canonicalize().is_ok_and(|other| other == *root));
+    let same = |tree: &PackTree| matches!(&tree.root, Root::Disk(other) if other.canonicalize().is_ok_and(|other| other == *root));
     if let Some(tree) = installed(workspace, packs)?.into_iter().find(same) {
-        return Ok(Located { tree, ..found });
+        return Ok(ResolvedFlow { tree, ..found });
     }
     if packs.canonicalize().is_ok_and(|packs| root.starts_with(packs)) {
         let message = format!("{} belongs to a pack that this project does not have", found.source());
@@ -148,7 +147,7 @@ fn name(path: &str) -> Option<&str> {
 
 /// Returns the flow at a path on disk. Its pack is the folder above `flows/`; a flow that stands elsewhere
 /// has the folder that it is in for its pack.
-fn at_path(path: &Path) -> Option<Located> {
+fn at_path(path: &Path) -> Option<ResolvedFlow> {
     let full = path.canonicalize().ok()?;
     if !full.is_file() {
         return None;
@@ -161,5 +160,8 @@ fn at_path(path: &Path) -> Option<Located> {
     };
     let path = below(root, &full)?;
     let root = Root::Disk(root.to_owned());
-    Some(Located { path, tree: alone.map_or_else(|| Tree::new(root.clone()), |name| Tree::alone(root.clone(), name)) })
+    Some(ResolvedFlow {
+        path,
+        tree: alone.map_or_else(|| PackTree::new(root.clone()), |name| PackTree::for_single_flow(root.clone(), name)),
+    })
 }

@@ -27,23 +27,23 @@ pub enum Root {
 
 /// The files of one pack. What is read is remembered with its digest, for the journal.
 #[derive(Clone)]
-pub struct Tree {
+pub struct PackTree {
     pub root: Root,
     /// The name of a flow that stands in no pack, without its ending.
-    alone: Option<String>,
+    single_flow: Option<String>,
     /// What an installed tree must be; nothing of it is read before it was checked.
     seal: Option<Arc<Seal>>,
-    read: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
+    texts: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
 }
 
-impl Tree {
-    pub fn new(root: Root) -> Tree {
-        Tree { root, alone: None, seal: None, read: Arc::default() }
+impl PackTree {
+    pub fn new(root: Root) -> PackTree {
+        PackTree { root, single_flow: None, seal: None, texts: Arc::default() }
     }
 
     /// Returns the files of an installed pack.
-    pub fn sealed(folder: PathBuf, seal: Seal) -> Tree {
-        Tree { seal: Some(Arc::new(seal)), ..Tree::new(Root::Disk(folder)) }
+    pub fn sealed(folder: PathBuf, seal: Seal) -> PackTree {
+        PackTree { seal: Some(Arc::new(seal)), ..PackTree::new(Root::Disk(folder)) }
     }
 
     /// Returns which installed pack this is, if it is one.
@@ -52,13 +52,13 @@ impl Tree {
     }
 
     /// Returns the files of a flow that stands in no pack: Lua files beside it, and the folder of its name.
-    pub fn alone(root: Root, name: &str) -> Tree {
-        Tree { root, alone: Some(name.to_owned()), seal: None, read: Arc::default() }
+    pub fn for_single_flow(root: Root, name: &str) -> PackTree {
+        PackTree { root, single_flow: Some(name.to_owned()), seal: None, texts: Arc::default() }
     }
 
     /// Returns the text of a file by its path below the root, or nothing where there is none.
     pub fn text(&self, path: &str) -> Result<Option<Arc<str>>> {
-        if let Some(text) = self.seen().get(path) {
+        if let Some(text) = self.lock_texts().get(path) {
             return Ok(Some(text.clone()));
         }
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Tree {
             .hint("save the file as UTF-8")
         })?;
         let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
-        let mut seen = self.seen();
+        let mut seen = self.lock_texts();
         if seen.values().map(|text| text.len()).sum::<usize>() + text.len() > MOST_TEXT {
             let message = format!("the files that were read here have more than {} MB in all", MOST_TEXT >> 20);
             return Err(Failure::new(Code::DocumentUnreadable, message).because(format!("the last of them is {path}")));
@@ -79,8 +79,8 @@ impl Tree {
         Ok(Some(text))
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<str>>> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_texts(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<str>>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>> {
@@ -123,7 +123,7 @@ impl Tree {
         if path.split('/').any(|part| part.starts_with('.')) {
             return false;
         }
-        match (path.split_once('/'), &self.alone) {
+        match (path.split_once('/'), &self.single_flow) {
             (Some((first, _)), Some(name)) => first == name,
             (None, Some(_)) => path.ends_with(".lua") || path.ends_with(".luau"),
             (Some((first, _)), None) => matches!(first, "flows" | "personas" | "quotes" | "tests"),
@@ -158,7 +158,7 @@ impl Tree {
 
     /// Returns the digests of all files that were read.
     pub fn digests(&self) -> Sources {
-        self.seen().iter().map(|(path, text)| (path.clone(), Digest::of(text.as_bytes()).to_string())).collect()
+        self.lock_texts().iter().map(|(path, text)| (path.clone(), Digest::of(text.as_bytes()).to_string())).collect()
     }
 
     /// Returns whose this tree is, for lists.

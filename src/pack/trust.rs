@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::disk::{self, owner};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
-use crate::pack::asks::{Asks, FILTER, Items};
 use crate::pack::lock;
-use crate::schema::own;
+use crate::pack::permission_items::{FILTER, Items, ItemsByFlow};
+use crate::schema::builtin;
 
 const VERSION: u32 = 1;
 /// How long to wait for another process that changes it, which takes milliseconds.
@@ -46,13 +46,13 @@ pub struct Trust {
 #[serde(deny_unknown_fields)]
 pub struct TrustedPack {
     pub pack: String,
-    pub flows: Asks,
+    pub flows: ItemsByFlow,
 }
 
 /// The file as it was up to 2026-11: packs alone.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Older {
+struct LegacyGrants {
     #[serde(default)]
     trees: BTreeMap<String, TrustedPack>,
 }
@@ -62,7 +62,7 @@ struct Older {
 pub struct TrustFile {
     pub path: PathBuf,
     /// The file that it was kept in before; read where the other is not there.
-    pub older: PathBuf,
+    pub legacy: PathBuf,
 }
 
 impl TrustFile {
@@ -70,11 +70,12 @@ impl TrustFile {
         // What others could have written says nothing of what the user trusts.
         let read = |path: &Path| owner::read(path, disk::SETTINGS);
         if let Some(bytes) = read(&self.path)?
-            && let Some(trust) = lock::parse(&self.path, &bytes, &own::TRUST)?
+            && let Some(trust) = lock::parse(&self.path, &bytes, &builtin::TRUST)?
         {
             return Ok(trust);
         }
-        let older = read(&self.older)?.map(|bytes| lock::parse::<Older>(&self.older, &bytes, &own::GRANTS));
+        let older =
+            read(&self.legacy)?.map(|bytes| lock::parse::<LegacyGrants>(&self.legacy, &bytes, &builtin::GRANTS));
         let older = older.transpose()?.flatten().unwrap_or_default();
         Ok(Trust { version: VERSION, folders: BTreeMap::new(), owners: BTreeMap::new(), packs: older.trees })
     }
@@ -90,7 +91,7 @@ impl TrustFile {
 
 impl Trust {
     /// Returns what is granted to the flows of a pack's tree.
-    pub fn of_pack(&self, sha256: &str) -> Asks {
+    pub fn of_pack(&self, sha256: &str) -> ItemsByFlow {
         self.packs.get(sha256).map(|trusted| trusted.flows.clone()).unwrap_or_default()
     }
 
@@ -131,7 +132,7 @@ impl Trust {
         self.folders.entry(folder.to_owned()).or_default().extend(items);
     }
 
-    pub fn set_pack(&mut self, pack: &str, sha256: &str, flows: Asks) {
+    pub fn set_pack(&mut self, pack: &str, sha256: &str, flows: ItemsByFlow) {
         match flows.values().all(Items::is_empty) {
             true => self.packs.remove(sha256),
             false => self.packs.insert(sha256.to_owned(), TrustedPack { pack: pack.to_owned(), flows }),
@@ -178,14 +179,14 @@ mod tests {
     #[test]
     fn what_is_trusted_is_kept_and_what_was_kept_before_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
-        let file = TrustFile { path: folder.path().join("s/trust.yaml"), older: folder.path().join("grants.yaml") };
+        let file = TrustFile { path: folder.path().join("s/trust.yaml"), legacy: folder.path().join("grants.yaml") };
         let sha256 = "a".repeat(64);
-        std::fs::write(&file.older, format!("trees:\n  {sha256}: {{pack: p, flows: {{f: [llm]}}}}\n")).unwrap();
+        std::fs::write(&file.legacy, format!("trees:\n  {sha256}: {{pack: p, flows: {{f: [llm]}}}}\n")).unwrap();
         assert_eq!(file.read().unwrap().of_pack(&sha256)["f"], items(&["llm"]));
         let place = folder.path().to_str().unwrap();
         file.change(|trust| trust.add_folder(place, items(&["git"]))).unwrap();
         file.change(|trust| trust.add_folder(place, items(&["files"]))).unwrap();
-        std::fs::remove_file(&file.older).unwrap();
+        std::fs::remove_file(&file.legacy).unwrap();
         let trust = file.read().unwrap();
         assert_eq!(trust.of_pack(&sha256)["f"], items(&["llm"]));
         assert_eq!(trust.missing(place, &items(&["git", "files", "exec=sh"])), items(&["exec=sh"]));

@@ -3,25 +3,25 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::host::exec::{Commands, Together, with_defaults};
+use crate::host::exec::{Commands, SharedUsage, with_defaults};
 use crate::host::files::Files;
-use crate::journal::lines::Open;
+use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
 use crate::model::command::{self, Grants};
-use crate::pack::asks::Items;
+use crate::pack::permission_items::Items;
 use crate::pack::trust::folder_name;
 use crate::run::machine::Machine;
 
 /// Returns what runs the commands of a run.
-pub fn commands(machine: &Machine, open: &Open, limits: command::Limits) -> Result<Commands> {
-    let mut commands = granted(machine, open.grants.clone(), format!(".nietz/runs/{}/output", open.run))?;
+pub fn commands(machine: &Machine, open: &OpenRecord, limits: command::CommandLimits) -> Result<Commands> {
+    let mut commands = granted_commands(machine, open.grants.clone(), format!(".nietz/runs/{}/output", open.run))?;
     commands.limits = commands.limits.tightened(limits);
     Ok(commands)
 }
 
 /// Returns what runs commands with what the user grants, within the limits of this machine. Long outputs go to a folder of
 /// the workspace.
-pub fn granted(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
+pub fn granted_commands(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
     Ok(Commands {
         helper: machine.program()?,
         environment: machine.environment.clone(),
@@ -29,26 +29,26 @@ pub fn granted(machine: &Machine, grants: Grants, outputs: String) -> Result<Com
         limits: with_defaults(machine.config.commands.limits),
         ends: machine.config.commands.ends,
         read: machine.commands_read(),
-        kept: machine.kept(),
+        protected: machine.protected_folders(),
         workspace: machine.workspace.clone(),
         outputs: machine.workspace.join(&outputs),
-        together: Together::default(),
+        usage: SharedUsage::default(),
         outputs_shown: outputs,
         redactor: machine.redactor(),
-        told: Default::default(),
+        remarked: Default::default(),
     })
 }
 
 /// Returns the files that a run may read.
-pub fn files(machine: &Machine, open: &Open, flow: &Flow) -> Files {
+pub fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files {
     let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
     Files::new(&machine.workspace, &open.grants.read, machine.variable("HOME"))
         .without(&machine.own_folders())
-        .of_flow(&given(open, flow), collections)
+        .of_flow(&user_params(open, flow), collections)
 }
 
 /// Returns the params that are not the flow's own word: what it takes where nobody says otherwise is nobody's.
-fn given(open: &Open, flow: &Flow) -> Value {
+fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
     let mut params = open.params.clone();
     if let Some(params) = params.as_object_mut() {
         let declared = flow.command(open.command.as_deref()).ok();

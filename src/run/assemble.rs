@@ -6,21 +6,21 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::engine::budget::Meter;
-use crate::engine::gate::{Gate, Recorded};
+use crate::engine::gate::{Gate, OpenJournal};
 use crate::engine::world::World;
 use crate::error::Result;
 use crate::host::documents::Store;
 use crate::host::git::Repository;
 use crate::host::{FrontEnd, Models};
-use crate::journal::lines::Open;
-use crate::lua::flow::Start;
-use crate::pack::asks::Items;
+use crate::journal::lines::OpenRecord;
+use crate::lua::flow::FlowInput;
+use crate::pack::permission_items::Items;
 use crate::run::access::{commands, files};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
 /// What differs between a run that is live, one that is played, and a test.
-pub struct Parts {
+pub struct RunParts {
     pub models: Box<dyn Models>,
     pub front: Rc<dyn FrontEnd>,
     /// Whether the front end wants each request and reply.
@@ -36,10 +36,10 @@ pub struct Parts {
 pub fn assemble(
     machine: &Machine,
     session: &Session,
-    open: &Open,
-    parts: Parts,
-    recorded: Recorded,
-) -> Result<(Rc<Gate>, Start)> {
+    open: &OpenRecord,
+    parts: RunParts,
+    recorded: OpenJournal,
+) -> Result<(Rc<Gate>, FlowInput)> {
     let flow = &session.flow;
     let environment = &machine.environment;
     let repository =
@@ -60,9 +60,9 @@ pub fn assemble(
     };
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
     gate.permit(flow.manifest.permissions.with_params(&open.params));
-    let start = Start {
+    let start = FlowInput {
         params: open.params.clone(),
-        settings: session.settled(open),
+        settings: session.effective_settings(open),
         run: open.run.clone(),
         lang: open.lang.clone(),
         workspace: open.workspace.clone().unwrap_or_else(|| machine.workspace_name()),

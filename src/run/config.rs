@@ -12,11 +12,11 @@ use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
-use crate::model::command::{Ends, Limits};
+use crate::model::command::{CleanupMethod, CommandLimits};
 use crate::model::git;
-use crate::model::setting::Layer;
+use crate::model::setting::SettingLayer;
 use crate::model::text::excerpt;
-use crate::schema::own::{self, Own};
+use crate::schema::builtin::{self, BuiltinSchema};
 use crate::schema::source;
 use crate::schema::spans::{Spans, pointer};
 
@@ -30,33 +30,33 @@ pub struct Config {
     /// What commands of flows may use.
     pub commands: CommandsConfig,
     /// What each call of git may take.
-    pub git: git::Limits,
+    pub git: git::GitLimits,
     /// By flow: what it declares as its settings.
-    flows: Flows,
+    flows: FlowSettings,
     #[serde(skip)]
-    layers: Vec<BTreeMap<String, Layer>>,
+    layers: Vec<BTreeMap<String, SettingLayer>>,
     #[serde(skip)]
     project_model: Option<String>,
 }
 
-type Flows = BTreeMap<String, Map<String, Value>>;
+type FlowSettings = BTreeMap<String, Map<String, Value>>;
 
 /// What the user says of the commands that flows run.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandsConfig {
-    pub limits: Limits,
+    pub limits: CommandLimits,
     /// Folders and files that all of them may read.
     pub read: Vec<String>,
     /// What makes sure of their end, instead of the surest there is.
-    pub ends: Option<Ends>,
+    pub ends: Option<CleanupMethod>,
 }
 
 /// What a project may set of them.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ProjectCommands {
-    limits: Limits,
+    limits: CommandLimits,
 }
 
 /// What a project may set. It comes with a checkout, so it names models and limits, and nothing that a key is
@@ -67,7 +67,7 @@ struct Project {
     models: ProjectModels,
     budget: Budget,
     commands: ProjectCommands,
-    flows: Flows,
+    flows: FlowSettings,
 }
 
 #[derive(Default, Deserialize)]
@@ -81,7 +81,7 @@ impl Config {
     pub fn read(path: &Path) -> Result<Config> {
         // It names commands that run and addresses that keys go to; it may be a link to wherever the user keeps such files.
         let bytes = owner::read(path, disk::SETTINGS)?;
-        let Some((mut config, text)) = parse::<Config>(path, bytes, &own::CONFIG)? else {
+        let Some((mut config, text)) = parse::<Config>(path, bytes, &builtin::CONFIG)? else {
             return Ok(Config::default());
         };
         let flows = std::mem::take(&mut config.flows);
@@ -94,11 +94,11 @@ impl Config {
         // It comes with a checkout.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
         let bytes = disk::read(path, links, disk::SETTINGS)?;
-        let Some((project, text)) = parse::<Project>(path, bytes, &own::PROJECT)? else { return Ok(()) };
+        let Some((project, text)) = parse::<Project>(path, bytes, &builtin::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, and not loosen it.
         self.budget = self.budget.tightened(project.budget);
-        if project.commands.limits != Limits::default() {
+        if project.commands.limits != CommandLimits::default() {
             self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
         }
         if self.models.default.is_none() {
@@ -108,7 +108,7 @@ impl Config {
         for (alias, model) in project.models.aliases {
             // What names a model or a provider for the user means just that, whatever folder they are in.
             if alias.contains('/') || self.models.is_provider(alias.trim()) {
-                return Err(taken(path, &text, &alias));
+                return Err(alias_failure(path, &text, &alias));
             }
             self.models.aliases.entry(alias).or_insert(model);
         }
@@ -123,13 +123,13 @@ impl Config {
     }
 
     /// Returns what each file sets for a flow, the user's own first.
-    pub fn settings(&self, flow: &str) -> Vec<Layer> {
+    pub fn settings(&self, flow: &str) -> Vec<SettingLayer> {
         self.layers.iter().filter_map(|layers| layers.get(flow).cloned()).collect()
     }
 }
 
 /// Returns the failure for a project's alias that would stand in place of a model or a provider.
-fn taken(path: &Path, text: &str, alias: &str) -> Failure {
+fn alias_failure(path: &Path, text: &str, alias: &str) -> Failure {
     let pointer = pointer(&["models", "aliases", alias]);
     let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
     let (file, shown) = (path.display(), excerpt(alias));
@@ -144,14 +144,14 @@ fn taken(path: &Path, text: &str, alias: &str) -> Failure {
 fn parse<T: serde::de::DeserializeOwned>(
     path: &Path,
     bytes: Option<Vec<u8>>,
-    own: &Own,
+    own: &BuiltinSchema,
 ) -> Result<Option<(T, String)>> {
     let Some(bytes) = bytes else { return Ok(None) };
     let name = path.display().to_string();
     let wrong =
         |failure: Failure| Failure { code: Code::ConfigInvalid, hint: None, ..failure }.hint("mend it, or take it out");
     let text = source::decode(&bytes, &name).map_err(wrong)?;
-    let value = own::read(own, text, &name).map_err(wrong)?;
+    let value = builtin::read(own, text, &name).map_err(wrong)?;
     if value.is_null() {
         return Ok(None);
     }
@@ -161,7 +161,7 @@ fn parse<T: serde::de::DeserializeOwned>(
 }
 
 /// Returns what a file sets for the flows, and where each setting stands in it.
-fn layers(path: &Path, text: &str, flows: Flows, project: bool) -> BTreeMap<String, Layer> {
+fn layers(path: &Path, text: &str, flows: FlowSettings, project: bool) -> BTreeMap<String, SettingLayer> {
     let file = path.display().to_string();
     let all: Vec<String> = flows
         .iter()
@@ -174,7 +174,7 @@ fn layers(path: &Path, text: &str, flows: Flows, project: bool) -> BTreeMap<Stri
             let at = spans.key(&pointer);
             (name.clone(), format!("{file}:{}:{}: {pointer}", at.line, at.column))
         };
-        Layer { places: values.keys().map(place).collect(), values, project }
+        SettingLayer { places: values.keys().map(place).collect(), values, project }
     };
     flows.into_iter().map(|(flow, values)| (flow.clone(), layer(&flow, values))).collect()
 }
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
     use crate::host::llm::{MaxTokensField, ProviderConfig, RetryConfig, Wire};
-    use crate::model::budget::{Long, Price};
+    use crate::model::budget::{LongPrice, Price};
 
     /// The names in the message of an error that lists what is known.
     fn listed<T: DeserializeOwned>(wrong: Value) -> BTreeSet<String> {
@@ -211,21 +211,21 @@ mod tests {
         let provider = "/properties/models/properties/providers/additionalProperties";
         let price = "/properties/models/properties/prices/additionalProperties";
         for (own, place, read) in [
-            (&own::CONFIG, String::new(), keys::<Config>()),
-            (&own::CONFIG, models.to_owned(), keys::<ModelsConfig>()),
-            (&own::CONFIG, provider.to_owned(), keys::<ProviderConfig>()),
-            (&own::CONFIG, format!("{models}/properties/retry"), keys::<RetryConfig>()),
-            (&own::CONFIG, price.to_owned(), keys::<Price>()),
-            (&own::CONFIG, format!("{price}/properties/long"), keys::<Long>()),
-            (&own::CONFIG, "/properties/budget".to_owned(), keys::<Budget>()),
-            (&own::CONFIG, "/properties/commands".to_owned(), keys::<CommandsConfig>()),
-            (&own::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
-            (&own::CONFIG, "/properties/git".to_owned(), keys::<git::Limits>()),
-            (&own::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
-            (&own::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<Limits>()),
-            (&own::PROJECT, String::new(), keys::<Project>()),
-            (&own::PROJECT, models.to_owned(), keys::<ProjectModels>()),
-            (&own::PROJECT, "/properties/budget".to_owned(), keys::<Budget>()),
+            (&builtin::CONFIG, String::new(), keys::<Config>()),
+            (&builtin::CONFIG, models.to_owned(), keys::<ModelsConfig>()),
+            (&builtin::CONFIG, provider.to_owned(), keys::<ProviderConfig>()),
+            (&builtin::CONFIG, format!("{models}/properties/retry"), keys::<RetryConfig>()),
+            (&builtin::CONFIG, price.to_owned(), keys::<Price>()),
+            (&builtin::CONFIG, format!("{price}/properties/long"), keys::<LongPrice>()),
+            (&builtin::CONFIG, "/properties/budget".to_owned(), keys::<Budget>()),
+            (&builtin::CONFIG, "/properties/commands".to_owned(), keys::<CommandsConfig>()),
+            (&builtin::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
+            (&builtin::CONFIG, "/properties/git".to_owned(), keys::<git::GitLimits>()),
+            (&builtin::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
+            (&builtin::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
+            (&builtin::PROJECT, String::new(), keys::<Project>()),
+            (&builtin::PROJECT, models.to_owned(), keys::<ProjectModels>()),
+            (&builtin::PROJECT, "/properties/budget".to_owned(), keys::<Budget>()),
         ] {
             let schema = own.schema().expect("it is a schema");
             let here = schema.pointer(&place).unwrap_or_else(|| panic!("{} has no {place}", own.name));
@@ -236,7 +236,7 @@ mod tests {
         for (field, read) in
             [("wire", listed::<Wire>(json!(" "))), ("max_tokens_field", listed::<MaxTokensField>(json!(" ")))]
         {
-            let schema = own::CONFIG.schema().expect("it is a schema");
+            let schema = builtin::CONFIG.schema().expect("it is a schema");
             let known = &schema.pointer(provider).expect("providers")["properties"][field]["enum"];
             assert_eq!(texts(known.as_array().into_iter().flatten().filter_map(Value::as_str)), read, "{field}");
         }

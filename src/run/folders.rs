@@ -17,28 +17,28 @@ const CACHE: &str = "XDG_CACHE_HOME";
 
 /// Where everything of the user's is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folders {
+pub struct UserFolders {
     pub config: PathBuf,
     pub data: PathBuf,
     pub state: PathBuf,
     pub cache: PathBuf,
 }
 
-impl Folders {
+impl UserFolders {
     /// Finds the folders. Variables that are no whole paths are taken out of the environment, so that nobody else goes
     /// by them either, `HOME` becomes what the system says where it said nothing, and `PATH` keeps its whole paths.
-    pub fn of(environment: &mut BTreeMap<String, String>) -> Result<Folders> {
-        Folders::with(environment, user::home)
+    pub fn of(environment: &mut BTreeMap<String, String>) -> Result<UserFolders> {
+        UserFolders::with(environment, user::home)
     }
 
-    fn with(environment: &mut BTreeMap<String, String>, home: impl Fn() -> Option<PathBuf>) -> Result<Folders> {
+    fn with(environment: &mut BTreeMap<String, String>, home: impl Fn() -> Option<PathBuf>) -> Result<UserFolders> {
         for name in ["HOME", CONFIG, DATA, STATE, CACHE] {
             if environment.get(name).is_some_and(|path| !Path::new(path).is_absolute()) {
                 environment.remove(name);
             }
         }
         if let Some(path) = environment.get_mut("PATH") {
-            *path = path::whole(path);
+            *path = path::absolute_folders(path);
         }
         if !environment.contains_key("HOME")
             && let Some(home) = home().and_then(|home| home.into_os_string().into_string().ok())
@@ -52,7 +52,7 @@ impl Folders {
                 return Err(Failure::new(Code::ConfigInvalid, message).hint("such as NIETZ_HOME=\"$PWD/home\""));
             }
             let all = PathBuf::from(all);
-            return Ok(Folders { config: all.clone(), data: all.clone(), state: all.clone(), cache: all });
+            return Ok(UserFolders { config: all.clone(), data: all.clone(), state: all.clone(), cache: all });
         }
         let folder = |name: &str, below: &str| {
             let own = environment.get(name).map(PathBuf::from);
@@ -63,7 +63,7 @@ impl Folders {
                     .hint("set HOME, or NIETZ_HOME to a folder for all that nietz keeps")
             })
         };
-        Ok(Folders {
+        Ok(UserFolders {
             config: folder(CONFIG, ".config")?,
             data: folder(DATA, ".local/share")?,
             state: folder(STATE, ".local/state")?,
@@ -76,9 +76,9 @@ impl Folders {
 mod tests {
     use super::*;
 
-    fn found(variables: &[(&str, &str)], home: Option<&str>) -> (Result<Folders>, BTreeMap<String, String>) {
+    fn found(variables: &[(&str, &str)], home: Option<&str>) -> (Result<UserFolders>, BTreeMap<String, String>) {
         let mut environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let folders = Folders::with(&mut environment, || home.map(PathBuf::from));
+        let folders = UserFolders::with(&mut environment, || home.map(PathBuf::from));
         (folders, environment)
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::host::FrontEnd;
-use crate::host::telemetry::{self, Traced};
+use crate::host::telemetry::{self, TracingFrontEnd};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::{self, Mode};
 use crate::model::event::Event;
@@ -17,7 +17,7 @@ use crate::run::machine::Machine;
 
 /// How a run is shown and answered.
 #[derive(Clone, Debug, Default)]
-pub struct Front {
+pub struct FrontOptions {
     /// As JSON lines, both ways.
     pub json: bool,
     /// A file that answers questions.
@@ -35,7 +35,7 @@ pub struct OpenFront {
     pub details: bool,
 }
 
-impl Front {
+impl FrontOptions {
     /// Opens the front end of a run, and what takes spans to a collector where the environment names one.
     pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
         let mode = if self.json { Mode::Json } else { Mode::Auto };
@@ -44,10 +44,10 @@ impl Front {
             None => (Rc::from(plain), None),
             Some(path) => {
                 let answers = Rc::new(Answers::open(path, plain)?);
-                (Rc::new(Shared(Rc::clone(&answers))), Some(answers))
+                (Rc::new(SharedFrontEnd(Rc::clone(&answers))), Some(answers))
             }
         };
-        let traced = telemetry::wanted(&machine.environment);
+        let traced = telemetry::is_enabled(&machine.environment);
         if traced {
             // What is said of this process goes to the collector, too.
             let mut environment = machine.environment.clone();
@@ -56,7 +56,7 @@ impl Front {
                     *value = machine.redactor().text(value).into_owned();
                 }
             }
-            shown = Rc::new(Traced::open(shown, self.verbose, run, &environment)?);
+            shown = Rc::new(TracingFrontEnd::open(shown, self.verbose, run, &environment)?);
         }
         Ok(OpenFront { shown, answers, details: traced || self.verbose })
     }
@@ -77,9 +77,9 @@ impl OpenFront {
 }
 
 /// Shares the answers between the gate and who tells what is left of them.
-struct Shared<F: FrontEnd + ?Sized>(Rc<F>);
+struct SharedFrontEnd<F: FrontEnd + ?Sized>(Rc<F>);
 
-impl<F: FrontEnd + ?Sized> FrontEnd for Shared<F> {
+impl<F: FrontEnd + ?Sized> FrontEnd for SharedFrontEnd<F> {
     fn show(&self, event: &Event) {
         self.0.show(event);
     }

@@ -17,39 +17,39 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::cpu::{CpuLimit, Thread};
+use crate::cpu::{CpuLimit, ThreadClock};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::ending;
 use crate::host::ui::hangup::Hangup;
 use crate::lua::scheduler::Interrupts;
 
 /// How long a run that was asked to end may compute before it hears that.
-const DEAF: Duration = Duration::from_millis(300);
+const UNRESPONSIVE_LIMIT: Duration = Duration::from_millis(300);
 /// How often it is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a run that was asked twice may take to end.
-const AT_ONCE: Duration = Duration::from_millis(200);
+const SECOND_REQUEST_LIMIT: Duration = Duration::from_millis(200);
 /// Ends the marking of pastes, and shows the cursor.
 const TERMINAL_AS_BEFORE: &str = "\u{1b}[?2004l\u{1b}[?25h";
 
 /// The run that is told.
-static RUN: Mutex<Option<Run>> = Mutex::new(None);
+static RUN: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
 /// Whether the thread is there.
 static LISTENING: Mutex<bool> = Mutex::new(false);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-struct Run {
+struct InterruptibleRun {
     number: u64,
     asks: mpsc::UnboundedSender<()>,
     /// The thread that the flow runs on.
-    thread: Thread,
+    thread: ThreadClock,
     asked: usize,
     heard: usize,
     /// What is said where the run cannot say it any more.
     said: String,
 }
 
-fn run() -> MutexGuard<'static, Option<Run>> {
+fn run() -> MutexGuard<'static, Option<InterruptibleRun>> {
     RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -64,7 +64,8 @@ impl CtrlC {
         let (tell, asks) = mpsc::unbounded_channel();
         let said = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        *run() = Some(Run { number, asks: tell, thread: Thread::current(), asked: 0, heard: 0, said });
+        *run() =
+            Some(InterruptibleRun { number, asks: tell, thread: ThreadClock::current(), asked: 0, heard: 0, said });
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         if !*listening {
             listen().map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))?;
@@ -103,7 +104,7 @@ fn listen() -> io::Result<()> {
             Err(error) => return drop(ready.send(Err(error))),
         };
         runtime.block_on(async {
-            let listening = Signals::new();
+            let listening = TerminationSignals::new();
             match listening {
                 Ok(mut signals) => {
                     let _ = ready.send(Ok(()));
@@ -118,7 +119,7 @@ fn listen() -> io::Result<()> {
 }
 
 /// What asks a run to end.
-struct Signals {
+struct TerminationSignals {
     interrupt: Signal,
     terminate: Signal,
     /// Nothing where it does not count: it has happened, and comes in several ways, or the run is to outlive its
@@ -126,13 +127,17 @@ struct Signals {
     hangup: Option<(Signal, Hangup)>,
 }
 
-impl Signals {
-    fn new() -> io::Result<Signals> {
+impl TerminationSignals {
+    fn new() -> io::Result<TerminationSignals> {
         let hangup = match outlives_its_terminal() {
             true => None,
             false => Some((signal(SignalKind::hangup())?, Hangup::watch())),
         };
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
+        Ok(TerminationSignals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup,
+        })
     }
 
     async fn next(&mut self) {
@@ -141,7 +146,7 @@ impl Signals {
             match hangup {
                 Some((signal, terminal)) => tokio::select! {
                     _ = signal.recv() => {}
-                    () = terminal.gone() => {}
+                    () = terminal.wait_until_gone() => {}
                 },
                 None => std::future::pending().await,
             }
@@ -158,15 +163,15 @@ impl Signals {
 }
 
 /// A run that was asked to end and has not yet.
-struct Pending {
+struct PendingEnd {
     number: u64,
     deaf: CpuLimit,
     /// When it is ended, whatever it does.
     until: Option<Instant>,
 }
 
-async fn watch(signals: &mut Signals, before: Option<&Termios>) {
-    let mut pending: Option<Pending> = None;
+async fn watch(signals: &mut TerminationSignals, before: Option<&Termios>) {
+    let mut pending: Option<PendingEnd> = None;
     loop {
         let until = pending.as_ref().and_then(|pending| pending.until);
         tokio::select! {
@@ -176,12 +181,12 @@ async fn watch(signals: &mut Signals, before: Option<&Termios>) {
                 Some(run) => {
                     run.asked += 1;
                     let _ = run.asks.send(());
-                    let until = (run.asked > 1).then(|| Instant::now() + AT_ONCE);
-                    pending = Some(Pending { number: run.number, deaf: CpuLimit::new(run.thread, DEAF), until });
+                    let until = (run.asked > 1).then(|| Instant::now() + SECOND_REQUEST_LIMIT);
+                    pending = Some(PendingEnd { number: run.number, deaf: CpuLimit::new(run.thread, UNRESPONSIVE_LIMIT), until });
                 }
             },
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
-            () = sleep(LOOK), if pending.is_some() => {}
+            () = sleep(POLL_INTERVAL), if pending.is_some() => {}
         }
         let run = run();
         let Some(waiting) = &pending else { continue };
@@ -211,7 +216,7 @@ fn end(said: &str, before: Option<&Termios>) -> ! {
 
 /// Ends the process where a flow never comes back.
 pub fn give_up(failure: &Failure) {
-    leave(&ending::failure(failure, &ending::plain), failure.code.exit())
+    leave(&ending::failure(failure, &ending::without_colour), failure.code.exit())
 }
 
 /// Says something to who can be told at once, and leaves.

@@ -6,32 +6,32 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
-use crate::engine::donor::Donor;
-use crate::engine::gate::{Gate, Recorded};
-use crate::engine::past::Past;
-use crate::engine::run::Locked;
+use crate::engine::gate::{Gate, OpenJournal};
+use crate::engine::history::History;
+use crate::engine::replay_source::ReplaySource;
+use crate::engine::runs::LockedRun;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
 use crate::host::llm::Client;
-use crate::journal::lines::{End, Fork, Open, Record, Resume};
-use crate::journal::writer::Tail;
-use crate::lua::flow::Done;
+use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
+use crate::journal::writer::JournalTail;
+use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
 use crate::run::access::filters;
-use crate::run::assemble::{Parts, assemble};
-use crate::run::front::{Front, OpenFront};
+use crate::run::assemble::{RunParts, assemble};
+use crate::run::front::{FrontOptions, OpenFront};
 use crate::run::interrupts::CtrlC;
 use crate::run::machine::{Machine, iso};
-use crate::run::models::{Listener, Pinned, listening_client};
+use crate::run::models::{FrontEndSlot, PinnedModels, listening_client};
 use crate::run::runtime;
 use crate::run::session::Session;
 
 /// What a new run begins with.
-pub struct Begin {
+pub struct NewRun {
     pub command: Option<String>,
     pub params: Value,
     /// Whether the flow was called by its name, and not by a path.
@@ -50,26 +50,26 @@ pub struct Begin {
     pub workspace: Option<String>,
     pub fork: Option<Fork>,
     /// What the run takes from.
-    pub donor: Option<Donor>,
+    pub replay_source: Option<ReplaySource>,
     /// Whether its folder stays, so that it can be resumed.
     pub kept: bool,
 }
 
 /// What a run goes on with.
-pub enum With {
+pub enum ResumeTerms {
     /// What its first line says, with what the command line adds.
     Own { grants: Grants, budget: Budget },
     /// What the command line says, and nothing that the first line grants or names.
-    Given(Box<Begin>),
+    Given(Box<NewRun>),
 }
 
 /// A run that is ready to be driven: its journal is read and open for writing.
-struct Ready {
-    locked: Locked,
-    open: Open,
-    recorded: Recorded,
-    listener: Listener,
-    donor: Option<Donor>,
+struct PreparedRun {
+    locked: LockedRun,
+    open: OpenRecord,
+    recorded: OpenJournal,
+    listener: FrontEndSlot,
+    replay_source: Option<ReplaySource>,
     /// Why the run is not known as the user's own.
     not_noted: Option<Failure>,
     /// What the user is told of what the flow asks for.
@@ -78,35 +78,42 @@ struct Ready {
 
 impl Session {
     /// Begins a new run and takes it to its end. The user is told the notices first.
-    pub fn begin(self, machine: &Machine, mut begin: Begin, notices: Vec<String>, front: &Front) -> Result<Exit> {
-        let listener = Listener::default();
+    pub fn begin(
+        self,
+        machine: &Machine,
+        mut begin: NewRun,
+        notices: Vec<String>,
+        front: &FrontOptions,
+    ) -> Result<Exit> {
+        let listener = FrontEndSlot::default();
         let client = listening_client(machine, &listener)?;
         let runtime = runtime()?;
-        let (kept, donor) = (begin.kept, begin.donor.take());
-        let open = self.opened(machine, &client, &runtime, begin)?;
+        let (kept, replay_source) = (begin.kept, begin.replay_source.take());
+        let open = self.open_record(machine, &client, &runtime, begin)?;
         let runs = machine.runs();
         let locked = runs.create(&open.run)?;
-        let mut writer = locked.writer(Tail::default(), machine.fault())?;
+        let mut writer = locked.writer(JournalTail::default(), machine.fault())?;
         let first = Record::Open(Box::new(open.clone()));
         // A run that cannot be noted as the user's own is a run all the same: resuming it takes more words.
-        let noted = kept.then(|| writer.line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
+        let noted =
+            kept.then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
         let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
-        let mut writer = writer.with(noted);
+        let mut writer = writer.with_companion(noted);
         // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
-        let recorded = Recorded { writer, past: Past::default(), resume: None };
-        let ready = Ready { locked, open, recorded, listener, donor, not_noted, notices };
+        let recorded = OpenJournal { writer, history: History::default(), resume: None };
+        let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted, notices };
         self.drive(machine, client, runtime, ready, front)
     }
 
     /// Returns what a run begins with, and pins its models.
-    fn opened(
+    fn open_record(
         &self,
         machine: &Machine,
         client: &Client,
         runtime: &tokio::runtime::Runtime,
-        begin: Begin,
-    ) -> Result<Open> {
+        begin: NewRun,
+    ) -> Result<OpenRecord> {
         let mut settings = self.settings(machine)?;
         let clock = machine.clock()?;
         let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
@@ -122,11 +129,11 @@ impl Session {
         let text = |text: String| redactor.text(&text).into_owned();
         let aliases = client.aliases().clone().into_iter().map(|(alias, model)| (text(alias), text(model)));
         let aliases: BTreeMap<String, String> = aliases.collect();
-        *self.pinned.borrow_mut() = Pinned { default, aliases: aliases.clone() };
+        *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone() };
         let mut params = begin.params;
         redactor.value(&mut params);
         settings.values_mut().for_each(|value| redactor.value(value));
-        Ok(Open {
+        Ok(OpenRecord {
             run: begin.id.unwrap_or_else(|| new_id(clock())),
             flow: self.flow.manifest.name.clone(),
             source: self.flow.located.source(),
@@ -150,21 +157,21 @@ impl Session {
     }
 
     /// Goes on with a run from its journal. The user is told the notices first.
-    pub fn go_on(
+    pub fn resume(
         self,
         machine: &Machine,
-        locked: Locked,
-        (past, tail): (Past, Tail),
-        (first, with): (Open, With),
+        locked: LockedRun,
+        (past, tail): (History, JournalTail),
+        (first, with): (OpenRecord, ResumeTerms),
         notices: Vec<String>,
-        front: &Front,
+        front: &FrontOptions,
     ) -> Result<Exit> {
         let clock = machine.clock()?;
-        let listener = Listener::default();
+        let listener = FrontEndSlot::default();
         let client = listening_client(machine, &listener)?;
         let runtime = runtime()?;
         let open = match with {
-            With::Own { grants, budget } => {
+            ResumeTerms::Own { grants, budget } => {
                 // A run that began without a model may have one by now: the user set a key.
                 let default = match first.model.clone() {
                     Some(model) => Some(Ok(model)),
@@ -172,22 +179,22 @@ impl Session {
                 };
                 let named = default.as_ref().and_then(|model| model.as_deref().ok());
                 machine.redactor().refuse("the model's name", named)?;
-                *self.pinned.borrow_mut() = Pinned { default, aliases: first.aliases.clone() };
-                Open { grants, budget: first.budget.replaced(budget), ..first }
+                *self.pinned.borrow_mut() = PinnedModels { default, aliases: first.aliases.clone() };
+                OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
             }
-            With::Given(begin) => {
-                let begin = Begin { id: Some(first.run), ..*begin };
-                Open { files: first.files, ..self.opened(machine, &client, &runtime, begin)? }
+            ResumeTerms::Given(begin) => {
+                let begin = NewRun { id: Some(first.run), ..*begin };
+                OpenRecord { files: first.files, ..self.open_record(machine, &client, &runtime, begin)? }
             }
         };
         let now = self.flow.sources();
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
-        let resume = Some(Resume { host: Machine::version(), changed, torn: past.whole.torn, at: iso(clock()) });
+        let resume = Some(ResumeRecord { host: Machine::version(), changed, torn: past.whole.torn, at: iso(clock()) });
         let writer = locked.writer(tail, machine.fault())?;
         let there = open.fork.as_ref().filter(|fork| machine.runs().journal(&fork.run).is_file());
-        let donor = there.map(|fork| donor(machine, fork)).transpose()?;
-        let recorded = Recorded { writer, past, resume };
-        let ready = Ready { locked, open, recorded, listener, donor, not_noted: None, notices };
+        let replay_source = there.map(|fork| fork_source(machine, fork)).transpose()?;
+        let recorded = OpenJournal { writer, history: past, resume };
+        let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted: None, notices };
         self.drive(machine, client, runtime, ready, front)
     }
 
@@ -196,18 +203,18 @@ impl Session {
         machine: &Machine,
         client: Client,
         runtime: tokio::runtime::Runtime,
-        ready: Ready,
-        front: &Front,
+        ready: PreparedRun,
+        front: &FrontOptions,
     ) -> Result<Exit> {
-        self.flow.context().personas.hold_to_model(ready.open.only_model);
+        self.flow.context().personas.set_ignore_models(ready.open.only_model);
         let front = front.open(machine, &ready.open.run)?;
         // The cell is new: nobody has set it.
         let _ = ready.listener.set(Rc::clone(&front.shown));
         self.announce(&ready, &front);
-        let Ready { open, recorded, donor, .. } = ready;
+        let PreparedRun { open, recorded, replay_source, .. } = ready;
         let told = Rc::clone(&front.shown);
         let tell = Box::new(move |text| told.show(&Event::Notice { text }));
-        let parts = Parts {
+        let parts = RunParts {
             models: Box::new(client),
             front: Rc::clone(&front.shown),
             details: front.details,
@@ -216,38 +223,40 @@ impl Session {
             meter: Meter::telling(open.budget.bounded(), tell),
         };
         let (gate, start) = assemble(machine, &self, &open, parts, recorded)?;
-        if let Some(donor) = donor {
-            gate.take_from(donor);
+        if let Some(replay_source) = replay_source {
+            gate.set_replay_source(replay_source);
         }
         // Until all is written and said.
         let mut interrupts = CtrlC::new(&open.run)?;
         let flow = self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts);
         let done = runtime.block_on(flow);
         front.tell_unused_answers();
-        if let Some(taken) = gate.donor().map(|donor| donor.taken()).filter(|taken| *taken > 0) {
+        if let Some(taken) =
+            gate.take_replay_source().map(|replay_source| replay_source.replayed_count()).filter(|taken| *taken > 0)
+        {
             let what = if taken == 1 { "effect was" } else { "effects were" };
             front.notice(format!("{taken} {what} taken over, and not done again"));
         }
         let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
-        if open.fork.is_some() && matches!(&done, Ok(Done::Failed(failure)) if changed(failure)) {
+        if open.fork.is_some() && matches!(&done, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
             front.notice(
                 "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own",
             );
         }
-        if matches!(done, Ok(Done::Interrupted(_))) {
+        if matches!(done, Ok(FlowOutcome::Interrupted(_))) {
             // What still goes on was given up by a second interruption: it is not waited for, and git is ended.
             crate::host::git::end_all();
             runtime.shutdown_background();
         }
-        let exit = end(&gate, &*front.shown, done, machine.clock()?());
+        let exit = record_end(&gate, &*front.shown, done, machine.clock()?());
         // The process ends now. Taking the machine down, object by object, would only take time.
         std::mem::forget(self.flow);
         exit
     }
 
     /// Tells what the user should know before anything happens.
-    fn announce(&self, ready: &Ready, front: &OpenFront) {
-        let Ready { locked, open, recorded, donor, not_noted, notices, .. } = ready;
+    fn announce(&self, ready: &PreparedRun, front: &OpenFront) {
+        let PreparedRun { locked, open, recorded, replay_source, not_noted, notices, .. } = ready;
         let resume = &recorded.resume;
         front.shown.show(&Event::RunStarted {
             flow: open.flow.clone(),
@@ -258,7 +267,7 @@ impl Session {
         if let Some(resume) = resume {
             announce_resume(front, resume);
         }
-        if resume.is_some() && recorded.past.unordered {
+        if resume.is_some() && recorded.history.unordered {
             front.notice(
                 "this run began in an older format, which does not say in which order work side by side went on: \
                  what is recorded is given back line by line",
@@ -270,7 +279,7 @@ impl Session {
                  XDG_STATE_HOME or NIETZ_HOME can name a folder that you can write"
             ));
         }
-        if let Some(fork) = open.fork.as_ref().filter(|_| donor.is_none()) {
+        if let Some(fork) = open.fork.as_ref().filter(|_| replay_source.is_none()) {
             front.notice(format!(
                 "the run {} is gone, which this one was forked from: what was not taken over yet is done anew",
                 fork.run
@@ -290,12 +299,15 @@ impl Session {
         }
         let permissions = self.flow.manifest.permissions.with_params(&open.params);
         if !permissions.commands().is_empty() {
-            front.notice(format!("this flow may run {}", command::told(permissions.commands(), &open.grants)));
+            front.notice(format!(
+                "this flow may run {}",
+                command::describe_commands(permissions.commands(), &open.grants)
+            ));
         }
     }
 }
 
-fn announce_resume(front: &OpenFront, resume: &Resume) {
+fn announce_resume(front: &OpenFront, resume: &ResumeRecord) {
     if resume.torn > 0 {
         front.notice(format!(
             "the journal's last line was torn by the end of the process; {} bytes were cut off",
@@ -309,30 +321,30 @@ fn announce_resume(front: &OpenFront, resume: &Resume) {
 }
 
 /// Returns how a run ended, with its result or its failure.
-pub fn ending(done: Result<Done>) -> (EndStatus, Option<Value>, Option<Failure>) {
+pub fn ending(done: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
     match done {
-        Ok(Done::Returned(result)) => (EndStatus::Done, Some(result), None),
-        Ok(Done::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
-        Ok(Done::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
-        Ok(Done::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
+        Ok(FlowOutcome::Returned(result)) => (EndStatus::Done, Some(result), None),
+        Ok(FlowOutcome::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
+        Ok(FlowOutcome::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
+        Ok(FlowOutcome::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
     }
 }
 
 /// Returns the run that a fork takes from, up to where it was forked.
-pub fn donor(machine: &Machine, fork: &Fork) -> Result<Donor> {
-    let mut donor = Donor::forked(&machine.runs().journal(&fork.run))?;
+pub fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
+    let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run))?;
     if let Some(line) = fork.before {
-        donor.cut(line)?;
+        replay_source.forget_from(line)?;
     }
-    Ok(donor)
+    Ok(replay_source)
 }
 
 /// Writes and shows how a run ended, and returns its exit status.
-fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Result<Exit> {
+fn record_end(gate: &Gate, shown: &dyn FrontEnd, done: Result<FlowOutcome>, now: u64) -> Result<Exit> {
     let (status, result, failure) = ending(done);
     let spent = gate.spent();
-    let (usage, calls) = total(&spent);
-    let closed = gate.close(End {
+    let (usage, calls) = total_usage(&spent);
+    let closed = gate.close(EndRecord {
         status,
         result: result.clone(),
         failure: failure.clone(),
@@ -355,7 +367,7 @@ fn end(gate: &Gate, shown: &dyn FrontEnd, done: Result<Done>, now: u64) -> Resul
     }
 }
 
-pub fn total(spent: &[Spent]) -> (Usage, u64) {
+pub fn total_usage(spent: &[Spent]) -> (Usage, u64) {
     spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
         usage += spent.usage;
         (usage, calls + spent.calls)

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::engine::own::OwnRuns;
-use crate::engine::run::Runs;
+use crate::engine::run_records::RunRecords;
+use crate::engine::runs::Runs;
 use crate::error::{Code, Failure, Result};
-use crate::journal::fault::Fault;
+use crate::journal::fault_injection::InjectedFault;
 use crate::model::redact::Redactor;
-use crate::pack::resolve::{self, Located};
-use crate::pack::tree::{Root, Tree};
+use crate::pack::resolve::{self, ResolvedFlow};
+use crate::pack::tree::{PackTree, Root};
 use crate::pack::trust::TrustFile;
 use crate::run::config::Config;
-use crate::run::folders::Folders;
+use crate::run::folders::UserFolders;
 
 /// The machine and the user, as this process found them.
 pub struct Machine {
@@ -24,8 +24,8 @@ pub struct Machine {
     /// This program's own file, where the system knows it.
     pub program: Option<PathBuf>,
     /// How long flows were loaded that nobody runs.
-    pub looked: Cell<Duration>,
-    folders: Folders,
+    pub inspection_time: Cell<Duration>,
+    folders: UserFolders,
     redactor: Redactor,
 }
 
@@ -36,14 +36,14 @@ impl Machine {
         redactor: Redactor,
         program: Option<PathBuf>,
     ) -> Result<Machine> {
-        let folders = Folders::of(&mut environment)?;
+        let folders = UserFolders::of(&mut environment)?;
         let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
         })?;
         let config = Config::default();
         let mut machine =
-            Machine { workspace, environment, config, program, looked: Cell::default(), folders, redactor };
+            Machine { workspace, environment, config, program, inspection_time: Cell::default(), folders, redactor };
         machine.config = Config::read(&machine.config_path())?;
         machine.config.take_project(&machine.workspace.join("nietz.yaml"))?;
         machine.learn_configured();
@@ -57,7 +57,7 @@ impl Machine {
             environment: self.environment.clone(),
             config: self.config.clone(),
             program: self.program.clone(),
-            looked: self.looked.clone(),
+            inspection_time: self.inspection_time.clone(),
             folders: self.folders.clone(),
             redactor: self.redactor.clone(),
         }
@@ -114,13 +114,13 @@ impl Machine {
     }
 
     /// Returns the folders that no command of a flow may read whole.
-    pub fn kept(&self) -> Vec<PathBuf> {
+    pub fn protected_folders(&self) -> Vec<PathBuf> {
         std::iter::once(self.workspace.clone()).chain(self.own_folders()).collect()
     }
 
     /// Returns the folders of nietz's own.
     pub fn own_folders(&self) -> [PathBuf; 4] {
-        let Folders { config, data, state, cache } = self.folders.clone();
+        let UserFolders { config, data, state, cache } = self.folders.clone();
         [config, data, state, cache]
     }
 
@@ -145,36 +145,36 @@ impl Machine {
     }
 
     pub fn runs(&self) -> Runs {
-        Runs::new(&self.workspace, OwnRuns::new(&self.folders.state))
+        Runs::new(&self.workspace, RunRecords::new(&self.folders.state))
     }
 
     /// Returns the folder of the records of the runs that the user began.
     pub fn records(&self) -> PathBuf {
-        OwnRuns::new(&self.folders.state).folder().to_owned()
+        RunRecords::new(&self.folders.state).folder().to_owned()
     }
 
     /// Returns where personas and quotes of a flow come from, nearest first.
-    pub fn layers(&self, flow: &Tree) -> Result<Vec<Tree>> {
-        let mut layers = vec![Tree::new(Root::Disk(self.workspace.clone()))];
+    pub fn layers(&self, flow: &PackTree) -> Result<Vec<PackTree>> {
+        let mut layers = vec![PackTree::new(Root::Disk(self.workspace.clone()))];
         layers.push(flow.clone());
         layers.extend(resolve::installed(&self.workspace, &self.packs())?);
-        layers.push(Tree::new(Root::Bundled));
+        layers.push(PackTree::new(Root::Bundled));
         Ok(layers)
     }
 
     /// Returns every tree of this project, nearest first.
-    pub fn trees(&self) -> Result<Vec<Tree>> {
+    pub fn trees(&self) -> Result<Vec<PackTree>> {
         resolve::trees(&self.workspace, &self.packs())
     }
 
     /// Finds a flow again that a run named.
-    pub fn located(&self, source: &str) -> Result<Located> {
-        resolve::as_installed(Located::from_source(source)?, &self.workspace, &self.packs())
+    pub fn find_flow(&self, source: &str) -> Result<ResolvedFlow> {
+        resolve::as_installed(ResolvedFlow::from_source(source)?, &self.workspace, &self.packs())
     }
 
     /// Returns where it is kept what the user trusts.
     pub fn trust(&self) -> TrustFile {
-        TrustFile { path: self.folders.state.join("trust.yaml"), older: self.folders.data.join("grants.yaml") }
+        TrustFile { path: self.folders.state.join("trust.yaml"), legacy: self.folders.data.join("grants.yaml") }
     }
 
     /// Returns the user's language, two letters.
@@ -203,8 +203,8 @@ impl Machine {
         self.redactor.clone()
     }
 
-    pub fn fault(&self) -> Option<Fault> {
-        self.variable("NIETZ_FAULT").and_then(Fault::parse)
+    pub fn fault(&self) -> Option<InjectedFault> {
+        self.variable("NIETZ_FAULT").and_then(InjectedFault::parse)
     }
 
     /// Returns the version of this program, as it stands in journals.
@@ -215,15 +215,15 @@ impl Machine {
 
 /// Returns a time in milliseconds as ISO 8601; nothing for one that no calendar has.
 pub fn iso(millis: u64) -> String {
-    formatted(millis, "%Y-%m-%dT%H:%M:%SZ")
+    format_time(millis, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// Returns the hour, minute and second of a time in milliseconds; nothing for one that no calendar has.
 pub fn time_of_day(millis: u64) -> String {
-    formatted(millis, "%H:%M:%S")
+    format_time(millis, "%H:%M:%S")
 }
 
-fn formatted(millis: u64, format: &str) -> String {
+fn format_time(millis: u64, format: &str) -> String {
     let time = i64::try_from(millis).ok().and_then(chrono::DateTime::<chrono::Utc>::from_timestamp_millis);
     time.map(|time| time.format(format).to_string()).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
-use crate::host::llm::{Client, Settings};
+use crate::host::llm::{Client, ClientSettings};
 #[cfg(feature = "local")]
 use crate::model::event::Event;
 use crate::model::permission::Permission;
@@ -13,15 +13,15 @@ use crate::run::machine::Machine;
 
 /// The models that a run was begun with. Filled when they are known, read by flows.
 #[derive(Default)]
-pub struct Pinned {
+pub struct PinnedModels {
     pub default: Option<Result<String>>,
     pub aliases: BTreeMap<String, String>,
 }
 
-impl Pinned {
+impl PinnedModels {
     pub fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
-            None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared())),
+            None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared_failure())),
             Some(name) => match self.aliases.get(name) {
                 Some(model) => Ok(model.clone()),
                 None if name.contains('/') => Ok(name.to_owned()),
@@ -40,25 +40,25 @@ impl Pinned {
 }
 
 /// Where the front end of a run will be, for what has to be told before there is one.
-pub type Listener = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
+pub type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 
 /// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
-pub fn listening_client(machine: &Machine, listener: &Listener) -> Result<Client> {
-    let settings = Settings::from_environment(&machine.environment, &machine.config.models)?;
-    let client = Client::new(settings).telling(machine.redactor());
+pub fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
+    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?;
+    let client = Client::new(settings).with_redactor(machine.redactor());
     Ok(with_local(machine, client, listener))
 }
 
 /// Returns the client for all models.
 pub fn client(machine: &Machine) -> Result<Client> {
-    listening_client(machine, &Listener::default())
+    listening_client(machine, &FrontEndSlot::default())
 }
 
 #[cfg(feature = "local")]
-fn with_local(machine: &Machine, client: Client, listener: &Listener) -> Client {
-    use crate::host::llm::local::{adapter, catalogue, every::EveryLocal, weights::Progress};
+fn with_local(machine: &Machine, client: Client, listener: &FrontEndSlot) -> Client {
+    use crate::host::llm::local::{adapter, all_models::AllLocalModels, catalogue, weights::Progress};
     let Some(program) = &machine.program else { return client };
-    let mut settings = adapter::Settings::new(&machine.models_folder(), program);
+    let mut settings = adapter::EngineSettings::new(&machine.models_folder(), program);
     settings.environment.clone_from(&machine.environment);
     settings.threads = machine.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
     let listener = Rc::clone(listener);
@@ -68,16 +68,16 @@ fn with_local(machine: &Machine, client: Client, listener: &Listener) -> Client 
             Progress::Waiting => {
                 Event::Status { text: "another process fetches the local model; waiting for it".to_owned() }
             }
-            Progress::From(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
+            Progress::Source(place) => Event::Notice { text: format!("fetching the local model, once, from {place}") },
             Progress::Bytes { done, total } => Event::Progress { label: "local model".to_owned(), done, total },
             Progress::Checking => Event::Status { text: "checking the local model's SHA-256".to_owned() },
             Progress::Ready => Event::Status { text: String::new() },
         });
     };
-    client.with_local(Box::new(EveryLocal::new(settings, tell)), catalogue::default().name.clone())
+    client.with_local(Box::new(AllLocalModels::new(settings, tell)), catalogue::default().name.clone())
 }
 
 #[cfg(not(feature = "local"))]
-fn with_local(_: &Machine, client: Client, _: &Listener) -> Client {
+fn with_local(_: &Machine, client: Client, _: &FrontEndSlot) -> Client {
     client
 }

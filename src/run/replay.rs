@@ -8,79 +8,83 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
-use crate::engine::donor::Donor;
-use crate::engine::gate::Recorded;
-use crate::engine::own::Origin;
-use crate::engine::past::Past;
+use crate::engine::gate::OpenJournal;
+use crate::engine::history::History;
+use crate::engine::replay_source::ReplaySource;
+use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, FrontEnd, Models};
-use crate::journal::key::Key;
-use crate::journal::lines::{End, Open, Read, Record};
+use crate::journal::key::EffectKey;
+use crate::journal::lines::{EndRecord, OpenRecord, ReadRecord, Record};
 use crate::journal::reader;
-use crate::journal::writer::{Tail, Writer};
+use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::budget::Budget;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::difference::differences;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
-use crate::pack::asks::Items;
 use crate::pack::path::below;
-use crate::pack::resolve::Located;
-use crate::pack::tree::{Root, Tree};
-use crate::run::assemble::{Parts, assemble};
+use crate::pack::permission_items::Items;
+use crate::pack::resolve::ResolvedFlow;
+use crate::pack::tree::{PackTree, Root};
+use crate::run::assemble::{RunParts, assemble};
 use crate::run::interrupts::CtrlC;
-use crate::run::live::{ending, total};
+use crate::run::live::{ending, total_usage};
 use crate::run::machine::Machine;
-use crate::run::models::Pinned;
+use crate::run::models::PinnedModels;
 use crate::run::runtime;
 use crate::run::session::Session;
 
 /// The first and the last line of a journal.
-pub struct Ends {
-    pub open: Open,
-    pub end: Option<End>,
+pub struct JournalEnds {
+    pub open: OpenRecord,
+    pub end: Option<EndRecord>,
     /// The first line, as it stands in the file.
     pub first: Vec<u8>,
 }
 
 /// How a replay went.
-pub struct Played {
+pub struct ReplayResult {
     pub effects: usize,
     status: EndStatus,
     result: Option<Value>,
     failure: Option<Failure>,
-    left: Vec<String>,
-    donor: Option<Donor>,
+    unused: Vec<String>,
+    replay_source: Option<ReplaySource>,
 }
 
 /// Reads how a journal begins and ends.
-pub fn ends(path: &Path) -> Result<Ends> {
-    let bytes = reader::text(path)?;
+pub fn read_ends(path: &Path) -> Result<JournalEnds> {
+    let bytes = reader::read_bytes(path)?;
     let (mut open, mut end) = (None, None);
     reader::read(path, &bytes, |_, record| {
         match record {
-            Read::Open(first) => open = Some(*first),
-            Read::End(last) => end = Some(*last),
-            Read::Resume(_) => end = None,
-            Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) | Read::Given(_) => {}
+            ReadRecord::Open(first) => open = Some(*first),
+            ReadRecord::End(last) => end = Some(*last),
+            ReadRecord::Resume(_) => end = None,
+            ReadRecord::Text(_)
+            | ReadRecord::Intent(_)
+            | ReadRecord::Outcome(_)
+            | ReadRecord::Effect(_)
+            | ReadRecord::Given(_) => {}
         }
         Ok(())
     })?;
     let open =
         open.ok_or_else(|| Failure::new(Code::JournalBroken, format!("{}: it has no first line", path.display())))?;
-    Ok(Ends { open, end, first: reader::first_line(&bytes).to_vec() })
+    Ok(JournalEnds { open, end, first: reader::first_line(&bytes).to_vec() })
 }
 
 /// Returns the flow of a run of this workspace. Where a foreign journal says that it is, does not count.
-pub fn located(machine: &Machine, id: &str, ends: &Ends) -> Result<Located> {
+pub fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<ResolvedFlow> {
     match machine.runs().origin(id, &ends.first) {
-        Origin::Own => machine.located(&ends.open.source),
+        Origin::Own => machine.find_flow(&ends.open.source),
         Origin::Foreign(_) => flow_of(&machine.workspace, &ends.open),
     }
 }
 
 /// Returns the flow that a journal below `root` is of, whatever machine it was recorded on.
-pub fn flow_of(root: &Path, open: &Open) -> Result<Located> {
+pub fn flow_of(root: &Path, open: &OpenRecord) -> Result<ResolvedFlow> {
     let bundled = open.source.strip_prefix("bundled:");
     let source = bundled.unwrap_or(&open.source);
     // What is behind the last `flows/` is the same everywhere.
@@ -94,17 +98,17 @@ pub fn flow_of(root: &Path, open: &Open) -> Result<Located> {
         let message = format!("the cassette names a flow outside of its pack: {}", crate::model::text::excerpt(path));
         return Err(Failure::new(Code::PathRefused, message));
     }
-    match (Located::from_source(&root.join(path).display().to_string()), bundled) {
+    match (ResolvedFlow::from_source(&root.join(path).display().to_string()), bundled) {
         (Ok(found), _) => Ok(found),
         (Err(_), Some(_)) if crate::assets::read(path).is_some() => {
-            Ok(Located { tree: Tree::new(Root::Bundled), path: path.to_owned() })
+            Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: path.to_owned() })
         }
         (Err(failure), _) => Err(failure),
     }
 }
 
 /// Returns how a flow is named in a cassette: by its path in its pack, which is the same on every machine.
-fn portable(located: &Located) -> String {
+fn portable_source(located: &ResolvedFlow) -> String {
     match &located.tree.root {
         Root::Bundled => located.source(),
         Root::Disk(_) => located.path.clone(),
@@ -114,28 +118,29 @@ fn portable(located: &Located) -> String {
 /// Plays a journal for a flow. With `into`, what is played is written there as a journal of its own.
 pub fn play(
     machine: &Machine,
-    (located, layers): (Located, Vec<Tree>),
-    (journal, open): (&Path, &Open),
+    (located, layers): (ResolvedFlow, Vec<PackTree>),
+    (journal, open): (&Path, &OpenRecord),
     into: Option<&Path>,
-) -> Result<Played> {
-    let source = portable(&located);
+) -> Result<ReplayResult> {
+    let source = portable_source(&located);
     let session = Session::load_with(machine, located, layers)?;
     let unknown = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
     *session.pinned.borrow_mut() =
-        Pinned { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
+        PinnedModels { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
     let flow = &session.flow;
-    flow.context().personas.hold_to_model(open.only_model);
+    flow.context().personas.set_ignore_models(open.only_model);
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
     let at = u64::try_from(at).unwrap_or_default();
-    let mut writer = Writer::open(into.unwrap_or(Path::new("/dev/null")), Tail::default(), None)?.without_sync();
+    let mut writer =
+        JournalWriter::open(into.unwrap_or(Path::new("/dev/null")), JournalTail::default(), None)?.without_sync();
     let mut open = open.clone();
     open.files = flow.sources();
     open.source = source;
     open.fork = None;
     machine.redactor().value(&mut open.params);
     writer.append(&Record::Open(Box::new(open.clone())))?;
-    let recorded = Recorded { writer, past: Past::default(), resume: None };
-    let parts = Parts {
+    let recorded = OpenJournal { writer, history: History::default(), resume: None };
+    let parts = RunParts {
         models: Box::new(Nobody),
         front: Rc::new(Nobody),
         details: false,
@@ -144,40 +149,40 @@ pub fn play(
         meter: Meter::new(Budget::default()),
     };
     let (gate, start) = assemble(machine, &session, &open, parts, recorded)?;
-    gate.take_from(Donor::alone(journal)?);
+    gate.set_replay_source(ReplaySource::cassette(journal)?);
     let done = runtime()?.block_on(async {
         let mut interrupts = CtrlC::new(&open.run)?;
         flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
     });
-    let donor = gate.donor();
-    let left = donor.as_ref().map(Donor::left).transpose()?.unwrap_or_default();
+    let donor = gate.take_replay_source();
+    let left = donor.as_ref().map(ReplaySource::unused).transpose()?.unwrap_or_default();
     let (status, result, failure) = ending(done);
     let spent = gate.spent();
-    let (usage, calls) = total(&spent);
+    let (usage, calls) = total_usage(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
     let (at, void, more) = (open.at.clone(), Vec::new(), serde_json::Map::new());
-    gate.close(End { status, result: ended, failure: shown, usage, calls, void, spent, at, more })?;
-    let effects = donor.as_ref().map_or(0, Donor::taken);
-    Ok(Played { effects, status, result, failure, left, donor })
+    gate.close(EndRecord { status, result: ended, failure: shown, usage, calls, void, spent, at, more })?;
+    let effects = donor.as_ref().map_or(0, ReplaySource::replayed_count);
+    Ok(ReplayResult { effects, status, result, failure, unused: left, replay_source: donor })
 }
 
-impl Played {
+impl ReplayResult {
     /// Tells whether the flow asked for the effect with this key.
-    pub fn asked_for(&self, key: Key) -> bool {
-        self.donor.as_ref().is_some_and(|donor| donor.gave(key))
+    pub fn asked_for(&self, key: EffectKey) -> bool {
+        self.replay_source.as_ref().is_some_and(|donor| donor.has_replayed(key))
     }
 
     /// Returns what was asked for and is not recorded.
-    pub fn missed(&self) -> Option<&Failure> {
+    pub fn cassette_miss(&self) -> Option<&Failure> {
         self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
     }
 
-    pub fn forget_left(&mut self) {
-        self.left.clear();
+    pub fn forget_unused(&mut self) {
+        self.unused.clear();
     }
 
     /// Compares how it went with how it was, as a whole; `path` is for the message.
-    pub fn compared(&self, path: &Path, was: &End) -> Result<()> {
+    pub fn compare_with(&self, path: &Path, was: &EndRecord) -> Result<()> {
         let differs = |what: &str| {
             Failure::new(Code::CassetteDiffers, format!("{}: {what}", path.display()))
                 .hint("if that is as it should be, record it anew: nietz test --record")
@@ -203,16 +208,16 @@ impl Played {
         if before != after {
             return Err(differs("the result is another").because(differences(&before, &after).join("\n")));
         }
-        if !self.left.is_empty() {
+        if !self.unused.is_empty() {
             let failure = differs("the flow does not ask any more for all that is recorded");
-            return Err(self.left.iter().fold(failure, Failure::because));
+            return Err(self.unused.iter().fold(failure, Failure::because));
         }
         Ok(())
     }
 }
 
 /// Returns where the cassettes of a pack are.
-pub fn folder(root: &Path) -> PathBuf {
+pub fn cassette_folder(root: &Path) -> PathBuf {
     root.join("tests/cassettes")
 }
 

@@ -6,61 +6,66 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cpu::Thread;
+use crate::cpu::ThreadClock;
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::window;
-use crate::journal::lines::Open;
+use crate::journal::lines::OpenRecord;
 use crate::lua::api::Context;
 use crate::lua::flow::Flow;
-use crate::lua::limits::Limits;
+use crate::lua::limits::FlowLimits;
 use crate::model::budget::Budget;
 use crate::model::setting;
 use crate::pack::persona::Personas;
-use crate::pack::resolve::Located;
-use crate::pack::tree::Tree;
+use crate::pack::resolve::ResolvedFlow;
+use crate::pack::tree::PackTree;
 use crate::run::machine::Machine;
-use crate::run::models::Pinned;
+use crate::run::models::PinnedModels;
 
 /// How long flows may be loaded that nobody runs, all together.
-const LOOKING: Duration = Duration::from_secs(10);
+const LOADING_LIMIT: Duration = Duration::from_secs(10);
 
 /// A flow with what its run needs.
 pub struct Session {
     pub flow: Flow,
-    pub pinned: Rc<RefCell<Pinned>>,
+    pub pinned: Rc<RefCell<PinnedModels>>,
 }
 
 /// Loads a flow, for whatever wants to look at it. All that one command looks at have one limit together: a folder may
 /// hold any number of flows that never come to their end.
-pub fn load(machine: &Machine, located: Located) -> Result<Flow> {
-    let so_far = machine.looked.get();
-    if so_far >= LOOKING {
-        let seconds = LOOKING.as_secs();
+pub fn load(machine: &Machine, located: ResolvedFlow) -> Result<Flow> {
+    let so_far = machine.inspection_time.get();
+    if so_far >= LOADING_LIMIT {
+        let seconds = LOADING_LIMIT.as_secs();
         let message = format!("{} was not looked at: loading the flows before it took {seconds} s", located.source());
         return Err(Failure::new(Code::FlowLimit, message).hint("remove or correct those that take long to load"));
     }
-    let (thread, wall) = (Thread::current(), Instant::now());
+    let (thread, wall) = (ThreadClock::current(), Instant::now());
     let before = thread.spent();
     let loaded = Session::load(machine, located).map(|session| session.flow);
     let computed = thread.spent().zip(before).map(|(now, before)| now.saturating_sub(before));
-    machine.looked.set(so_far + computed.unwrap_or_else(|| wall.elapsed()));
+    machine.inspection_time.set(so_far + computed.unwrap_or_else(|| wall.elapsed()));
     loaded
 }
 
 impl Session {
-    pub fn load(machine: &Machine, located: Located) -> Result<Session> {
+    pub fn load(machine: &Machine, located: ResolvedFlow) -> Result<Session> {
         let layers = machine.layers(&located.tree)?;
         Session::load_with(machine, located, layers)
     }
 
     /// Loads a flow whose personas and quotes come from these trees, nearest first.
-    pub fn load_with(machine: &Machine, located: Located, layers: Vec<Tree>) -> Result<Session> {
-        Session::load_limited(machine, located, layers, Limits::default())
+    pub fn load_with(machine: &Machine, located: ResolvedFlow, layers: Vec<PackTree>) -> Result<Session> {
+        Session::load_limited(machine, located, layers, FlowLimits::default())
     }
 
     /// The same, with limits on what the flow computes between two effects, where it asks for none of its own.
-    pub fn load_limited(machine: &Machine, located: Located, layers: Vec<Tree>, limits: Limits) -> Result<Session> {
-        let pinned: Rc<RefCell<Pinned>> = Rc::default();
+    pub fn load_limited(
+        machine: &Machine,
+        located: ResolvedFlow,
+        layers: Vec<PackTree>,
+        limits: FlowLimits,
+    ) -> Result<Session> {
+        let pinned: Rc<RefCell<PinnedModels>> = Rc::default();
         let resolver = Rc::clone(&pinned);
         let context = Context {
             tree: located.tree.clone(),
@@ -82,7 +87,7 @@ impl Session {
     }
 
     /// Returns the settings of a run. One that began before the flow had a setting goes on with its default.
-    pub fn settled(&self, open: &Open) -> Value {
+    pub fn effective_settings(&self, open: &OpenRecord) -> Value {
         let mut settings = setting::settle(&self.flow.manifest.settings, &[]).unwrap_or_default();
         settings.extend(open.settings.clone());
         Value::Object(settings)

@@ -12,13 +12,13 @@ use crate::model::canonical;
 /// How many schemas are kept; a run has a handful.
 const LIMIT: usize = 256;
 
-type Known = HashMap<(blake3::Hash, Formats), Arc<Schema>>;
+type CompiledSchemas = HashMap<(blake3::Hash, Formats), Arc<Schema>>;
 
 /// The compiled schemas of a host.
 #[derive(Debug, Default)]
-pub struct Schemas(Mutex<Known>);
+pub struct SchemaCache(Mutex<CompiledSchemas>);
 
-impl Schemas {
+impl SchemaCache {
     /// Returns the compiled form of a schema, compiling it the first time.
     pub fn get(&self, schema: &Value, formats: Formats) -> Result<Arc<Schema>> {
         let mut bytes = Vec::new();

@@ -9,7 +9,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
 use super::words;
-use super::{cost, tree};
+use super::{cost, value_builder};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::text::excerpt;
 
@@ -23,7 +23,7 @@ const MOST: usize = 1000;
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Violation {
     /// JSON pointer of what it is about; empty for the whole value.
     pub pointer: String,
     pub message: String,
@@ -31,9 +31,9 @@ pub struct Fault {
     pub keyword: String,
 }
 
-impl Fault {
-    pub fn new(pointer: impl Into<String>, keyword: &str, message: impl Into<String>) -> Fault {
-        Fault { pointer: pointer.into(), keyword: keyword.to_owned(), message: message.into() }
+impl Violation {
+    pub fn new(pointer: impl Into<String>, keyword: &str, message: impl Into<String>) -> Violation {
+        Violation { pointer: pointer.into(), keyword: keyword.to_owned(), message: message.into() }
     }
 
     /// Tells whether it is about a member's name, and not about its value.
@@ -42,7 +42,7 @@ impl Fault {
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.pointer.as_str() {
             "" => f.write_str(&self.message),
@@ -90,7 +90,7 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(schema);
         match built {
-            Ok(validator) => Ok(Schema { validator, source: schema.clone(), steps: cost::plain(schema) }),
+            Ok(validator) => Ok(Schema { validator, source: schema.clone(), steps: cost::plain_steps(schema) }),
             Err(error) => {
                 let pointer = error.instance_path().as_str();
                 let place = if pointer.is_empty() { "at its top" } else { pointer };
@@ -111,17 +111,17 @@ impl Schema {
 
     /// Tells whether the value is valid, without saying why not.
     pub fn is_valid(&self, value: &Value) -> bool {
-        !tree::is_too_deep(value) && !self.is_too_much(value) && self.validator.is_valid(value)
+        !value_builder::is_too_deep(value) && !self.is_too_much(value) && self.validator.is_valid(value)
     }
 
     /// Returns all faults of a value; none means that it is valid.
-    pub fn faults(&self, value: &Value) -> Vec<Fault> {
-        if tree::is_too_deep(value) {
-            let message = format!("lists and objects stand more than {} deep in one another", tree::DEPTH);
-            return vec![Fault::new("", "depth", message)];
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        if value_builder::is_too_deep(value) {
+            let message = format!("lists and objects stand more than {} deep in one another", value_builder::DEPTH);
+            return vec![Violation::new("", "depth", message)];
         }
         if self.is_too_much(value) {
-            return vec![Fault::new("", "cost", "is too large to be checked by its schema")];
+            return vec![Violation::new("", "cost", "is too large to be checked by its schema")];
         }
         let mut faults = Vec::new();
         // Most values are valid, and asking only that is several times faster.
@@ -134,11 +134,11 @@ impl Schema {
     }
 
     /// Adds what one error means, without saying the same twice.
-    fn describe(&self, error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
+    fn describe(&self, error: &ValidationError<'_>, faults: &mut Vec<Violation>) {
         let pointer = error.instance_path().as_str();
         let keyword = error.kind().keyword();
         let mut add = |pointer: String, message: String| {
-            let fault = Fault { pointer, message, keyword: keyword.to_owned() };
+            let fault = Violation { pointer, message, keyword: keyword.to_owned() };
             // A number that breaks its range at both keywords gets one sentence.
             if !faults
                 .iter()
@@ -152,13 +152,13 @@ impl Schema {
         match error.kind() {
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
                 for name in unexpected {
-                    add(format!("{pointer}/{}", tree::escape(name)), self.unknown(name, error));
+                    add(format!("{pointer}/{}", value_builder::escape(name)), self.unknown_member(name, error));
                 }
             }
             Kind::PropertyNames { error: inner } => {
                 let name = inner.instance().as_str().unwrap_or_default();
                 add(
-                    format!("{pointer}/{}", tree::escape(name)),
+                    format!("{pointer}/{}", value_builder::escape(name)),
                     format!("the name \"{}\" is not allowed: it {}", excerpt(name), self.sentence(inner)),
                 );
             }
@@ -170,15 +170,15 @@ impl Schema {
     /// Returns what is wrong at one place.
     fn sentence(&self, error: &ValidationError<'_>) -> String {
         let value = error.instance().as_ref();
-        let found = words::found(value);
+        let found = words::describe_value(value);
         let nothing = Map::new();
-        let schema = self.around(error).unwrap_or(&nothing);
+        let schema = self.enclosing_schema(error).unwrap_or(&nothing);
         match error.kind() {
             Kind::Type { .. } | Kind::Minimum { .. } | Kind::Maximum { .. } => {
-                format!("must be {}; found {found}{}", words::wanted(schema), quoted_number(schema, value))
+                format!("must be {}; found {found}{}", words::describe_type(schema), quoted_number(schema, value))
             }
             Kind::ExclusiveMinimum { .. } | Kind::ExclusiveMaximum { .. } => {
-                format!("must be {}; found {found}", words::wanted(schema))
+                format!("must be {}; found {found}", words::describe_type(schema))
             }
             Kind::Enum { options } => {
                 let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -228,7 +228,7 @@ impl Schema {
             Kind::Referencing(error) => format!("cannot be checked: {}", excerpt(&error.to_string())),
             Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => format!("has none of the allowed forms; found {found}"),
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                let names: Vec<String> = unexpected.iter().map(|name| self.unknown(name, error)).collect();
+                let names: Vec<String> = unexpected.iter().map(|name| self.unknown_member(name, error)).collect();
                 names.join("; ")
             }
             Kind::PropertyNames { error } => self.sentence(error),
@@ -240,7 +240,7 @@ impl Schema {
         &self,
         error: &ValidationError<'_>,
         context: &[Vec<ValidationError<'static>>],
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<Violation>,
     ) {
         let pointer = error.instance_path().as_str();
         // A branch that wants another type, or another constant member, was not meant.
@@ -265,8 +265,8 @@ impl Schema {
         let mut wanted: Vec<String> = Vec::new();
         for inner in context.iter().flatten() {
             let here = inner.instance_path().as_str() == pointer;
-            let phrase = match (inner.kind(), self.around(inner)) {
-                (Kind::Type { .. }, Some(schema)) if here => words::wanted(schema),
+            let phrase = match (inner.kind(), self.enclosing_schema(inner)) {
+                (Kind::Type { .. }, Some(schema)) if here => words::describe_type(schema),
                 (Kind::Constant { expected_value }, _) if here => words::literal(expected_value),
                 _ => continue,
             };
@@ -274,23 +274,23 @@ impl Schema {
                 wanted.push(phrase);
             }
         }
-        let found = words::found(error.instance());
+        let found = words::describe_value(error.instance());
         let message = match wanted.as_slice() {
             [] => format!("has none of the {} allowed forms; found {found}", context.len()),
             wanted => format!("must be {}; found {found}", wanted.join(" or ")),
         };
-        faults.push(Fault::new(pointer, error.kind().keyword(), message));
+        faults.push(Violation::new(pointer, error.kind().keyword(), message));
     }
 
-    fn unknown(&self, name: &str, error: &ValidationError<'_>) -> String {
-        let properties = self.around(error).and_then(|schema| schema.get("properties")?.as_object());
+    fn unknown_member(&self, name: &str, error: &ValidationError<'_>) -> String {
+        let properties = self.enclosing_schema(error).and_then(|schema| schema.get("properties")?.as_object());
         let near = nearest(name, properties.into_iter().flat_map(Map::keys).map(String::as_str));
         let near = near.map(|near| format!("; did you mean \"{}\"?", excerpt(near))).unwrap_or_default();
         format!("\"{}\" is not known here{near}", excerpt(name))
     }
 
     /// Returns the object of the schema in which the broken rule stands.
-    fn around(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
+    fn enclosing_schema(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
         let path = error.schema_path().as_str();
         self.source.pointer(&path[..path.rfind('/')?])?.as_object()
     }

@@ -30,7 +30,7 @@ pub(super) fn refuse(schema: &Value) -> Option<String> {
     if count.patterns > PATTERNS || count.bytes > PATTERN_BYTES {
         return Some(format!("it has more than {PATTERNS} patterns, or more than {PATTERN_BYTES} bytes of them"));
     }
-    let mut walk = InPlace { root: schema, known: HashMap::new() };
+    let mut walk = InPlaceCost { root: schema, known: HashMap::new() };
     count.schemas.iter().find_map(|part| match walk.cost(part) {
         None => Some("it refers to itself without an end".to_owned()),
         Some(cost) if cost > IN_PLACE => Some("its references and alternatives fan out too far".to_owned()),
@@ -40,7 +40,7 @@ pub(super) fn refuse(schema: &Value) -> Option<String> {
 
 /// Returns how many steps a schema takes for each part of a value at most, if it is plain: if each part is
 /// looked at once.
-pub(super) fn plain(schema: &Value) -> Option<u64> {
+pub(super) fn plain_steps(schema: &Value) -> Option<u64> {
     let members = match schema {
         Value::Bool(_) => return Some(1),
         Value::Object(members) => members,
@@ -49,9 +49,9 @@ pub(super) fn plain(schema: &Value) -> Option<u64> {
     members.iter().try_fold(1, |most, (keyword, rule)| {
         let (own, below) = match (keyword.as_str(), rule) {
             ("properties", Value::Object(all)) => {
-                (all.len(), all.values().try_fold(1, |most, part| Some(most.max(plain(part)?)))?)
+                (all.len(), all.values().try_fold(1, |most, part| Some(most.max(plain_steps(part)?)))?)
             }
-            ("items", rule @ (Value::Object(_) | Value::Bool(_))) => (0, plain(rule)?),
+            ("items", rule @ (Value::Object(_) | Value::Bool(_))) => (0, plain_steps(rule)?),
             ("enum", Value::Array(options)) => (options.len(), 1),
             ("additionalProperties", Value::Bool(_)) => (0, 1),
             (
@@ -82,7 +82,7 @@ pub(super) fn is_small(value: &Value, each: u64) -> bool {
 
 /// Tells whether checking this value would take too long.
 pub(super) fn is_too_much(schema: &Value, value: &Value) -> bool {
-    let mut walk = Walk { root: schema, left: STEPS };
+    let mut walk = CostWalk { root: schema, left: STEPS };
     walk.visit(schema, value).is_none()
 }
 
@@ -125,13 +125,13 @@ impl<'s> Count<'s> {
 }
 
 /// How much of a schema speaks about one value, references followed.
-struct InPlace<'s> {
+struct InPlaceCost<'s> {
     root: &'s Value,
     /// By the schema's address; nothing while it is being found out, so that a circle shows.
     known: HashMap<*const Value, Option<u64>>,
 }
 
-impl<'s> InPlace<'s> {
+impl<'s> InPlaceCost<'s> {
     fn cost(&mut self, schema: &'s Value) -> Option<u64> {
         let Value::Object(members) = schema else { return Some(1) };
         if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
@@ -148,12 +148,12 @@ impl<'s> InPlace<'s> {
 }
 
 /// Goes through schema and value together, as long as there are steps left.
-struct Walk<'s> {
+struct CostWalk<'s> {
     root: &'s Value,
     left: u64,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> CostWalk<'s> {
     fn take(&mut self, steps: usize) -> Option<()> {
         self.left = self.left.checked_sub(u64::try_from(steps).ok()?)?;
         Some(())
@@ -269,9 +269,9 @@ mod tests {
         let plain_one = json!({ "type": "object", "properties": {
             "rows": { "type": "array", "items": { "enum": [1, 2, 3] } },
         }});
-        assert_eq!(plain(&plain_one), Some(4));
+        assert_eq!(plain_steps(&plain_one), Some(4));
         for not in [json!({ "pattern": "a" }), json!({ "items": { "$ref": "#" } }), json!({ "future": 1 })] {
-            assert_eq!(plain(&not), None, "{not}");
+            assert_eq!(plain_steps(&not), None, "{not}");
         }
         for length in [10, 1000, 9000, 100_000] {
             let value = json!({ "rows": vec![1; length] });

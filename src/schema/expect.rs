@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, FixedOffset, NaiveDate};
 use serde_json::Value;
 
-use super::check::Fault;
-use super::report::{self, Located, Severity};
+use super::check::Violation;
+use super::report::{self, LocatedViolation, Severity};
 use super::source;
 use crate::model::collection::{Expectation, Format};
-use crate::model::pointer::{Pointer, Spot};
+use crate::model::pointer::{Pointer, PointerMatch};
 use crate::model::text::excerpt;
 
 /// Returns a remark for each place of a document that is not as expected.
-pub fn of_document(expects: &[Expectation], document: &Value) -> Vec<Fault> {
+pub fn of_document(expects: &[Expectation], document: &Value) -> Vec<Violation> {
     expects.iter().flat_map(|expected| unmet(expected, "", document)).collect()
 }
 
 /// Returns the remarks on a file of rows, with their lines.
-pub fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<Located> {
+pub fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<LocatedViolation> {
     let rows: Vec<Value> = text.lines().map(|line| source::read(line, Format::Jsonl).unwrap_or_default()).collect();
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ pub fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<Located> 
 }
 
 /// Returns the remarks on the rows of one file; their pointers begin with the place of the row, from 0.
-fn of_rows(expects: &[Expectation], rows: Vec<Value>) -> Vec<Fault> {
+fn of_rows(expects: &[Expectation], rows: Vec<Value>) -> Vec<Violation> {
     let rows = Value::Array(rows);
     expects.iter().flat_map(|expected| unmet(expected, "/*", &rows)).collect()
 }
@@ -49,8 +49,8 @@ pub fn is_before(row: &Value, other: &Value) -> bool {
     Measure::of(row).zip(Measure::of(other)).is_some_and(|(row, other)| row.is_below(&other))
 }
 
-fn unmet(expected: &Expectation, prefix: &str, value: &Value) -> Vec<Fault> {
-    let spots = |at: &str| Pointer::new(&format!("{prefix}{at}")).spots(value);
+fn unmet(expected: &Expectation, prefix: &str, value: &Value) -> Vec<Violation> {
+    let spots = |at: &str| Pointer::new(&format!("{prefix}{at}")).matches(value);
     match expected {
         Expectation::Numbered { at, within } => {
             groups(spots(at), within, spots).iter().flat_map(|group| gaps(group)).collect()
@@ -68,12 +68,16 @@ fn unmet(expected: &Expectation, prefix: &str, value: &Value) -> Vec<Fault> {
 type Group = (Vec<usize>, Vec<Option<String>>);
 
 /// Splits places by the list that they are in, and by what their items have at the places of `within`.
-fn groups<'v>(spots: Vec<Spot<'v>>, within: &[String], at: impl Fn(&str) -> Vec<Spot<'v>>) -> Vec<Vec<Spot<'v>>> {
-    let by_items = |spots: Vec<Spot<'v>>| -> HashMap<Vec<usize>, String> {
+fn groups<'v>(
+    spots: Vec<PointerMatch<'v>>,
+    within: &[String],
+    at: impl Fn(&str) -> Vec<PointerMatch<'v>>,
+) -> Vec<Vec<PointerMatch<'v>>> {
+    let by_items = |spots: Vec<PointerMatch<'v>>| -> HashMap<Vec<usize>, String> {
         spots.into_iter().map(|spot| (spot.items, spot.value.to_string())).collect()
     };
     let marks: Vec<HashMap<Vec<usize>, String>> = within.iter().map(|place| by_items(at(place))).collect();
-    let mut groups: BTreeMap<Group, Vec<Spot<'v>>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group, Vec<PointerMatch<'v>>> = BTreeMap::new();
     for spot in spots {
         let list = spot.items[..spot.items.len().saturating_sub(1)].to_vec();
         let common = marks.iter().map(|marks| marks.get(&spot.items).cloned()).collect();
@@ -82,8 +86,8 @@ fn groups<'v>(spots: Vec<Spot<'v>>, within: &[String], at: impl Fn(&str) -> Vec<
     groups.into_values().collect()
 }
 
-fn gaps(group: &[Spot<'_>]) -> Vec<Fault> {
-    let mut numbers: Vec<(u64, &Spot<'_>)> =
+fn gaps(group: &[PointerMatch<'_>]) -> Vec<Violation> {
+    let mut numbers: Vec<(u64, &PointerMatch<'_>)> =
         group.iter().filter_map(|spot| Some((spot.value.as_u64()?, spot))).collect();
     numbers.sort_by_key(|(number, _)| *number);
     // A number that is there twice takes the place of another: that is for the rules to tell.
@@ -98,26 +102,27 @@ fn gaps(group: &[Spot<'_>]) -> Vec<Fault> {
                 0 => format!("{number} is the first, and 1 is missing"),
                 _ => format!("{before} to {number} leaves a gap"),
             };
-            found.push(Fault::new(spot.pointer.as_str(), "numbered", message));
+            found.push(Violation::new(spot.pointer.as_str(), "numbered", message));
         }
         before = number;
     }
     found
 }
 
-fn falls(group: &[Spot<'_>]) -> Vec<Fault> {
+fn falls(group: &[PointerMatch<'_>]) -> Vec<Violation> {
     let pairs = group.iter().zip(group.iter().skip(1));
-    let fall = |(before, spot): (&Spot<'_>, &Spot<'_>)| {
+    let fall = |(before, spot): (&PointerMatch<'_>, &PointerMatch<'_>)| {
         is_before(spot.value, before.value).then(|| {
-            let (own, other) = (shown(spot.value), shown(before.value));
-            Fault::new(spot.pointer.as_str(), "rising", format!("{own} comes behind {other}, and is before it"))
+            let (own, other) = (display_value(spot.value), display_value(before.value));
+            Violation::new(spot.pointer.as_str(), "rising", format!("{own} comes behind {other}, and is before it"))
         })
     };
     pairs.filter_map(fall).collect()
 }
 
-fn reversed(firsts: &[Spot<'_>], seconds: &[Spot<'_>]) -> Vec<Fault> {
-    let by_items: HashMap<&[usize], &Spot<'_>> = firsts.iter().map(|first| (first.items.as_slice(), first)).collect();
+fn reversed(firsts: &[PointerMatch<'_>], seconds: &[PointerMatch<'_>]) -> Vec<Violation> {
+    let by_items: HashMap<&[usize], &PointerMatch<'_>> =
+        firsts.iter().map(|first| (first.items.as_slice(), first)).collect();
     let mut found = Vec::new();
     for second in seconds {
         // What stands further out is the first of every item.
@@ -128,15 +133,19 @@ fn reversed(firsts: &[Spot<'_>], seconds: &[Spot<'_>]) -> Vec<Fault> {
             }
             let name = first.pointer.rsplit('/').next().unwrap_or_default();
             let word = if matches!(to, Measure::Number(_)) { "less than" } else { "before" };
-            let message =
-                format!("{} is {word} {}, which is {}", shown(second.value), excerpt(name), shown(first.value));
-            found.push(Fault::new(second.pointer.as_str(), "ordered", message));
+            let message = format!(
+                "{} is {word} {}, which is {}",
+                display_value(second.value),
+                excerpt(name),
+                display_value(first.value)
+            );
+            found.push(Violation::new(second.pointer.as_str(), "ordered", message));
         }
     }
     found
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     match value {
         Value::String(text) => excerpt(text),
         other => other.to_string(),
@@ -181,8 +190,8 @@ mod tests {
 
     use super::*;
 
-    fn told(faults: Vec<Fault>) -> Vec<String> {
-        faults.iter().map(Fault::to_string).collect()
+    fn told(faults: Vec<Violation>) -> Vec<String> {
+        faults.iter().map(Violation::to_string).collect()
     }
 
     fn text(text: &str) -> String {

@@ -5,37 +5,40 @@ use std::collections::HashSet;
 
 use serde_json::{Number, Value};
 
-use super::place::Place;
-use super::tree::{Tree, Trouble};
+use super::position::TextPosition;
+use super::value_builder::{ParseError, ValueBuilder};
 
 /// Reads one JSON value. Positions are byte offsets, see [`place`].
-pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Result<Tree<'w, usize>, Trouble<usize>> {
-    let mut reader = Reader { text, at: 0, tree: Tree::new(wanted) };
+pub(super) fn read<'w>(
+    text: &str,
+    wanted: Option<&'w HashSet<String>>,
+) -> Result<ValueBuilder<'w, usize>, ParseError<usize>> {
+    let mut reader = JsonReader { text, at: 0, tree: ValueBuilder::new(wanted) };
     reader.value()?;
     match reader.peek() {
         None => Ok(reader.tree),
-        Some(_) => Err(reader.trouble("there is more text after the value")),
+        Some(_) => Err(reader.error_here("there is more text after the value")),
     }
 }
 
 /// Returns the line and column of a byte offset.
-pub(super) fn place(text: &str, offset: usize) -> Place {
+pub(super) fn place(text: &str, offset: usize) -> TextPosition {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    Place {
+    TextPosition {
         line: 1 + before.bytes().filter(|byte| *byte == b'\n').count(),
         column: 1 + before[line_start..].chars().count(),
     }
 }
 
-struct Reader<'t, 'w> {
+struct JsonReader<'t, 'w> {
     text: &'t str,
     at: usize,
-    tree: Tree<'w, usize>,
+    tree: ValueBuilder<'w, usize>,
 }
 
-impl<'t> Reader<'t, '_> {
-    fn value(&mut self) -> Result<(), Trouble<usize>> {
+impl<'t> JsonReader<'t, '_> {
+    fn value(&mut self) -> Result<(), ParseError<usize>> {
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.list(),
@@ -47,24 +50,24 @@ impl<'t> Reader<'t, '_> {
             }
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.literal(),
-            Some(_) => Err(self.trouble("expected a value")),
-            None => Err(self.trouble("the text ends where a value should be")),
+            Some(_) => Err(self.error_here("expected a value")),
+            None => Err(self.error_here("the text ends where a value should be")),
         }
     }
 
-    fn object(&mut self) -> Result<(), Trouble<usize>> {
+    fn object(&mut self) -> Result<(), ParseError<usize>> {
         self.tree.open_object(self.at)?;
         self.at += 1;
         let mut first = true;
         while self.goes_on(b'}', &mut first)? {
             if self.peek() != Some(b'"') {
-                return Err(self.trouble("expected a key in double quotes"));
+                return Err(self.error_here("expected a key in double quotes"));
             }
             let start = self.at;
             let key = self.string()?;
             self.tree.key(key, start)?;
             if self.peek() != Some(b':') {
-                return Err(self.trouble("expected `:` after the key"));
+                return Err(self.error_here("expected `:` after the key"));
             }
             self.at += 1;
             self.value()?;
@@ -74,7 +77,7 @@ impl<'t> Reader<'t, '_> {
         Ok(())
     }
 
-    fn list(&mut self) -> Result<(), Trouble<usize>> {
+    fn list(&mut self) -> Result<(), ParseError<usize>> {
         self.tree.open_list(self.at)?;
         self.at += 1;
         let mut first = true;
@@ -87,7 +90,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// Steps over the comma before the next item, or over the end.
-    fn goes_on(&mut self, end: u8, first: &mut bool) -> Result<bool, Trouble<usize>> {
+    fn goes_on(&mut self, end: u8, first: &mut bool) -> Result<bool, ParseError<usize>> {
         let found = self.peek();
         if found == Some(end) {
             self.at += 1;
@@ -98,7 +101,7 @@ impl<'t> Reader<'t, '_> {
         }
         if found != Some(b',') {
             let end = char::from(end);
-            return Err(self.trouble(if found.is_none() {
+            return Err(self.error_here(if found.is_none() {
                 format!("the text ends where `,` or `{end}` should be")
             } else {
                 format!("expected `,` or `{end}`")
@@ -107,12 +110,12 @@ impl<'t> Reader<'t, '_> {
         let comma = self.at;
         self.at += 1;
         if self.peek() == Some(end) {
-            return Err(Trouble::new(comma, "a comma stands after the last item"));
+            return Err(ParseError::new(comma, "a comma stands after the last item"));
         }
         Ok(true)
     }
 
-    fn string(&mut self) -> Result<String, Trouble<usize>> {
+    fn string(&mut self) -> Result<String, ParseError<usize>> {
         let start = self.at;
         let rest = &self.text.as_bytes()[start + 1..];
         // Nearly every text is written as it is.
@@ -130,20 +133,20 @@ impl<'t> Reader<'t, '_> {
             ends
         });
         let Some(length) = length else {
-            return Err(Trouble::new(start, "the text in quotes that starts here does not end"));
+            return Err(ParseError::new(start, "the text in quotes that starts here does not end"));
         };
         self.at = start + length + 2;
         serde_json::from_str(&self.text[start..self.at])
-            .map_err(|error| Trouble::new(start, format!("this text in quotes is wrong: {}", plain(&error))))
+            .map_err(|error| ParseError::new(start, format!("this text in quotes is wrong: {}", error_text(&error))))
     }
 
-    fn number(&mut self) -> Result<(), Trouble<usize>> {
+    fn number(&mut self) -> Result<(), ParseError<usize>> {
         let start = self.at;
         let token = self.token(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
         let number: Number = serde_json::from_str(token)
-            .map_err(|error| Trouble::new(start, format!("this number is wrong: {}", plain(&error))))?;
+            .map_err(|error| ParseError::new(start, format!("this number is wrong: {}", error_text(&error))))?;
         if number.is_f64() && token != "-0" && token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-            return Err(Trouble::new(start, super::scalar::TOO_LARGE));
+            return Err(ParseError::new(start, super::scalar::TOO_LARGE));
         }
         // serde_json may miss a float by its last bit, so that a file would change by being read and saved.
         let float = token.parse().ok().filter(|_| number.is_f64()).and_then(Number::from_f64);
@@ -151,13 +154,13 @@ impl<'t> Reader<'t, '_> {
         Ok(())
     }
 
-    fn literal(&mut self) -> Result<(), Trouble<usize>> {
+    fn literal(&mut self) -> Result<(), ParseError<usize>> {
         let start = self.at;
         let value = match self.token(|byte| byte.is_ascii_alphanumeric()) {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             "null" => Value::Null,
-            _ => return Err(Trouble::new(start, "expected a value; text must stand in double quotes")),
+            _ => return Err(ParseError::new(start, "expected a value; text must stand in double quotes")),
         };
         self.tree.value(value, start);
         Ok(())
@@ -179,13 +182,13 @@ impl<'t> Reader<'t, '_> {
         bytes.get(self.at).copied()
     }
 
-    fn trouble(&self, reason: impl Into<String>) -> Trouble<usize> {
-        Trouble::new(self.at, reason)
+    fn error_here(&self, reason: impl Into<String>) -> ParseError<usize> {
+        ParseError::new(self.at, reason)
     }
 }
 
 /// Returns what serde_json found wrong, without its position, which counts from the token.
-fn plain(error: &serde_json::Error) -> String {
+fn error_text(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }

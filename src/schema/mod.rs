@@ -11,8 +11,8 @@ mod cost;
 pub mod expect;
 mod json;
 pub mod notes;
-pub mod own;
-mod place;
+pub mod builtin;
+mod position;
 pub mod report;
 mod scalar;
 pub mod shape;
@@ -20,14 +20,14 @@ pub mod source;
 pub mod spans;
 mod subschema;
 pub mod text;
-mod tree;
+mod value_builder;
 mod words;
 mod yaml;
 
-pub use cache::Schemas;
-pub use check::{Fault, Formats, Schema};
-pub use place::Place;
-pub use report::Located;
+pub use cache::SchemaCache;
+pub use check::{Formats, Schema, Violation};
+pub use position::TextPosition;
+pub use report::LocatedViolation;
 
 /// A root keyword of a schema by which formats (uuid, date-time …) bind only what is written, because
 /// files of that kind exist which never had them: `"x-formats": "on-save"`. `"never"` makes them remarks.

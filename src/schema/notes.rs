@@ -7,20 +7,27 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::check::Fault;
+use super::check::Violation;
 use super::subschema;
-use super::tree;
+use super::value_builder;
 use crate::error::nearest;
 use crate::model::text::excerpt;
 
 /// Returns a note for each member that the schema does not know.
-pub fn notes(value: &Value, schema: &Value) -> Vec<Fault> {
+pub fn notes(value: &Value, schema: &Value) -> Vec<Violation> {
     let mut notes = Vec::new();
-    walk(value, &[schema], schema, &mut String::new(), tree::DEPTH, &mut notes);
+    walk(value, &[schema], schema, &mut String::new(), value_builder::DEPTH, &mut notes);
     notes
 }
 
-fn walk(value: &Value, schemas: &[&Value], root: &Value, pointer: &mut String, depth: usize, notes: &mut Vec<Fault>) {
+fn walk(
+    value: &Value,
+    schemas: &[&Value],
+    root: &Value,
+    pointer: &mut String,
+    depth: usize,
+    notes: &mut Vec<Violation>,
+) {
     if depth == 0 {
         return;
     }
@@ -36,16 +43,16 @@ fn walk(value: &Value, schemas: &[&Value], root: &Value, pointer: &mut String, d
         }
         Value::Object(members) => {
             let parts = subschema::parts(root, schemas, value);
-            let mut known = Known::default();
+            let mut known = KnownMembers::default();
             parts.iter().for_each(|part| known.add(root, part, 8));
             for (name, member) in members {
                 pointer.push('/');
-                pointer.push_str(&tree::escape(name));
+                pointer.push_str(&value_builder::escape(name));
                 if known.lacks(name) {
                     let near = nearest(name, known.names.iter().copied());
                     let near = near.map(|near| format!("; did you mean \"{}\"?", excerpt(near))).unwrap_or_default();
                     let message = format!("\"{}\" is not a known field and is kept as it is{near}", excerpt(name));
-                    notes.push(Fault::new(pointer.as_str(), "unknown", message));
+                    notes.push(Violation::new(pointer.as_str(), "unknown", message));
                 }
                 walk(member, &subschema::member(&parts, name), root, pointer, depth - 1, notes);
                 pointer.truncate(parent);
@@ -57,13 +64,13 @@ fn walk(value: &Value, schemas: &[&Value], root: &Value, pointer: &mut String, d
 
 /// The members that an object's schema mentions anywhere.
 #[derive(Default)]
-struct Known<'s> {
+struct KnownMembers<'s> {
     names: BTreeSet<&'s str>,
     /// Whether it says something about all other members, which makes them known too.
     open: bool,
 }
 
-impl<'s> Known<'s> {
+impl<'s> KnownMembers<'s> {
     fn lacks(&self, name: &str) -> bool {
         !self.open && !self.names.is_empty() && !self.names.contains(name)
     }
@@ -109,7 +116,7 @@ mod tests {
             "stauts": 1, "items": [{"id": 1}, {"id": 2, "a/b": 3}], "free": {"z": 1}, "open": {"b": "c"},
             "tagged": {"y": 1, "x": 2},
         });
-        let notes: Vec<String> = notes(&value, &schema).iter().map(Fault::to_string).collect();
+        let notes: Vec<String> = notes(&value, &schema).iter().map(Violation::to_string).collect();
         assert_eq!(
             notes,
             [

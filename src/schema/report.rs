@@ -4,8 +4,8 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
-use super::check::Fault;
-use super::place::Place;
+use super::check::Violation;
+use super::position::TextPosition;
 use super::spans::Spans;
 use crate::error::{Code, Failure};
 use crate::model::collection::Format;
@@ -27,7 +27,7 @@ pub enum Severity {
 
 /// A fault and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Located {
+pub struct LocatedViolation {
     pub file: String,
     pub line: usize,
     pub column: usize,
@@ -37,7 +37,7 @@ pub struct Located {
     pub severity: Severity,
 }
 
-impl std::fmt::Display for Located {
+impl std::fmt::Display for LocatedViolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}: ", self.file, self.line, self.column)?;
         if !self.pointer.is_empty() {
@@ -50,33 +50,47 @@ impl std::fmt::Display for Located {
     }
 }
 
-impl Located {
+impl LocatedViolation {
     /// Returns the trouble of a text that cannot be read at all.
-    pub fn unreadable(file: &str, place: Place, message: impl Into<String>) -> Located {
-        let fault = Fault::new("", "syntax", message);
-        Located::new(file, place, fault, Severity::Error)
+    pub fn unreadable(file: &str, place: TextPosition, message: impl Into<String>) -> LocatedViolation {
+        let fault = Violation::new("", "syntax", message);
+        LocatedViolation::new(file, place, fault, Severity::Error)
     }
 
-    fn new(file: &str, place: Place, fault: Fault, severity: Severity) -> Located {
-        let Fault { pointer, message, keyword } = fault;
-        Located { file: file.to_owned(), line: place.line, column: place.column, pointer, message, keyword, severity }
+    fn new(file: &str, place: TextPosition, fault: Violation, severity: Severity) -> LocatedViolation {
+        let Violation { pointer, message, keyword } = fault;
+        LocatedViolation {
+            file: file.to_owned(),
+            line: place.line,
+            column: place.column,
+            pointer,
+            message,
+            keyword,
+            severity,
+        }
     }
 }
 
 /// Finds the faults of a value in the text that it was read from, and sorts them by place.
-pub fn locate(faults: Vec<Fault>, severity: Severity, text: &str, format: Format, file: &str) -> Vec<Located> {
+pub fn locate(
+    faults: Vec<Violation>,
+    severity: Severity,
+    text: &str,
+    format: Format,
+    file: &str,
+) -> Vec<LocatedViolation> {
     if faults.is_empty() {
         return Vec::new();
     }
     let spans = Spans::find(text, format, faults.iter().map(|fault| fault.pointer.as_str()));
-    let mut located: Vec<Located> = faults
+    let mut located: Vec<LocatedViolation> = faults
         .into_iter()
         .map(|fault| {
             let place = match fault.is_about_key() {
                 true => spans.key(&fault.pointer),
                 false => spans.value(&fault.pointer),
             };
-            Located::new(file, place, fault, severity)
+            LocatedViolation::new(file, place, fault, severity)
         })
         .collect();
     located.sort_by_key(|fault| (fault.line, fault.column));
@@ -84,14 +98,14 @@ pub fn locate(faults: Vec<Fault>, severity: Severity, text: &str, format: Format
 }
 
 /// Returns the failure that lists all faults of a file.
-pub fn failure(file: &str, faults: &[Located]) -> Failure {
+pub fn failure(file: &str, faults: &[LocatedViolation]) -> Failure {
     let message = match faults {
         [fault] => format!("{file} is not valid: {}", fault.message),
         faults => format!("{file} is not valid: it has {} faults", faults.len()),
     };
     let mut failure =
         Failure::new(Code::DocumentInvalid, message).hint("mend the file; `nietz check` shows each place");
-    failure.details = faults.iter().take(LISTED).map(Located::to_string).collect();
+    failure.details = faults.iter().take(LISTED).map(LocatedViolation::to_string).collect();
     if faults.len() > LISTED {
         failure.details.push(format!("and {} more", faults.len() - LISTED));
     }
@@ -99,7 +113,7 @@ pub fn failure(file: &str, faults: &[Located]) -> Failure {
 }
 
 /// Returns a picture of each fault: the line, a mark under the place, and what is wrong with it.
-pub fn render(text: &str, faults: &[Located], colour: bool) -> String {
+pub fn render(text: &str, faults: &[LocatedViolation], colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let lines: Vec<&str> = text.lines().collect();
@@ -113,7 +127,7 @@ pub fn render(text: &str, faults: &[Located], colour: bool) -> String {
     pictures.join("\n\n")
 }
 
-fn picture(renderer: &Renderer, fault: &Located, line: Option<&str>) -> String {
+fn picture(renderer: &Renderer, fault: &LocatedViolation, line: Option<&str>) -> String {
     let level = match fault.severity {
         Severity::Error => Level::ERROR,
         Severity::Note => Level::NOTE,
@@ -166,12 +180,12 @@ mod tests {
 
     const TEXT: &str = "a: 1\nlist:\n  - id: 1\n  - {id: x, more: 2}\n\"b/c\": \u{1b}[2J\n";
 
-    fn located(text: &str, format: Format) -> Vec<Located> {
+    fn located(text: &str, format: Format) -> Vec<LocatedViolation> {
         let faults = vec![
-            Fault::new("/list/1/more", "additionalProperties", "\"more\" is not known here"),
-            Fault::new("/list/1/id", "type", "must be an integer; found \"x\""),
-            Fault::new("", "required", "is missing required \"z\""),
-            Fault::new("/b~1c", "type", "must be a list"),
+            Violation::new("/list/1/more", "additionalProperties", "\"more\" is not known here"),
+            Violation::new("/list/1/id", "type", "must be an integer; found \"x\""),
+            Violation::new("", "required", "is missing required \"z\""),
+            Violation::new("/b~1c", "type", "must be a list"),
         ];
         locate(faults, Severity::Error, text, format, "f")
     }
@@ -179,7 +193,8 @@ mod tests {
     #[test]
     fn faults_are_found_in_yaml_and_json_alike() {
         let json = "{\n \"a\": 1, \"list\": [\n  {\"id\": 1},\n  {\"id\": \"x\", \"more\": 2}],\n \"b/c\": 2}";
-        let lines = |found: Vec<Located>| found.iter().map(Located::to_string).collect::<Vec<_>>().join("\n");
+        let lines =
+            |found: Vec<LocatedViolation>| found.iter().map(LocatedViolation::to_string).collect::<Vec<_>>().join("\n");
         insta::assert_snapshot!(lines(located(&TEXT.replace('\u{1b}', "x"), Format::Yaml)), @r#"
         f:1:1: is missing required "z"
         f:4:10: /list/1/id: must be an integer; found "x"
@@ -196,7 +211,8 @@ mod tests {
 
     #[test]
     fn a_picture_shows_the_place_and_obeys_no_escape() {
-        let mut found = vec![Located::unreadable("f", Place { line: 5, column: 8 }, "control characters")];
+        let mut found =
+            vec![LocatedViolation::unreadable("f", TextPosition { line: 5, column: 8 }, "control characters")];
         found[0].severity = Severity::Note;
         found.extend(located(&TEXT.replace('\u{1b}', "x"), Format::Yaml).into_iter().skip(1).take(1));
         insta::assert_snapshot!(render(TEXT, &found, false), @r#"
@@ -218,20 +234,20 @@ mod tests {
     fn a_place_far_in_a_long_line_or_outside_of_the_text_is_no_trouble() {
         for (items, is_drawn) in [(200, true), (10_000, false)] {
             let text = format!("[{}\"wrong\"]", "\"éé\", ".repeat(items));
-            let fault = Fault::new(format!("/{items}"), "type", "x");
+            let fault = Violation::new(format!("/{items}"), "type", "x");
             let found = locate(vec![fault], Severity::Error, &text, Format::Json, "f");
             let shown = render(&text, &found, false);
             assert!(shown.contains(&format!("f:1:{}", 2 + 6 * items)) && shown.len() < 1000, "{shown}");
             assert_eq!(shown.contains("\"wrong\""), is_drawn, "{shown}");
             assert!(shown.contains(&format!("/{items}")), "the field is named: {shown}");
         }
-        let outside = Located::unreadable("f", Place { line: 99, column: 99 }, "x");
+        let outside = LocatedViolation::unreadable("f", TextPosition { line: 99, column: 99 }, "x");
         assert!(render("a", &[outside], false).contains("f:99:99"));
     }
 
     #[test]
     fn the_data_for_programs_keeps_its_names() {
-        let found = Located::unreadable("f", Place { line: 1, column: 2 }, "m");
+        let found = LocatedViolation::unreadable("f", TextPosition { line: 1, column: 2 }, "m");
         assert_eq!(
             serde_json::to_string(&found).unwrap(),
             r#"{"file":"f","line":1,"column":2,"pointer":"","message":"m","keyword":"syntax","severity":"error"}"#

@@ -13,12 +13,12 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Shapes a value by its schema.
 pub fn shape(value: &mut Value, schema: &Value) {
-    walk(value, &[schema], schema, super::tree::DEPTH);
+    walk(value, &[schema], schema, super::value_builder::DEPTH);
 }
 
 fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
     match value {
-        Value::Number(number) => whole(number),
+        Value::Number(number) => make_integer(number),
         // A value this deep is refused by validation, whatever its shape.
         Value::Array(_) | Value::Object(_) if depth == 0 => {}
         Value::Object(members) if members.is_empty() => {
@@ -82,7 +82,7 @@ fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
 }
 
 /// Makes a float that is an integer one.
-fn whole(number: &mut Number) {
+fn make_integer(number: &mut Number) {
     if let Some(float) = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT)
     {
         #[expect(clippy::cast_possible_truncation, reason = "a whole number of at most 2^53")]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::json;
-use super::place::Place;
+use super::position::TextPosition;
 use super::yaml;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
@@ -14,7 +14,7 @@ pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Returns the text of a file: UTF-8, with or without a byte order mark, which is taken off.
 pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(unreadable(file, Place { line: 1, column: 1 }, "is UTF-16; save it as UTF-8"));
+        return Err(unreadable(file, TextPosition { line: 1, column: 1 }, "is UTF-16; save it as UTF-8"));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
@@ -34,10 +34,10 @@ pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
 }
 
 /// Parses like [`parse`], and leaves the naming of the file to the caller.
-pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
+pub fn read(text: &str, format: Format) -> Result<Value, (TextPosition, String)> {
     if format != Format::Text && text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
         let what = if format == Format::Jsonl { "the line is empty" } else { "the file is empty" };
-        return Err((Place { line: 1, column: 1 }, what.to_owned()));
+        return Err((TextPosition { line: 1, column: 1 }, what.to_owned()));
     }
     let value = match format {
         Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),
@@ -51,7 +51,7 @@ pub fn read(text: &str, format: Format) -> Result<Value, (Place, String)> {
 }
 
 /// Returns the failure for a text that cannot be read.
-fn unreadable(file: &str, place: Place, reason: &str) -> Failure {
+fn unreadable(file: &str, place: TextPosition, reason: &str) -> Failure {
     Failure::new(Code::DocumentUnreadable, format!("{file}:{}:{}: {reason}", place.line, place.column))
         .hint("mend the file, or restore it from version control; `nietz check` shows every fault")
 }

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::json;
-use super::place::Place;
-use super::tree::{Spot, escape};
+use super::position::TextPosition;
+use super::value_builder::{NodePosition, escape};
 use super::yaml;
 use crate::model::collection::Format;
 
@@ -18,7 +18,7 @@ pub fn pointer(names: &[&str]) -> String {
 
 /// The places of some nodes of a text.
 #[derive(Debug)]
-pub struct Spans(HashMap<String, Spot<Place>>);
+pub struct Spans(HashMap<String, NodePosition<TextPosition>>);
 
 impl Spans {
     /// Finds the nodes of these pointers, and the nodes around them.
@@ -36,24 +36,25 @@ impl Spans {
             Format::Json | Format::Jsonl => {
                 let found = json::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default();
                 let place = |at| json::place(text, at);
-                let spot = |spot: Spot<usize>| Spot { key: spot.key.map(place), value: place(spot.value) };
+                let spot =
+                    |spot: NodePosition<usize>| NodePosition { key: spot.key.map(place), value: place(spot.value) };
                 found.into_iter().map(|(pointer, found)| (pointer, spot(found))).collect()
             }
         })
     }
 
     /// Returns the place of a value, or of the nearest node around it that the text has.
-    pub fn value(&self, pointer: &str) -> Place {
-        self.nearest(pointer).map_or(Place { line: 1, column: 1 }, |spot| spot.value)
+    pub fn value(&self, pointer: &str) -> TextPosition {
+        self.nearest(pointer).map_or(TextPosition { line: 1, column: 1 }, |spot| spot.value)
     }
 
     /// Returns the place of a member's key, or what [`Spans::value`] returns where there is no key.
-    pub fn key(&self, pointer: &str) -> Place {
+    pub fn key(&self, pointer: &str) -> TextPosition {
         self.0.get(pointer).and_then(|spot| spot.key).unwrap_or_else(|| self.value(pointer))
     }
 
     /// What an alias repeats has no place of its own, so the nodes around it are tried.
-    fn nearest(&self, mut pointer: &str) -> Option<&Spot<Place>> {
+    fn nearest(&self, mut pointer: &str) -> Option<&NodePosition<TextPosition>> {
         loop {
             if let Some(spot) = self.0.get(pointer) {
                 return Some(spot);

@@ -16,10 +16,10 @@ pub(super) const ARRAY: u8 = 16;
 pub(super) const OBJECT: u8 = 32;
 const ANY: u8 = 63;
 
-type Part<'s> = &'s Map<String, Value>;
+type SchemaPart<'s> = &'s Map<String, Value>;
 
 /// Returns every part of the schemas that applies to the value.
-pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -> Vec<Part<'s>> {
+pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -> Vec<SchemaPart<'s>> {
     let mut found = Vec::new();
     for schema in schemas {
         gather(root, schema, value, STEPS, &mut found);
@@ -27,7 +27,7 @@ pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -
     found
 }
 
-fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, found: &mut Vec<Part<'s>>) {
+fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, found: &mut Vec<SchemaPart<'s>>) {
     let (Value::Object(part), true) = (schema, steps > 0 && found.len() < 256) else { return };
     found.push(part);
     // Most parts refer to no other.
@@ -77,8 +77,10 @@ fn types(root: &Value, schema: &Value, steps: usize) -> u8 {
         _ => return ANY,
     };
     let mut allowed = match part.get("type") {
-        Some(Value::String(name)) => named(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).fold(0, |sum, name| sum | named(name)),
+        Some(Value::String(name)) => type_by_name(name),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).fold(0, |sum, name| sum | type_by_name(name))
+        }
         _ => ANY,
     };
     if let Some(constant) = part.get("const") {
@@ -102,7 +104,7 @@ fn types(root: &Value, schema: &Value, steps: usize) -> u8 {
 }
 
 /// Returns the schemas of a member.
-pub(super) fn member<'s>(parts: &[Part<'s>], name: &str) -> Vec<&'s Value> {
+pub(super) fn member<'s>(parts: &[SchemaPart<'s>], name: &str) -> Vec<&'s Value> {
     parts
         .iter()
         .filter_map(|part| {
@@ -121,21 +123,21 @@ pub(super) fn member<'s>(parts: &[Part<'s>], name: &str) -> Vec<&'s Value> {
 }
 
 /// Returns the schemas of the item at an index.
-pub(super) fn item<'s>(parts: &[Part<'s>], index: usize) -> Vec<&'s Value> {
+pub(super) fn item<'s>(parts: &[SchemaPart<'s>], index: usize) -> Vec<&'s Value> {
     parts.iter().filter_map(|part| list(part, "prefixItems").get(index).or_else(|| part.get("items"))).collect()
 }
 
 /// Returns what a local `$ref` refers to.
-pub(super) fn target<'s>(root: &'s Value, part: Part<'s>) -> Option<&'s Value> {
+pub(super) fn target<'s>(root: &'s Value, part: SchemaPart<'s>) -> Option<&'s Value> {
     let pointer = part.get("$ref")?.as_str()?.strip_prefix('#')?;
     root.pointer(pointer)
 }
 
-pub(super) fn list<'s>(part: Part<'s>, keyword: &str) -> &'s [Value] {
+pub(super) fn list<'s>(part: SchemaPart<'s>, keyword: &str) -> &'s [Value] {
     part.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn named(name: &str) -> u8 {
+fn type_by_name(name: &str) -> u8 {
     match name {
         "null" => NULL,
         "boolean" => BOOLEAN,

@@ -10,7 +10,7 @@ use crate::model::text::excerpt;
 const OPTIONS: usize = 12;
 
 /// Returns what a wrong value is, in a few words that are safe to print.
-pub(super) fn found(value: &Value) -> String {
+pub(super) fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "nothing (null)".to_owned(),
         Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
@@ -48,7 +48,7 @@ fn bare(value: &Value) -> String {
 }
 
 /// Returns what a schema wants of a scalar: `an integer from 0 to 100`, `text or null`.
-pub(super) fn wanted(schema: &Map<String, Value>) -> String {
+pub(super) fn describe_type(schema: &Map<String, Value>) -> String {
     let names: Vec<&str> = match schema.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag, options};
 
-use super::place::Place;
+use super::position::TextPosition;
 use super::scalar;
-use super::tree::{DEPTH, Tree, Trouble, too_deep};
+use super::value_builder::{DEPTH, ParseError, ValueBuilder, too_deep};
 use crate::model::text::{clean, excerpt};
 
 /// How many nodes (and 16 bytes of text count as one) anchors and aliases may copy altogether. A person
@@ -19,22 +19,26 @@ use crate::model::text::{clean, excerpt};
 const COPIES: usize = 100_000;
 
 /// Reads one YAML document.
-pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Result<Tree<'w, Place>, Trouble<Place>> {
+pub(super) fn read<'w>(
+    text: &str,
+    wanted: Option<&'w HashSet<String>>,
+) -> Result<ValueBuilder<'w, TextPosition>, ParseError<TextPosition>> {
     let options = options! { emit_comments: false };
-    let mut reader = Reader { tree: Tree::new(wanted), anchors: HashMap::new(), open: Vec::new(), copies: COPIES };
+    let mut reader =
+        YamlReader { tree: ValueBuilder::new(wanted), anchors: HashMap::new(), open: Vec::new(), copies: COPIES };
     let mut documents = 0;
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| Trouble::new(place(*error.marker()), safe(&error.info())))?;
+        let (event, span) = event.map_err(|error| ParseError::new(place(*error.marker()), one_line(&error.info())))?;
         if let Event::DocumentStart(_, version) = &event {
             documents += 1;
             if documents > 1 {
-                return Err(Trouble::new(
+                return Err(ParseError::new(
                     place(span.start),
                     "a second document starts here; one file holds one document",
                 ));
             }
             if version.as_ref().is_some_and(|version| (version.major, version.minor) != (1, 2)) {
-                return Err(Trouble::new(place(span.start), "the file says that it is another YAML than 1.2"));
+                return Err(ParseError::new(place(span.start), "the file says that it is another YAML than 1.2"));
             }
         }
         reader.event(event, span)?;
@@ -43,24 +47,24 @@ pub(super) fn read<'w>(text: &str, wanted: Option<&'w HashSet<String>>) -> Resul
 }
 
 /// Returns what the parser says, which may quote the file, as one short line.
-fn safe(reason: &str) -> String {
+fn one_line(reason: &str) -> String {
     clean(reason).replace('\n', " ").chars().take(200).collect()
 }
 
-fn place(marker: Marker) -> Place {
-    Place { line: marker.line().max(1), column: marker.col() + 1 }
+fn place(marker: Marker) -> TextPosition {
+    TextPosition { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
-struct Reader<'w> {
-    tree: Tree<'w, Place>,
+struct YamlReader<'w> {
+    tree: ValueBuilder<'w, TextPosition>,
     anchors: HashMap<usize, Value>,
     /// The anchors of the lists and objects that are open; 0 where there is none.
     open: Vec<usize>,
     copies: usize,
 }
 
-impl Reader<'_> {
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Trouble<Place>> {
+impl YamlReader<'_> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), ParseError<TextPosition>> {
         let at = place(span.start);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -70,7 +74,7 @@ impl Reader<'_> {
                     return self.key(&text, style, at);
                 }
                 let value = match style {
-                    ScalarStyle::Plain => scalar::resolve(&text).map_err(|reason| Trouble::new(at, reason))?,
+                    ScalarStyle::Plain => scalar::resolve(&text).map_err(|reason| ParseError::new(at, reason))?,
                     _ => Value::String(text.into_owned()),
                 };
                 self.keep(anchor, &value, at)?;
@@ -97,7 +101,7 @@ impl Reader<'_> {
             Event::Alias(anchor) => {
                 self.refuse_as_key(at)?;
                 let Some(value) = self.anchors.get(&anchor).cloned() else {
-                    return Err(Trouble::new(at, "this alias stands inside of what it repeats"));
+                    return Err(ParseError::new(at, "this alias stands inside of what it repeats"));
                 };
                 self.count(&value, self.tree.depth(), at)?;
                 self.tree.value(value, at);
@@ -107,28 +111,28 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn key(&mut self, text: &str, style: ScalarStyle, at: Place) -> Result<(), Trouble<Place>> {
+    fn key(&mut self, text: &str, style: ScalarStyle, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
         if style == ScalarStyle::Plain {
             if text == "<<" {
                 let reason = "merge keys (<<) are not part of YAML 1.2; write the members out";
-                return Err(Trouble::new(at, reason));
+                return Err(ParseError::new(at, reason));
             }
             if scalar::resolve(text) == Ok(Value::Null) {
-                return Err(Trouble::new(at, "a key is empty or null; put it in quotes if it is text"));
+                return Err(ParseError::new(at, "a key is empty or null; put it in quotes if it is text"));
             }
         }
         self.tree.key(text.to_owned(), at)
     }
 
-    fn refuse_as_key(&self, at: Place) -> Result<(), Trouble<Place>> {
+    fn refuse_as_key(&self, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
         match self.tree.wants_key() {
-            true => Err(Trouble::new(at, "a key must be plain or quoted text")),
+            true => Err(ParseError::new(at, "a key must be plain or quoted text")),
             false => Ok(()),
         }
     }
 
     /// Keeps a copy of an anchored value for its aliases.
-    fn keep(&mut self, anchor: usize, value: &Value, at: Place) -> Result<(), Trouble<Place>> {
+    fn keep(&mut self, anchor: usize, value: &Value, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
         if anchor > 0 {
             self.count(value, 0, at)?;
             self.anchors.insert(anchor, value.clone());
@@ -137,7 +141,7 @@ impl Reader<'_> {
     }
 
     /// Takes a copy off the budget.
-    fn count(&mut self, value: &Value, depth: usize, at: Place) -> Result<(), Trouble<Place>> {
+    fn count(&mut self, value: &Value, depth: usize, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
         if depth > DEPTH {
             return Err(too_deep(at));
         }
@@ -146,7 +150,7 @@ impl Reader<'_> {
             _ => 1,
         };
         self.copies = self.copies.checked_sub(weight).ok_or_else(|| {
-            Trouble::new(at, "the anchors and aliases of this file would blow it up; write the values out")
+            ParseError::new(at, "the anchors and aliases of this file would blow it up; write the values out")
         })?;
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.count(item, depth + 1, at)),
@@ -156,11 +160,14 @@ impl Reader<'_> {
     }
 }
 
-fn refuse_tag(tag: Option<&Tag>, at: Place) -> Result<(), Trouble<Place>> {
+fn refuse_tag(tag: Option<&Tag>, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
     match tag {
         Some(tag) => {
             let tag = excerpt(&tag.original());
-            Err(Trouble::new(at, format!("the tag {tag} is not allowed; write the value plainly, or text in quotes")))
+            Err(ParseError::new(
+                at,
+                format!("the tag {tag} is not allowed; write the value plainly, or text in quotes"),
+            ))
         }
         None => Ok(()),
     }

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, tests};
 
-type Made<T> = std::result::Result<T, Error>;
+type FilterResult<T> = std::result::Result<T, Error>;
 
 /// What is left of the bytes that one rendering may make by filters.
 #[derive(Clone)]
-struct Budget(Arc<AtomicUsize>);
+struct TextBudget(Arc<AtomicUsize>);
 
-impl Budget {
-    fn take(&self, bytes: usize) -> Made<()> {
+impl TextBudget {
+    fn take(&self, bytes: usize) -> FilterResult<()> {
         let left = self.0.load(Ordering::Relaxed).checked_sub(bytes);
         let left = left.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the text gets too long"))?;
         self.0.store(left, Ordering::Relaxed);
@@ -23,10 +23,10 @@ impl Budget {
 
 /// Puts them all into an environment; filters may make `bytes` of text altogether.
 pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
-    let budget = Budget(Arc::new(AtomicUsize::new(bytes)));
+    let budget = TextBudget(Arc::new(AtomicUsize::new(bytes)));
     let text = |make: fn(&str) -> String| {
         let budget = budget.clone();
-        move |text: &str| -> Made<String> {
+        move |text: &str| -> FilterResult<String> {
             // Changing the case of a letter can make three of it.
             budget.take(text.len().saturating_mul(3))?;
             Ok(make(text))
@@ -38,7 +38,7 @@ pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     environment.add_filter("capitalize", text(capitalize));
     environment.add_filter("replace", {
         let budget = budget.clone();
-        move |text: &str, from: &str, to: &str| -> Made<String> {
+        move |text: &str, from: &str, to: &str| -> FilterResult<String> {
             let count = if from.is_empty() { text.len() + 1 } else { text.matches(from).count() };
             budget.take(text.len().saturating_add(count.saturating_mul(to.len())))?;
             Ok(text.replace(from, to))
@@ -46,7 +46,7 @@ pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     });
     environment.add_filter("indent", {
         let budget = budget.clone();
-        move |text: &str, width: usize| -> Made<String> {
+        move |text: &str, width: usize| -> FilterResult<String> {
             budget.take(text.len().saturating_add(text.lines().count().saturating_mul(width)))?;
             let pad = format!("\n{}", " ".repeat(width));
             Ok(text.lines().collect::<Vec<_>>().join(&pad))
@@ -54,11 +54,11 @@ pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     });
     environment.add_filter("join", {
         let budget = budget.clone();
-        move |items: &Value, separator: Option<&str>| -> Made<String> {
+        move |items: &Value, separator: Option<&str>| -> FilterResult<String> {
             let mut out = String::new();
             for (index, item) in items.try_iter()?.enumerate() {
                 let separator = if index > 0 { separator.unwrap_or_default() } else { "" };
-                let item = written(&item, &budget)?;
+                let item = value_text(&item, &budget)?;
                 budget.take(separator.len())?;
                 out.push_str(separator);
                 out.push_str(&item);
@@ -68,12 +68,12 @@ pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     });
     environment.add_filter("string", {
         let budget = budget.clone();
-        move |value: &Value| written(value, &budget)
+        move |value: &Value| value_text(value, &budget)
     });
     environment.add_filter("tojson", {
         let budget = budget.clone();
-        move |value: &Value| -> Made<String> {
-            let mut out = Counted { text: Vec::new(), budget: &budget };
+        move |value: &Value| -> FilterResult<String> {
+            let mut out = BudgetWriter { text: Vec::new(), budget: &budget };
             let written = serde_json::to_writer(&mut out, value);
             written.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
             Ok(String::from_utf8_lossy(&out.text).into_owned())
@@ -81,7 +81,7 @@ pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     });
     environment.add_filter("list", {
         let budget = budget.clone();
-        move |state: &State<'_, '_>, value: Value| -> Made<Value> {
+        move |state: &State<'_, '_>, value: Value| -> FilterResult<Value> {
             budget.take(value.len().unwrap_or(0).saturating_mul(32))?;
             filters::list(state, value)
         }
@@ -120,12 +120,12 @@ fn capitalize(text: &str) -> String {
 }
 
 /// Returns a value as text. Its size is known only when it is there, so it is written piece by piece.
-fn written(value: &Value, budget: &Budget) -> Made<String> {
+fn value_text(value: &Value, budget: &TextBudget) -> FilterResult<String> {
     if let Some(text) = value.as_str() {
         budget.take(text.len())?;
         return Ok(text.to_owned());
     }
-    struct Pieces<'a>(String, &'a Budget);
+    struct Pieces<'a>(String, &'a TextBudget);
     impl std::fmt::Write for Pieces<'_> {
         fn write_str(&mut self, piece: &str) -> std::fmt::Result {
             self.1.take(piece.len()).map_err(|_| std::fmt::Error)?;
@@ -139,12 +139,12 @@ fn written(value: &Value, budget: &Budget) -> Made<String> {
     Ok(out.0)
 }
 
-struct Counted<'a> {
+struct BudgetWriter<'a> {
     text: Vec<u8>,
-    budget: &'a Budget,
+    budget: &'a TextBudget,
 }
 
-impl std::io::Write for Counted<'_> {
+impl std::io::Write for BudgetWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.budget.take(bytes.len()).map_err(std::io::Error::other)?;
         self.text.extend_from_slice(bytes);
@@ -156,7 +156,7 @@ impl std::io::Write for Counted<'_> {
     }
 }
 
-fn range(first: i64, second: Option<i64>) -> Made<Vec<i64>> {
+fn range(first: i64, second: Option<i64>) -> FilterResult<Vec<i64>> {
     let (from, to) = second.map_or((0, first), |second| (first, second));
     if to.saturating_sub(from) > 10_000 {
         return Err(Error::new(ErrorKind::InvalidOperation, "range of more than 10000 numbers"));

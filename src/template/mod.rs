@@ -15,10 +15,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
-use crate::cpu::{Overrun, within};
+use crate::cpu::{Overrun, run_within};
 use crate::error::{Code, Failure, Result};
 use crate::pack::path::join;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 
 /// Steps that one rendering may take.
 const FUEL: u64 = 200_000;
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 ///
 /// The template is wrong or too long, needs a name that is not given, or takes too many steps, bytes or seconds.
-pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Result<String> {
+pub fn render(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     if source.len() > SOURCE {
         return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
     }
@@ -48,10 +48,10 @@ pub fn render(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Re
     let repeats = tags.any(|tag| tag.starts_with("for") || tag.starts_with("include"));
     let steps = if repeats { FUEL as usize } else { source.len() };
     if size(vars).saturating_mul(steps) <= AT_ONCE {
-        return rendered(tree, path, source, vars);
+        return render_source(tree, path, source, vars);
     }
     let (tree, own, source, vars) = (tree.cloned(), path.to_owned(), source.to_owned(), vars.clone());
-    within(PATIENCE, move || rendered(tree.as_ref(), &own, &source, &vars)).unwrap_or_else(|Overrun| {
+    run_within(PATIENCE, move || render_source(tree.as_ref(), &own, &source, &vars)).unwrap_or_else(|Overrun| {
         Err(Failure::new(Code::TemplateInvalid, format!("{path}: it takes too long with what it was given"))
             .hint("compare, count and search in Lua, and give the template the results"))
     })
@@ -67,7 +67,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-fn rendered(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Result<String> {
+fn render_source(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     let mut environment = environment();
     if let Some(tree) = tree.cloned() {
         environment
@@ -83,7 +83,7 @@ fn rendered(tree: Option<&Tree>, path: &str, source: &str, vars: &Value) -> Resu
         });
     }
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
-    let mut out = Bounded(Vec::new());
+    let mut out = BoundedWriter(Vec::new());
     template
         .render_captured_to(minijinja::Value::from(minijinja::value::Serde(vars)), &mut out)
         .map_err(|error| invalid(path, &error))?;
@@ -135,9 +135,9 @@ fn refused(path: &str, (line, why): &(usize, String)) -> Failure {
 }
 
 /// A text that is being made, up to [`LONGEST`].
-struct Bounded(Vec<u8>);
+struct BoundedWriter(Vec<u8>);
 
-impl std::io::Write for Bounded {
+impl std::io::Write for BoundedWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST {
             return Err(std::io::Error::other("the text is too long"));

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use nietz::host::documents::Store;
-use nietz::model::collection::{Collection, Format, Key};
+use nietz::model::collection::{Collection, DocumentKey, Format};
 use nietz::model::document::Expect;
 use serde_json::{Value, json};
 
@@ -217,7 +217,7 @@ pub fn saves(count: usize) -> Row {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::new(folder.path()).expect("the folder is there");
     let collection = sessions();
-    let key = Key::from([("slug".to_owned(), "bench".to_owned())]);
+    let key = DocumentKey::from([("slug".to_owned(), "bench".to_owned())]);
     let mut expect = Expect::Absent;
     let mut one = |round: usize| {
         let document = session(round);

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use nietz::journal::lines::{Intent, Open, Outcome, Record, Text};
-use nietz::journal::writer::{Tail, Writer};
+use nietz::journal::lines::{IntentRecord, OpenRecord, OutcomeRecord, Record, TextRecord};
+use nietz::journal::writer::{JournalTail, JournalWriter};
 use nietz::model::digest::Digest;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn path(env: &Env, run: &str) -> PathBuf {
 }
 
 /// Begins a journal of a run that somebody else says there is.
-fn brought(env: &Env, run: &str, change: Value) -> Writer {
+fn brought(env: &Env, run: &str, change: Value) -> JournalWriter {
     let mut open = json!({
         "run": run, "flow": "asks", "source": "flows/asks.lua", "params": {}, "lang": "en", "seed": 1, "files": {},
         "host": "nietz", "at": "2026-01-09T10:30:00Z",
@@ -39,8 +39,8 @@ fn brought(env: &Env, run: &str, change: Value) -> Writer {
     for (name, value) in change.as_object().expect("members") {
         open[name] = value.clone();
     }
-    let open: Open = serde_json::from_value(open).expect("a first line");
-    let mut writer = Writer::open(&path(env, run), Tail::default(), None).expect("a journal can be made");
+    let open: OpenRecord = serde_json::from_value(open).expect("a first line");
+    let mut writer = JournalWriter::open(&path(env, run), JournalTail::default(), None).expect("a journal can be made");
     writer.append(&Record::Open(Box::new(open))).expect("it can be written");
     writer
 }
@@ -51,13 +51,15 @@ fn many_references_to_one_long_text_are_counted_and_refused() {
     let mut writer = brought(&env, "r2", json!({}));
     let text = "x".repeat(1 << 20);
     let id = Digest::of(text.as_bytes()).to_string();
-    writer.append(&Record::Text(Text { id: &id, text: Some(&text), parts: None })).unwrap();
+    writer.append(&Record::Text(TextRecord { id: &id, text: Some(&text), parts: None })).unwrap();
     let request = Value::Array(vec![json!({ "$text": id }); 3000]);
     let key = "1".repeat(32);
-    let intent = Intent { key: &key, kind: "ask", scope: "/", request: &request, prepared: None, at: 1 };
+    let intent = IntentRecord { key: &key, kind: "ask", scope: "/", request: &request, prepared: None, at: 1 };
     writer.append(&Record::Intent(intent)).unwrap();
     let ok = request.clone();
-    writer.append(&Record::Outcome(Outcome { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 })).unwrap();
+    writer
+        .append(&Record::Outcome(OutcomeRecord { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
+        .unwrap();
     writer.sync().unwrap();
     for arguments in [&["log", "r2"][..], &["log", "r2", "--json"], &["verify", "r2"], &["why", "r2", "3"]] {
         let ended = within("-v 900000", env.nietz(arguments.iter().copied())).go();
@@ -74,10 +76,10 @@ fn rows_are_looked_for_once_however_many_lines_there_are() {
     for row in 0..8_000_u64 {
         let key = format!("{row:032x}");
         let (request, ok) = (json!({ "row": { "id": row } }), json!({ "path": "rows.jsonl", "at": 900_000 + row }));
-        let intent = Intent { key: &key, kind: "append", scope: "/", request: &request, prepared: None, at: 1 };
+        let intent = IntentRecord { key: &key, kind: "append", scope: "/", request: &request, prepared: None, at: 1 };
         writer.append(&Record::Intent(intent)).unwrap();
         writer
-            .append(&Record::Outcome(Outcome { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
+            .append(&Record::Outcome(OutcomeRecord { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
             .unwrap();
     }
     writer.sync().unwrap();
@@ -92,7 +94,7 @@ fn a_broken_journal_of_many_lines_is_cut_in_one_pass() {
     let mut writer = brought(&env, RUN, json!({}));
     for line in 0..8_000_u64 {
         let (key, request) = (format!("{line:032x}"), json!({}));
-        let intent = Intent { key: &key, kind: "clock", scope: "/", request: &request, prepared: None, at: 1 };
+        let intent = IntentRecord { key: &key, kind: "clock", scope: "/", request: &request, prepared: None, at: 1 };
         writer.append(&Record::Intent(intent)).unwrap();
     }
     writer.sync().unwrap();

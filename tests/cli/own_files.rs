@@ -2,7 +2,7 @@
 //! the words that whoever reads the file says.
 
 use insta::assert_snapshot;
-use nietz::schema::own;
+use nietz::schema::builtin;
 use serde_json::{Value, json};
 
 use crate::support::env::{Env, RUN};
@@ -242,7 +242,7 @@ fn unnamed(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
 /// A new member of a line is not forgotten in the schema, which passes over what it does not name.
 #[test]
 fn the_schema_of_a_journal_names_every_member_that_is_written() {
-    let schema = own::JOURNAL_V2.schema().expect("it is a schema");
+    let schema = builtin::JOURNAL_V2.schema().expect("it is a schema");
     let server = ModelServer::start(|request| match request.prompt().as_str() {
         "refused" => Response::error(400, "never"),
         prompt => Response::text(prompt.repeat(40)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nietz::cpu::{CpuLimit, Thread};
+use nietz::cpu::{CpuLimit, ThreadClock};
 use nietz::model::redact::Redactor;
 
 use crate::support::env::{Env, KEY};
@@ -274,8 +274,8 @@ fn beginnings_without_end_are_looked_through_once() {
     ] {
         let text = piece.repeat(4_000_000 / piece.len());
         // Without a bound it takes hours; with one, a hundredth of this limit.
-        let limit = CpuLimit::new(Thread::current(), Duration::from_secs(20));
-        let settled = redactor.settled(&text);
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::from_secs(20));
+        let settled = redactor.settled_length(&text);
         assert!(!limit.is_over(), "{piece}");
         assert!(settled + 80_000 > text.len(), "{piece}: {settled}");
     }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use nietz::error::{Code, Result};
 use nietz::host::git::Repository;
-use nietz::host::git::fetch::{self, Kind, Listed, Taker};
+use nietz::host::git::fetch::{self, FetchedEntry, FetchedKind, TreeVisitor};
 use nietz::model::effect::git::GitOp;
 use nietz::model::effect::worktree::{TreeOp, WorktreeOp};
 use nietz::model::git::is_reserved;
@@ -155,7 +155,7 @@ impl Place {
             &self.at("trees"),
             "r1",
             &self.environment(),
-            nietz::model::git::Limits::default(),
+            nietz::model::git::GitLimits::default(),
         )
     }
 
@@ -181,7 +181,7 @@ impl Place {
     }
 
     /// Fetches a branch as a pack's is, into a folder that is thrown away.
-    fn fetch(&self, branch: &str, taker: &mut dyn Taker) -> Result<String> {
+    fn fetch(&self, branch: &str, taker: &mut dyn TreeVisitor) -> Result<String> {
         let scratch = tempfile::tempdir().expect("a temporary folder can be made");
         let url = self.at("work").display().to_string();
         fetch::fetch(&self.environment(), (&url, branch), &scratch.path().join("git"), |name| !name.is_empty(), taker)
@@ -201,9 +201,9 @@ fn readable<'f>(files: impl Iterator<Item = &'f Vec<u8>>) -> BTreeSet<String> {
 #[derive(Default)]
 struct Taken(Files);
 
-impl Taker for Taken {
-    fn listed(&mut self, listed: &Listed) -> Result<()> {
-        if listed.kind == Kind::File {
+impl TreeVisitor for Taken {
+    fn visit_entry(&mut self, listed: &FetchedEntry) -> Result<()> {
+        if listed.kind == FetchedKind::File {
             self.0.insert(
                 listed.path.clone(),
                 (listed.executable, vec![b'?'; usize::try_from(listed.size).expect("it is small")]),
@@ -212,7 +212,7 @@ impl Taker for Taken {
         Ok(())
     }
 
-    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()> {
+    fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()> {
         let (_, known) = self.0.get_mut(&listed.path).expect("it was listed before");
         known.clear();
         content.read_to_end(known).expect("it can be read");
@@ -399,14 +399,14 @@ fn questions(place: &Place) -> Vec<GitOp> {
 /// Takes a pack in, as it is done.
 struct Pack<'a>(Intake<'a>);
 
-impl Taker for Pack<'_> {
-    fn listed(&mut self, listed: &Listed) -> Result<()> {
-        let plain = matches!(listed.kind, Kind::File | Kind::Folder);
+impl TreeVisitor for Pack<'_> {
+    fn visit_entry(&mut self, listed: &FetchedEntry) -> Result<()> {
+        let plain = matches!(listed.kind, FetchedKind::File | FetchedKind::Folder);
         self.0.path(Path::new(OsStr::from_bytes(&listed.path)), plain, "another thing")?;
         self.0.expects(listed.size)
     }
 
-    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()> {
+    fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()> {
         self.0.file(&String::from_utf8_lossy(&listed.path), listed.executable, listed.size, content)
     }
 }
@@ -461,7 +461,7 @@ fn whatever_git_prints_is_read_or_refused_and_nothing_of_the_user_s_is_moved() {
             None if *asked == questions.len() => {
                 std::fs::create_dir(&into).expect("a folder can be made");
                 if place.fetch("main", &mut Pack(Intake::new(&into))).is_ok() {
-                    let _ = intake::folder(&into, &root.path().join("second"));
+                    let _ = intake::copy_folder(&into, &root.path().join("second"));
                 }
             }
             None => drop(fetch::tags(&place.environment(), &url)),

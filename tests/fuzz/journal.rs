@@ -2,10 +2,10 @@
 //! the change is. One whose digests are right, but which holds what no program wrote, is read or refused by its line, too,
 //! whatever its references stand for.
 
-use nietz::engine::past::Past;
+use nietz::engine::history::History;
 use nietz::error::{Failure, Result};
 use nietz::journal::entries;
-use nietz::journal::reader::Whole;
+use nietz::journal::reader::IntactPrefix;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -50,7 +50,7 @@ impl Place {
         self.0.path().join("journal.jsonl")
     }
 
-    fn read(&self) -> Result<(Whole, Vec<Value>)> {
+    fn read(&self) -> Result<(IntactPrefix, Vec<Value>)> {
         let mut all = Vec::new();
         let whole = entries::read(&self.path(), |entry| all.push(entry))?;
         Ok((whole, all))
@@ -64,7 +64,7 @@ fn is_a_beginning_or_refused(original: &[u8], changed: &[u8]) {
     let length = original[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let lines = original[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
     let (own, other) = (Place::of(original), Place::of(changed));
-    let past = Past::read(&other.path());
+    let past = History::read(&other.path());
     match other.read() {
         Ok((whole, entries)) => {
             let torn = (changed.len() - length) as u64;
@@ -153,8 +153,8 @@ fn is_read_or_refused(text: &[u8]) {
     let place = Place::of(text);
     let says_where = |failure: &Failure| names_a_place(failure, "journal.jsonl", text);
     let read = place.read().inspect_err(says_where).ok();
-    let past = Past::read(&place.path()).inspect_err(says_where).ok();
-    let _ = Past::read_as_it_was(&place.path()).inspect_err(says_where);
+    let past = History::read(&place.path()).inspect_err(says_where).ok();
+    let _ = History::read_as_it_was(&place.path()).inspect_err(says_where);
     if let (Some((whole, entries)), Some((past, tail))) = (read, past) {
         assert_eq!((&past.whole, tail.seq, tail.length), (&whole, whole.lines, whole.length));
         assert!(whole.length + whole.torn == text.len() as u64 && entries.len() as u64 <= whole.lines);

@@ -2,7 +2,7 @@
 //! digests, which become parts of paths, lead nowhere else.
 
 use nietz::error::Failure;
-use nietz::pack::lock::Lock;
+use nietz::pack::lock::Lockfile;
 use nietz::pack::trust::TrustFile;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -46,8 +46,8 @@ fn says_where(failure: &Failure, file: &str, bytes: &[u8]) {
 #[track_caller]
 fn a_lock_is_as_written_or_refused(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    std::fs::write(Lock::path(folder.path()), bytes).expect("it can be written");
-    match Lock::read(folder.path()) {
+    std::fs::write(Lockfile::path(folder.path()), bytes).expect("it can be written");
+    match Lockfile::read(folder.path()) {
         Ok(lock) => {
             for (name, locked) in &lock.packs {
                 let place = locked.folder(folder.path(), name);
@@ -56,13 +56,13 @@ fn a_lock_is_as_written_or_refused(bytes: &[u8]) {
                 assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "{name}");
             }
             lock.write(folder.path()).expect("it can be written");
-            assert_eq!(Lock::read(folder.path()).expect("it was written"), lock);
+            assert_eq!(Lockfile::read(folder.path()).expect("it was written"), lock);
             let left: Vec<_> = std::fs::read_dir(folder.path()).expect("it is there").collect();
             assert_eq!(left.len(), 1, "{left:?}");
         }
         Err(failure) => {
             says_where(&failure, "nietz.lock", bytes);
-            assert_eq!(std::fs::read(Lock::path(folder.path())).expect("it is there"), bytes, "it was touched");
+            assert_eq!(std::fs::read(Lockfile::path(folder.path())).expect("it is there"), bytes, "it was touched");
         }
     }
 }
@@ -105,7 +105,7 @@ fn a_lock_of_any_text_is_as_written_or_refused_and_leads_nowhere_else() {
 fn the_trust_of_any_text_is_as_written_or_refused() {
     holds("trust", mutated(vec![TRUST.as_bytes().to_vec()]), |(_, bytes)| {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let file = TrustFile { path: folder.path().join("trust.yaml"), older: folder.path().join("grants.yaml") };
+        let file = TrustFile { path: folder.path().join("trust.yaml"), legacy: folder.path().join("grants.yaml") };
         std::fs::write(&file.path, &bytes.0).expect("it can be written");
         match file.read() {
             Ok(trust) => {

@@ -24,7 +24,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nietz::cpu::{CpuLimit, Thread};
+use nietz::cpu::{CpuLimit, ThreadClock};
 use nietz::error::Failure;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestRunner};
@@ -103,7 +103,7 @@ impl<T: Clone + Debug + Send + 'static> Watch<T> {
     fn judged(&self, case: &T, judge: &impl Fn(&T)) -> usize {
         std::fs::write(&self.file, format!("{case:?}\n")).expect("it can be written");
         let set = |limit| *self.case.lock().unwrap_or_else(PoisonError::into_inner) = limit;
-        set(Some((case.clone(), CpuLimit::new(Thread::current(), PATIENCE))));
+        set(Some((case.clone(), CpuLimit::new(ThreadClock::current(), PATIENCE))));
         let ((), held) = memory::most(|| judge(case));
         set(None);
         assert!(held <= ROOM, "it takes {} MiB of memory: {case:?}", held >> 20);

@@ -200,9 +200,9 @@ fn is_taken_in_or_refused(reader: impl Read) {
     let root = tempfile::tempdir().expect("a temporary folder can be made");
     let (raw, pack) = (root.path().join("a/raw"), root.path().join("a/pack"));
     [&raw, &pack].iter().for_each(|folder| std::fs::create_dir_all(folder).expect("a folder can be made"));
-    let taken = intake::archive(reader, &raw);
+    let taken = intake::unpack_archive(reader, &raw);
     is_plain(&raw);
-    let taken = taken.and_then(|()| intake::folder(&intake::top(&raw), &pack));
+    let taken = taken.and_then(|()| intake::copy_folder(&intake::top(&raw), &pack));
     is_plain(&pack);
     if let Err(failure) = &taken {
         assert_eq!(failure.code, Code::PackInvalid, "{failure:?}");
@@ -260,7 +260,7 @@ fn an_archive_is_added_whole_or_leaves_nothing_behind() {
 #[test]
 fn an_honest_archive_is_taken_in_as_it_is() {
     let root = tempfile::tempdir().expect("a temporary folder can be made");
-    intake::archive(Cursor::new(archive(&honest())), root.path()).expect("it is honest");
+    intake::unpack_archive(Cursor::new(archive(&honest())), root.path()).expect("it is honest");
     for entry in honest() {
         assert_eq!(std::fs::read(root.path().join(&entry.path)).expect("it is there"), entry.content.0);
     }

@@ -1,9 +1,9 @@
 //! The promise: a regular expression finds what a plain matcher finds, and one of any text is compiled within its limits
 //! or refused, and searches in time. A path's pattern is filled and read backwards without a guess, and leads nowhere else.
 
-use nietz::model::collection::{Collection, Format, Key};
-use nietz::model::pattern::Pattern;
-use nietz::model::regexes::{Compiled, Kept};
+use nietz::model::collection::{Collection, DocumentKey, Format};
+use nietz::model::path_template::PathTemplate;
+use nietz::model::regexes::{CompiledRegex, RegexCache};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
@@ -202,7 +202,7 @@ fn node() -> impl Strategy<Value = Node> {
 fn a_regular_expression_finds_what_a_plain_matcher_finds() {
     holds("regex", (node(), vec(select(LETTERS), 0..12)), |(node, letters)| {
         let (pattern, text) = (node.written(), letters.iter().collect::<String>());
-        let compiled = Kept::default().get(&pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
+        let compiled = RegexCache::default().get(&pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
         let Ok(expected) = plainly(node, letters) else { return };
         let place = |at: usize| letters[..at].iter().map(|c| c.len_utf8()).sum::<usize>();
         let expected =
@@ -218,7 +218,7 @@ const AT_ONCE: usize = 16 << 10;
 
 #[track_caller]
 fn searches_in_time(pattern: &str, text: &str) {
-    match Compiled::new(pattern) {
+    match CompiledRegex::new(pattern) {
         Ok(compiled) => {
             let found = compiled.regex.captures_at(text, 0);
             found.iter().flat_map(|found| found.iter().flatten()).for_each(|one| drop(text[one.range()].to_owned()));
@@ -277,7 +277,7 @@ fn collection(path: &str) -> Collection {
         format: Format::Yaml,
         schema: serde_json::Value::Bool(true),
         version: None,
-        keys: Key::new(),
+        keys: DocumentKey::new(),
         index: Vec::new(),
         expects: Vec::new(),
     }
@@ -295,11 +295,11 @@ fn a_path_is_filled_and_read_backwards_and_leads_nowhere_else() {
     let all = (vec(piece, 1..9).prop_map(|pieces| pieces.concat()), keys, text(), any::<Index>());
     holds("paths", all, |(path, keys, other, at)| {
         let collection = collection(path);
-        let Ok(pattern) = Pattern::of(&collection) else { return };
+        let Ok(pattern) = PathTemplate::of(&collection) else { return };
         // What a flow gives: just the keys that there are holes for.
-        let keys: Key = keys
+        let keys: DocumentKey = keys
             .iter()
-            .filter(|(name, _)| pattern.holes().any(|hole| hole == *name))
+            .filter(|(name, _)| pattern.placeholders().any(|hole| hole == *name))
             .map(|(n, v)| (n.clone(), v.clone()))
             .collect();
         if let Ok(filled) = pattern.fill(&keys) {

@@ -1,7 +1,7 @@
 //! The promise: a template inserts, chooses and repeats what it was given, and says nothing else; it reads no file outside of
 //! its pack, and whatever it is, it ends within its bounds.
 
-use nietz::pack::tree::{Root, Tree};
+use nietz::pack::tree::{PackTree, Root};
 use nietz::template::{includes, names, render};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -92,7 +92,7 @@ fn a_template_says_what_it_was_given_and_nothing_else() {
 const SECRET: &str = "s3cr3t-outside";
 
 /// A pack beside a secret, with a link to it.
-fn pack() -> (tempfile::TempDir, Tree) {
+fn pack() -> (tempfile::TempDir, PackTree) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let root = folder.path().join("pack");
     std::fs::create_dir_all(root.join("flows/f")).expect("folders can be made");
@@ -107,11 +107,11 @@ fn pack() -> (tempfile::TempDir, Tree) {
     ];
     files.iter().for_each(|(path, text)| std::fs::write(folder.path().join(path), text).expect("it can be written"));
     std::os::unix::fs::symlink("../../../secret.md", root.join("flows/f/link.md")).expect("a link can be made");
-    (folder, Tree::new(Root::Disk(root)))
+    (folder, PackTree::new(Root::Disk(root)))
 }
 
 #[track_caller]
-fn keeps_to_its_values(tree: &Tree, source: &str, vars: &Value) {
+fn keeps_to_its_values(tree: &PackTree, source: &str, vars: &Value) {
     let made = render(Some(tree), "flows/f/main.md", source, vars);
     let told = match &made {
         Ok(text) => text.clone(),

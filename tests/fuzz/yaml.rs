@@ -1,7 +1,7 @@
 //! The promise: YAML is a value, which is written and read back as it is, in each format; or it is refused with its line.
 
 use nietz::model::collection::Format;
-use nietz::schema::own::{self, Own};
+use nietz::schema::builtin::{self, BuiltinSchema};
 use nietz::schema::source::{decode, parse};
 use nietz::schema::text::to_text;
 use proptest::prelude::{Strategy, any, prop_oneof};
@@ -38,7 +38,8 @@ pub(super) fn is_a_value_or_refused(bytes: &[u8], format: Format) -> Option<Valu
     }
 }
 
-const KINDS: &[&Own] = &[&own::PERSONA, &own::QUOTES, &own::PACK, &own::CONFIG, &own::LOCK, &own::TRUST];
+const KINDS: &[&BuiltinSchema] =
+    &[&builtin::PERSONA, &builtin::QUOTES, &builtin::PACK, &builtin::CONFIG, &builtin::LOCK, &builtin::TRUST];
 
 #[test]
 fn yaml_is_a_value_that_comes_back_or_refused() {
@@ -67,12 +68,12 @@ fn a_file_that_is_wrong_is_told_with_its_place_however_it_is_written() {
     holds("yaml_own", (any::<Index>(), texts), |(kind, bytes)| {
         let kind = kind.get(KINDS);
         let Ok(text) = decode(&bytes.0, "f") else { return };
-        let (value, faults) = own::check(kind, text, "f").expect("its schema is right");
+        let (value, faults) = builtin::check(kind, text, "f").expect("its schema is right");
         let lines = 2 + text.matches(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count();
         faults.iter().for_each(|fault| assert!((1..=lines).contains(&fault.line), "{fault}"));
         if parse(text, Format::Yaml, "f").is_ok() {
-            let (again, same) = own::check(kind, &to_text(&value, Format::Yaml), "f").expect("its schema is right");
-            let pointers = |faults: &[nietz::schema::Located]| {
+            let (again, same) = builtin::check(kind, &to_text(&value, Format::Yaml), "f").expect("its schema is right");
+            let pointers = |faults: &[nietz::schema::LocatedViolation]| {
                 let mut all: Vec<_> =
                     faults.iter().map(|fault| (fault.pointer.clone(), fault.message.clone())).collect();
                 all.sort();

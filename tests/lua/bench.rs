@@ -8,24 +8,24 @@ use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture, pending, ready};
 use nietz::engine::budget::Meter;
-use nietz::engine::gate::Recorded;
-use nietz::engine::past::Past;
+use nietz::engine::gate::OpenJournal;
+use nietz::engine::history::History;
 use nietz::error::{Failure, Result};
 use nietz::host::{CallEvent, FrontEnd, Models};
-use nietz::journal::lines::Open;
-use nietz::journal::writer::{Tail, Writer};
-use nietz::lua::flow::Done;
-use nietz::lua::limits::Limits;
+use nietz::journal::lines::OpenRecord;
+use nietz::journal::writer::{JournalTail, JournalWriter};
+use nietz::lua::flow::FlowOutcome;
+use nietz::lua::limits::FlowLimits;
 use nietz::lua::scheduler::Interrupts;
 use nietz::model::budget::Budget;
-use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
+use nietz::model::chat::{ChatReply, ChatRequest, FinishReason, Usage};
 use nietz::model::command::Grants;
 use nietz::model::event::Event;
 use nietz::model::question::{Question, QuestionKind};
 use nietz::model::redact::Redactor;
-use nietz::pack::resolve::{self, Located};
-use nietz::pack::tree::{Root, Tree};
-use nietz::run::assemble::{Parts, assemble};
+use nietz::pack::resolve::{self, ResolvedFlow};
+use nietz::pack::tree::{PackTree, Root};
+use nietz::run::assemble::{RunParts, assemble};
 use nietz::run::machine::Machine;
 use nietz::run::session::Session;
 use serde_json::{Value, json};
@@ -60,22 +60,22 @@ impl Bench {
         std::fs::write(full, text).expect("files can be written");
     }
 
-    pub fn located(&self, flow: &str) -> Located {
+    pub fn located(&self, flow: &str) -> ResolvedFlow {
         let full = self.path().join(flow);
         resolve::flow(&full.display().to_string(), self.path(), Path::new("/nonexistent")).expect("the flow is there")
     }
 
     /// Loads a flow, with the personas and quotes of this pack and the bundled ones.
-    pub fn load(&self, flow: &str, limits: Limits) -> Result<Session> {
+    pub fn load(&self, flow: &str, limits: FlowLimits) -> Result<Session> {
         let located = self.located(flow);
-        let layers = vec![located.tree.clone(), Tree::new(Root::Bundled)];
+        let layers = vec![located.tree.clone(), PackTree::new(Root::Bundled)];
         let session = Session::load_limited(&self.machine(), located, layers, limits)?;
         session.pinned.borrow_mut().default = Some(Ok("fake/model".to_owned()));
         Ok(session)
     }
 
     /// Loads and runs a flow, and returns its result with what was said.
-    pub fn run(&self, flow: &str, params: Value, limits: Limits) -> (Result<Value>, Vec<String>) {
+    pub fn run(&self, flow: &str, params: Value, limits: FlowLimits) -> (Result<Value>, Vec<String>) {
         let said = Rc::new(Front::default());
         let result = self.load(flow, limits).and_then(|session| self.drive(&session, params, &said));
         let said = said.0.borrow().clone();
@@ -87,19 +87,22 @@ impl Bench {
         let journal = self.path().join(format!(".nietz/{}.jsonl", self.runs.get()));
         std::fs::create_dir_all(self.path().join(".nietz")).expect("folders can be made");
         let parts = parts(Box::new(Obliging), Rc::clone(front) as Rc<dyn FrontEnd>);
-        let recorded =
-            Recorded { writer: Writer::open(&journal, Tail::default(), None)?, past: Past::default(), resume: None };
+        let recorded = OpenJournal {
+            writer: JournalWriter::open(&journal, JournalTail::default(), None)?,
+            history: History::default(),
+            resume: None,
+        };
         let done = self.go(session, params, parts, recorded);
         let _ = std::fs::remove_file(&journal);
         match done? {
-            Done::Returned(value) => Ok(value),
-            Done::Failed(failure) | Done::Parked(failure) => Err(failure),
-            Done::Interrupted(_) => unreachable!("nobody interrupts"),
+            FlowOutcome::Returned(value) => Ok(value),
+            FlowOutcome::Failed(failure) | FlowOutcome::Parked(failure) => Err(failure),
+            FlowOutcome::Interrupted(_) => unreachable!("nobody interrupts"),
         }
     }
 
     /// Runs a flow, or goes on with it, to an end.
-    pub fn go(&self, session: &Session, params: Value, parts: Parts, recorded: Recorded) -> Result<Done> {
+    pub fn go(&self, session: &Session, params: Value, parts: RunParts, recorded: OpenJournal) -> Result<FlowOutcome> {
         let (gate, start) = assemble(&self.machine(), session, &open(session, params), parts, recorded)?;
         runtime().block_on(session.flow.run(None, &start, gate, &mut Nobody))
     }
@@ -115,8 +118,8 @@ impl Bench {
 }
 
 /// Returns what a run needs that these models and this user answer; no time goes by.
-pub fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Parts {
-    Parts {
+pub fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> RunParts {
+    RunParts {
         models,
         front,
         details: false,
@@ -126,8 +129,8 @@ pub fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> Parts {
     }
 }
 
-fn open(session: &Session, params: Value) -> Open {
-    Open {
+fn open(session: &Session, params: Value) -> OpenRecord {
+    OpenRecord {
         run: "test".to_owned(),
         flow: session.flow.manifest.name.clone(),
         source: session.flow.located.source(),
@@ -211,7 +214,7 @@ impl Models for Obliging {
             state: None,
             usage: Usage { input: 1, output: 1, cached: 0 },
             model: request.model.clone(),
-            finish: Finish::Stop,
+            finish: FinishReason::Stop,
             cost: None,
             refused: Vec::new(),
             lost: None,

@@ -1,6 +1,6 @@
 //! A run that can be repeated: models whose replies follow from a seed get theirs from the run's.
 
-use nietz::lua::limits::Limits;
+use nietz::lua::limits::FlowLimits;
 use serde_json::{Value, json};
 
 use crate::lua::bench::Bench;
@@ -21,7 +21,7 @@ fn a_seeded_model_draws_from_the_seed_of_the_run_and_other_models_get_none() {
                 }
             end }"#;
         bench.file("flows/f.lua", flow);
-        let (result, _) = bench.run("flows/f.lua", json!({}), Limits::default());
+        let (result, _) = bench.run("flows/f.lua", json!({}), FlowLimits::default());
         result.expect("it runs").as_array().expect("a list").clone()
     };
     let seeds = run();

@@ -2,16 +2,16 @@
 
 use insta::assert_snapshot;
 use nietz::host::ui::ending;
-use nietz::lua::limits::Limits;
+use nietz::lua::limits::FlowLimits;
 use serde_json::json;
 
 use crate::lua::bench::Bench;
 
 /// Runs a flow and returns its error as the terminal prints it.
 fn shown(bench: &Bench) -> String {
-    let (result, _) = bench.run("flows/wrong.lua", json!({}), Limits::default());
+    let (result, _) = bench.run("flows/wrong.lua", json!({}), FlowLimits::default());
     let failure = result.expect_err("the flow fails");
-    let text = ending::failure(&failure, &ending::plain);
+    let text = ending::failure(&failure, &ending::without_colour);
     assert!(!text.contains("[nietz]"), "{text}");
     text.replace(&bench.path().canonicalize().expect("it is there").display().to_string(), "PACK")
 }

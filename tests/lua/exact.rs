@@ -13,17 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
-use nietz::engine::gate::Recorded;
-use nietz::engine::past::Past;
+use nietz::engine::gate::OpenJournal;
+use nietz::engine::history::History;
 use nietz::error::{Code, Failure, Result};
 use nietz::host::{CallEvent, Models};
-use nietz::journal::fault::Fault;
-use nietz::journal::lines::Resume;
-use nietz::journal::writer::{Tail, Writer};
-use nietz::lua::flow::Done;
-use nietz::lua::limits::Limits;
-use nietz::model::chat::{ChatReply, ChatRequest, Finish, Usage};
-use nietz::run::assemble::Parts;
+use nietz::journal::fault_injection::InjectedFault;
+use nietz::journal::lines::ResumeRecord;
+use nietz::journal::writer::{JournalTail, JournalWriter};
+use nietz::lua::flow::FlowOutcome;
+use nietz::lua::limits::FlowLimits;
+use nietz::model::chat::{ChatReply, ChatRequest, FinishReason, Usage};
+use nietz::run::assemble::RunParts;
 use serde_json::{Value, json};
 
 use crate::lua::bench::{Bench, Front, parts};
@@ -267,20 +267,20 @@ fn process(bench: &Bench, chance: &mut Chance, calls: &Rc<RefCell<Vec<String>>>,
     let path = journal(bench);
     let (past, tail, resume) = match path.exists() {
         true => {
-            let (past, tail) = Past::read(&path)?;
+            let (past, tail) = History::read(&path)?;
             let (host, at) = ("nietz".to_owned(), "2026-01-09T10:30:00Z".to_owned());
-            (past, tail, Some(Resume { host, changed: BTreeMap::new(), torn: 0, at }))
+            (past, tail, Some(ResumeRecord { host, changed: BTreeMap::new(), torn: 0, at }))
         }
-        false => (Past::default(), Tail::default(), None),
+        false => (History::default(), JournalTail::default(), None),
     };
-    let fault = kill.map(|lines| Fault::FullAt(tail.seq + lines));
-    let writer = Writer::open(&path, tail, fault)?.without_sync();
-    let session = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 })?;
+    let fault = kill.map(|lines| InjectedFault::FullAt(tail.seq + lines));
+    let writer = JournalWriter::open(&path, tail, fault)?.without_sync();
+    let session = bench.load("flows/exact.lua", FlowLimits { seconds: 20.0, megabytes: 64 })?;
     let slow = Slow { chance: RefCell::new(Chance::new(chance.below(1 << 30))), calls: Rc::clone(calls) };
     let parts = parts(Box::new(slow), Rc::new(Front::default()));
-    match bench.go(&session, json!({}), parts, Recorded { writer, past, resume })? {
-        Done::Returned(value) => Ok(value),
-        Done::Failed(failure) | Done::Parked(failure) | Done::Interrupted(failure) => Err(failure),
+    match bench.go(&session, json!({}), parts, OpenJournal { writer, history: past, resume })? {
+        FlowOutcome::Returned(value) => Ok(value),
+        FlowOutcome::Failed(failure) | FlowOutcome::Parked(failure) | FlowOutcome::Interrupted(failure) => Err(failure),
     }
 }
 
@@ -345,28 +345,28 @@ fn a_limit_is_over_when_all_processes_together_have_used_it_up() {
           end }";
     bench.file("flows/exact.lua", source);
     std::fs::create_dir_all(bench.path().join(".nietz")).expect("folders can be made");
-    let session = bench.load("flows/exact.lua", Limits { seconds: 20.0, megabytes: 64 }).expect("it is a flow");
+    let session = bench.load("flows/exact.lua", FlowLimits { seconds: 20.0, megabytes: 64 }).expect("it is a flow");
     // Each look at the clock is 40 s later than the one before.
     let times = Rc::new(Cell::new(0));
     let process = |kill: Option<u64>| {
         let path = journal(&bench);
-        let (past, tail) = if path.exists() { Past::read(&path)? } else { Default::default() };
-        let resume = (tail.seq > 0).then(|| Resume {
+        let (past, tail) = if path.exists() { History::read(&path)? } else { Default::default() };
+        let resume = (tail.seq > 0).then(|| ResumeRecord {
             host: "nietz".to_owned(),
             changed: BTreeMap::new(),
             torn: 0,
             at: String::new(),
         });
-        let writer = Writer::open(&path, tail, kill.map(Fault::FullAt))?.without_sync();
+        let writer = JournalWriter::open(&path, tail, kill.map(InjectedFault::FullAt))?.without_sync();
         let times = Rc::clone(&times);
         let now = Box::new(move || times.replace(times.get() + 40_000));
-        let parts = Parts { now, ..parts(Box::new(Never), Rc::new(Front::default())) };
-        bench.go(&session, json!({}), parts, Recorded { writer, past, resume })
+        let parts = RunParts { now, ..parts(Box::new(Never), Rc::new(Front::default())) };
+        bench.go(&session, json!({}), parts, OpenJournal { writer, history: past, resume })
     };
     // After the second outcome: two calls of 40 s each.
     assert!(matches!(process(Some(5)), Err(failure) if failure.code == Code::DiskFailed));
     let begun = std::time::Instant::now();
-    let Ok(Done::Returned(result)) = process(None) else { panic!("it returns") };
+    let Ok(FlowOutcome::Returned(result)) = process(None) else { panic!("it returns") };
     assert_eq!(result, json!({ "ok": false, "code": "timed-out" }));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "nothing was left to wait for");
 }
@@ -396,7 +396,7 @@ fn reply(request: &ChatRequest, text: String) -> ChatReply {
         state: None,
         usage,
         model,
-        finish: Finish::Stop,
+        finish: FinishReason::Stop,
         cost: None,
         refused: Vec::new(),
         lost: None,

@@ -15,12 +15,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use nietz::lua::limits::Limits;
+use nietz::lua::limits::FlowLimits;
 use serde_json::{Value, json};
 
 use crate::lua::bench::Bench;
 
-const LIMITS: Limits = Limits { seconds: 0.3, megabytes: 64 };
+const LIMITS: FlowLimits = FlowLimits { seconds: 0.3, megabytes: 64 };
 /// What each script may take, of CPU time and of memory on top of what the process had.
 const CPU: Duration = Duration::from_secs(2);
 const GROWTH: u64 = 100 * 1024;
@@ -125,7 +125,7 @@ fn child() {
 }
 
 fn good(bench: &Bench) {
-    let (result, _) = bench.run("flows/good.lua", json!({}), Limits { seconds: 10.0, ..LIMITS });
+    let (result, _) = bench.run("flows/good.lua", json!({}), FlowLimits { seconds: 10.0, ..LIMITS });
     let wanted = json!({ "parts": ["b", "a"], "name": "x", "note": { "slug": "good", "list": [] } });
     assert_eq!(result, Ok(wanted), "the flow after it was harmed");
 }

@@ -4,7 +4,7 @@
 use nietz::error::{Code, Failure};
 use nietz::lua::api::ALL;
 use nietz::lua::audit;
-use nietz::lua::limits::Limits;
+use nietz::lua::limits::FlowLimits;
 use nietz::model::permission::{Permission, methods, of_function};
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ fn run_with(permissions: &[Permission], body: &str) -> (Result<Value, Failure>, 
         ),
     );
     bench.commit_all();
-    let limits = Limits { seconds: 20.0, megabytes: 64 };
+    let limits = FlowLimits { seconds: 20.0, megabytes: 64 };
     let located = bench.located("flows/example.lua");
     let session = bench.load("flows/example.lua", limits).unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"));
     let found = audit::flow(&located.tree, &located.path, &session.flow.manifest.permissions);
@@ -193,7 +193,7 @@ fn every_function_needs_what_the_audit_says_that_it_needs() {
         let needed: Vec<Permission> = Permission::ALL
             .iter()
             .copied()
-            .filter(|permission| told.contains(&permission.undeclared().message))
+            .filter(|permission| told.contains(&permission.undeclared_failure().message))
             .collect();
         let (result, told) = run_with(&needed, &example);
         assert!(result.is_ok() && told.is_empty(), "{name} with {needed:?}: {result:?}");
@@ -201,7 +201,10 @@ fn every_function_needs_what_the_audit_says_that_it_needs() {
             let others: Vec<Permission> = needed.iter().copied().filter(|other| other != without).collect();
             let (result, told) = run_with(&others, &example);
             let failure = result.expect_err(&name);
-            assert_eq!((failure.code, &failure.message), (Code::PermissionRefused, &without.undeclared().message));
+            assert_eq!(
+                (failure.code, &failure.message),
+                (Code::PermissionRefused, &without.undeclared_failure().message)
+            );
             assert!(told.iter().all(|told| *told == failure.message) && !told.is_empty(), "{name}: {told:?}");
         }
     }
@@ -214,7 +217,7 @@ fn the_types_of_a_module_say_which_permission_it_needs() {
         let (functions, ..) = read(plain(path), types);
         for permission in Permission::ALL {
             let needs = |function: &Documented| of_function(path, &function.name, false) == Some(*permission);
-            assert_eq!(head.contains(&permission.declared()), functions.iter().any(needs), "{path}: {permission:?}");
+            assert_eq!(head.contains(&permission.declaration()), functions.iter().any(needs), "{path}: {permission:?}");
         }
         for (module, method, permission) in methods().filter(|(module, ..)| module == path) {
             let (doc, _) = types.split_once(&format!("\t{method}: (self: ")).unwrap_or_else(|| panic!("{module}"));
@@ -232,7 +235,7 @@ fn the_flow_of_the_architecture_runs_as_it_stands() {
         bench.file(&format!("personas/{slug}.md"), format!("---\nname: {slug}\n---\nYou are the {slug}.\n"));
     }
     let params = json!({ "question": "Should we cache this?", "rounds": 2 });
-    let (result, said) = bench.run("flows/second-opinion.lua", params, Limits::default());
+    let (result, said) = bench.run("flows/second-opinion.lua", params, FlowLimits::default());
     assert_eq!(result, Ok(json!({ "disagreements": ["x"] })));
     assert_eq!(said, ["- x"]);
 }

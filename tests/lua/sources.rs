@@ -1,7 +1,7 @@
 //! All Lua of the tree is Luau, and so are the samples of its pages: what does not parse is of no use to whoever copies it,
 //! runs it or reads it in an editor.
 
-use nietz::lua::limits::Limits;
+use nietz::lua::limits::FlowLimits;
 use nietz::lua::vm::Vm;
 
 use crate::lua::structure::files;
@@ -48,7 +48,7 @@ fn all_samples() -> Vec<Sample> {
 }
 
 fn compile(name: &str, source: &str) {
-    let compiled = Vm::new(Limits::default()).and_then(|vm| vm.compile(name, source).map(|_| ()));
+    let compiled = Vm::new(FlowLimits::default()).and_then(|vm| vm.compile(name, source).map(|_| ()));
     compiled.unwrap_or_else(|failure| panic!("{name}: {failure:#?}"));
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use nietz::engine::own::OwnRuns;
-use nietz::engine::run::Runs;
+use nietz::engine::run_records::RunRecords;
+use nietz::engine::runs::Runs;
 
 use crate::support::journal::Journal;
 use crate::support::model_server::ModelServer;
@@ -115,7 +115,7 @@ impl Env {
     /// Records a run whose journal was put there as one that the test's user began there.
     pub(crate) fn own(&self, run: &str) {
         let workspace = self.workspace().canonicalize().expect("the workspace is there");
-        let runs = Runs::new(&workspace, OwnRuns::new(&self.home()));
+        let runs = Runs::new(&workspace, RunRecords::new(&self.home()));
         let journal = std::fs::read(runs.journal(run)).expect("there is a journal");
         let end = journal.iter().position(|byte| *byte == b'\n').expect("its first line is whole");
         runs.note_own(run, &journal[..=end]).expect("the home can be written");

@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::cli::check::Findings;
+use crate::cli::check::FileReport;
 use crate::error::{Code, Failure, Result};
 use crate::journal::{entries, reader};
 use crate::model::collection::Format;
-use crate::schema::report::{self, Located, Severity};
-use crate::schema::{Fault, Place, Schema, own, source};
+use crate::schema::report::{self, LocatedViolation, Severity};
+use crate::schema::{Schema, TextPosition, Violation, builtin, source};
 
 /// Tells whether a text begins as journals do: a copy of one may have any name.
-pub(super) fn is_one(text: &str) -> bool {
+pub(super) fn is_journal(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     first.starts_with("{\"v\":") && first.contains("\"is\":{\"open\":")
 }
 
 /// Checks a journal. What the chain says counts where the schema has nothing to say of that line.
-pub(super) fn check(file: &Path, name: &str) -> Result<Findings> {
-    let bytes = reader::text(file)?;
+pub(super) fn check(file: &Path, name: &str) -> Result<FileReport> {
+    let bytes = reader::read_bytes(file)?;
     let text = source::decode(&bytes, name)?.to_owned();
-    let mut schemas = Schemas::default();
+    let mut schemas = JournalSchemas::default();
     let mut located = Vec::new();
-    for (index, line) in whole(&text).lines().enumerate() {
+    for (index, line) in whole_lines(&text).lines().enumerate() {
         for mut fault in schemas.faults(line, name)? {
             fault.line = index + 1;
             located.push(fault);
@@ -30,36 +30,36 @@ pub(super) fn check(file: &Path, name: &str) -> Result<Findings> {
     }
     match entries::read(file, |_| ()) {
         Ok(whole) if whole.torn > 0 => {
-            let place = Place { line: text.lines().count(), column: 1 };
+            let place = TextPosition { line: text.lines().count(), column: 1 };
             let message = format!(
                 "{} bytes of a line that was not written to its end: the run was ended in that moment, and `nietz resume` \
                  goes on before it",
                 whole.torn
             );
-            let mut torn = Located::unreadable(name, place, message);
+            let mut torn = LocatedViolation::unreadable(name, place, message);
             torn.severity = Severity::Note;
             located.push(torn);
         }
         Ok(_) => {}
         Err(failure) if failure.code == Code::JournalBroken => {
-            let broken = broken(file, name, failure)?;
-            if located.iter().all(|fault: &Located| fault.line != broken.line) {
+            let broken = locate_broken_line(file, name, failure)?;
+            if located.iter().all(|fault: &LocatedViolation| fault.line != broken.line) {
                 located.push(broken);
             }
         }
         Err(failure) => return Err(failure),
     }
     located.sort_by_key(|fault| (fault.line, fault.column));
-    Ok(Findings { text, located, code: Code::JournalBroken })
+    Ok(FileReport { text, located, code: Code::JournalBroken })
 }
 
 /// Returns the part of a text that ends with whole lines.
-fn whole(text: &str) -> &str {
+fn whole_lines(text: &str) -> &str {
     text.rfind('\n').map_or("", |end| &text[..=end])
 }
 
 /// Finds the line that a failure of the reader names: `FILE:LINE: why`.
-fn broken(file: &Path, name: &str, failure: Failure) -> Result<Located> {
+fn locate_broken_line(file: &Path, name: &str, failure: Failure) -> Result<LocatedViolation> {
     let rest = failure.message.strip_prefix(&file.display().to_string()).and_then(|rest| rest.strip_prefix(':'));
     let Some((line, why)) = rest.and_then(|rest| {
         let (line, why) = rest.split_once(": ")?;
@@ -71,28 +71,28 @@ fn broken(file: &Path, name: &str, failure: Failure) -> Result<Located> {
         Some(hint) => format!("{why}; {hint}"),
         None => why,
     };
-    let mut located = Located::unreadable(name, Place { line, column: 1 }, message);
+    let mut located = LocatedViolation::unreadable(name, TextPosition { line, column: 1 }, message);
     failure.code.name().clone_into(&mut located.keyword);
     Ok(located)
 }
 
 /// The schemas of the formats that were met, compiled.
 #[derive(Default)]
-struct Schemas(BTreeMap<u64, Schema>);
+struct JournalSchemas(BTreeMap<u64, Schema>);
 
-impl Schemas {
+impl JournalSchemas {
     /// Returns what is wrong with a line by itself. One of a format that is not known is the reader's to tell.
-    fn faults(&mut self, line: &str, name: &str) -> Result<Vec<Located>> {
+    fn faults(&mut self, line: &str, name: &str) -> Result<Vec<LocatedViolation>> {
         let value = match source::read(line, Format::Jsonl) {
             Ok(value) => value,
-            Err((place, reason)) => return Ok(vec![Located::unreadable(name, place, reason)]),
+            Err((place, reason)) => return Ok(vec![LocatedViolation::unreadable(name, place, reason)]),
         };
-        let known = own::JOURNALS.iter().find(|(format, _)| value["v"] == *format);
+        let known = builtin::JOURNALS.iter().find(|(format, _)| value["v"] == *format);
         let Some((format, own)) = known else {
             return Ok(match value["v"].is_u64() {
                 true => Vec::new(),
                 false => {
-                    let fault = Fault::new("/v", "type", "must be the number of the journal's format");
+                    let fault = Violation::new("/v", "type", "must be the number of the journal's format");
                     report::locate(vec![fault], Severity::Error, line, Format::Jsonl, name)
                 }
             });
@@ -100,6 +100,6 @@ impl Schemas {
         if !self.0.contains_key(format) {
             self.0.insert(*format, Schema::compile(&own.schema()?)?);
         }
-        Ok(report::locate(self.0[format].faults(&value), Severity::Error, line, Format::Jsonl, name))
+        Ok(report::locate(self.0[format].violations(&value), Severity::Error, line, Format::Jsonl, name))
     }
 }

@@ -4,27 +4,27 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::check::{Findings, Flows, journal};
-use crate::cli::pack::ready;
+use crate::cli::check::{FileReport, FlowCache, journal};
+use crate::cli::pack::vet;
 use crate::cli::trust::packs as trust;
 use crate::disk::{self, Links};
-use crate::engine::own::OwnRuns;
+use crate::engine::run_records::RunRecords;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
 use crate::lua::audit;
-use crate::lua::limits::Limits;
+use crate::lua::limits::FlowLimits;
 use crate::lua::vm::Vm;
-use crate::pack::asks::Asks;
 use crate::pack::lock;
+use crate::pack::permission_items::ItemsByFlow;
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
-use crate::pack::tree::{Root, Tree};
+use crate::pack::tree::{PackTree, Root};
 use crate::run::machine::Machine;
 use crate::run::session;
-use crate::schema::own::{self, Own};
+use crate::schema::builtin::{self, BuiltinSchema};
 use crate::schema::report;
 use crate::schema::source::MAX_BYTES;
-use crate::schema::{Place, source};
+use crate::schema::{TextPosition, source};
 use crate::template;
 
 /// How deep a folder is looked through, and folders that are not.
@@ -34,7 +34,7 @@ const PASSED_OVER: &[&str] = &[".git", "target", "node_modules"];
 const MADE_ANEW: &[&str] = &["index", "types"];
 
 /// Returns the files below a folder that nietz knows: sources by their kind, documents by the flows' collections.
-pub(super) fn below(flows: &mut Flows<'_>, folder: &Path) -> Vec<PathBuf> {
+pub(super) fn below(flows: &mut FlowCache<'_>, folder: &Path) -> Vec<PathBuf> {
     let Ok(full) = folder.canonicalize() else { return Vec::new() };
     let machine = flows.machine;
     let store = Store::new(&machine.workspace).ok().map(|store| store.without(&machine.own_folders()));
@@ -63,65 +63,65 @@ fn is_passed_over(path: &Path) -> bool {
 }
 
 /// What a file is by its name and its place.
-enum Kind {
+enum FileKind {
     Flow,
     Module,
     Persona,
     Journal,
-    Own(&'static Own),
+    Own(&'static BuiltinSchema),
 }
 
-fn kind(machine: &Machine, file: &Path) -> Option<Kind> {
+fn kind(machine: &Machine, file: &Path) -> Option<FileKind> {
     let full = file.canonicalize().ok()?;
     let within = |folder: &str| full.iter().any(|part| part == folder);
     let name = full.file_name()?.to_str()?;
     let parent = full.parent()?;
     let is = |path: PathBuf| path.file_name() == full.file_name() && path.canonicalize().is_ok_and(|path| path == full);
     if is(machine.config_path()) {
-        return Some(Kind::Own(&own::CONFIG));
+        return Some(FileKind::Own(&builtin::CONFIG));
     }
     let trust = machine.trust();
     if is(trust.path) {
-        return Some(Kind::Own(&own::TRUST));
+        return Some(FileKind::Own(&builtin::TRUST));
     }
-    if is(trust.older) {
-        return Some(Kind::Own(&own::GRANTS));
+    if is(trust.legacy) {
+        return Some(FileKind::Own(&builtin::GRANTS));
     }
-    if machine.records().canonicalize().is_ok_and(|records| records == parent) && OwnRuns::is_record(name) {
-        return Some(Kind::Own(&own::RECORD));
+    if machine.records().canonicalize().is_ok_and(|records| records == parent) && RunRecords::is_record(name) {
+        return Some(FileKind::Own(&builtin::RECORD));
     }
     if name == "nietz.lock" {
-        return Some(Kind::Own(&own::LOCK));
+        return Some(FileKind::Own(&builtin::LOCK));
     }
     Some(match full.extension()?.to_str()? {
-        "lua" if parent.file_name().is_some_and(|name| name == "flows") => Kind::Flow,
-        "lua" | "luau" if within("flows") => Kind::Module,
-        "md" if within("personas") => Kind::Persona,
-        "yaml" if name == "pack.yaml" => Kind::Own(&own::PACK),
-        "yaml" if name == "nietz.yaml" => Kind::Own(&own::PROJECT),
-        "yaml" if within("quotes") => Kind::Own(&own::QUOTES),
-        "jsonl" if name == "journal.jsonl" && within(".nietz") => Kind::Journal,
+        "lua" if parent.file_name().is_some_and(|name| name == "flows") => FileKind::Flow,
+        "lua" | "luau" if within("flows") => FileKind::Module,
+        "md" if within("personas") => FileKind::Persona,
+        "yaml" if name == "pack.yaml" => FileKind::Own(&builtin::PACK),
+        "yaml" if name == "nietz.yaml" => FileKind::Own(&builtin::PROJECT),
+        "yaml" if within("quotes") => FileKind::Own(&builtin::QUOTES),
+        "jsonl" if name == "journal.jsonl" && within(".nietz") => FileKind::Journal,
         "jsonl" if full.iter().zip(full.iter().skip(1)).any(|(one, next)| one == "tests" && next == "cassettes") => {
-            Kind::Journal
+            FileKind::Journal
         }
         _ => return None,
     })
 }
 
 /// Checks a file of nietz's own; nothing for other files.
-pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<Findings>>> {
+pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<FileReport>>> {
     let name = file.display().to_string();
     let missing = || Failure::io(file, "read", &std::io::ErrorKind::NotFound.into());
     let bytes = || disk::read(file, Links::All, MAX_BYTES)?.ok_or_else(missing);
     Ok(Some(match kind(machine, file) {
         None if file.extension().is_some_and(|ending| ending == "lua") => flow(machine, file)?,
         None => return Ok(None),
-        Some(Kind::Flow) => flow(machine, file)?,
-        Some(Kind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
-        Some(Kind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
-        Some(Kind::Journal) => vec![journal::check(file, &name)?],
-        Some(Kind::Own(own)) => {
-            let findings = keeps(own, source::decode(&bytes()?, &name)?, &name)?;
+        Some(FileKind::Flow) => flow(machine, file)?,
+        Some(FileKind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
+        Some(FileKind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
+        Some(FileKind::Journal) => vec![journal::check(file, &name)?],
+        Some(FileKind::Own(own)) => {
+            let findings = check_own_file(own, source::decode(&bytes()?, &name)?, &name)?;
             if own.name == "pack" && findings.located.is_empty() {
                 pack(machine, file)?;
             }
@@ -130,53 +130,53 @@ pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<Finding
     }))
 }
 
-fn keeps(own: &Own, text: &str, name: &str) -> Result<Findings> {
-    let (value, located) = own::check(own, text, name)?;
+fn check_own_file(own: &BuiltinSchema, text: &str, name: &str) -> Result<FileReport> {
+    let (value, located) = builtin::check(own, text, name)?;
     if own.name == "lock" {
         lock::known_version(&value, name)?;
     }
-    Ok(Findings { text: text.to_owned(), located, code: own.code })
+    Ok(FileReport { text: text.to_owned(), located, code: own.code })
 }
 
 /// Loads a flow, and looks at everything that it reaches.
-fn flow(machine: &Machine, file: &Path) -> Result<Vec<Findings>> {
-    let located = machine.located(&file.display().to_string())?;
+fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
+    let located = machine.find_flow(&file.display().to_string())?;
     let (tree, path) = (located.tree.clone(), located.path.clone());
     let flow = session::load(machine, located)?;
     let found = audit::flow(&tree, &path, &flow.manifest.permissions);
-    let mut files: BTreeMap<String, Findings> = BTreeMap::new();
+    let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
     for finding in found {
         let text = tree.text(&finding.path)?.unwrap_or_default().to_string();
         let shown = if finding.path == path { file.display().to_string() } else { tree.display(&finding.path) };
-        let place = Place { line: finding.line, column: finding.column };
-        let mut located = report::Located::unreadable(&shown, place, finding.said());
+        let place = TextPosition { line: finding.line, column: finding.column };
+        let mut located = report::LocatedViolation::unreadable(&shown, place, finding.one_line());
         finding.code.name().clone_into(&mut located.keyword);
         let findings =
-            files.entry(finding.path).or_insert_with(|| Findings { text, located: Vec::new(), code: finding.code });
+            files.entry(finding.path).or_insert_with(|| FileReport { text, located: Vec::new(), code: finding.code });
         findings.located.push(located);
     }
     Ok(files.into_values().collect())
 }
 
 /// A module is checked with the flows that require it; for itself, only whether it is Lua.
-fn module(text: &str, name: &str) -> Result<Findings> {
-    Vm::new(Limits::default())?.compile(name, text)?;
-    Ok(Findings { text: text.to_owned(), located: Vec::new(), code: Code::FlowInvalid })
+fn module(text: &str, name: &str) -> Result<FileReport> {
+    Vm::new(FlowLimits::default())?.compile(name, text)?;
+    Ok(FileReport { text: text.to_owned(), located: Vec::new(), code: Code::FlowInvalid })
 }
 
-fn persona(text: &str, name: &str) -> Result<Findings> {
+fn persona(text: &str, name: &str) -> Result<FileReport> {
     let plain = text.replace("\r\n", "\n");
     let mut located = Vec::new();
     if let Some((front, body)) = plain.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")) {
         // The front matter starts on the file's second line.
-        located = own::check(&own::PERSONA, &format!("\n{front}"), name)?.1;
+        located = builtin::check(&builtin::PERSONA, &format!("\n{front}"), name)?.1;
         let before = front.matches('\n').count() + 3;
         if let Err(failure) = template::names(name, &format!("{}{body}", "\n".repeat(before))) {
             // `FILE:LINE: what`, where it says a line.
             let rest = failure.message.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')?.split_once(": "));
             let line = rest.and_then(|(line, _)| line.parse().ok()).unwrap_or(1);
             let what = rest.map_or(failure.message.as_str(), |(_, what)| what);
-            let mut fault = report::Located::unreadable(name, Place { line, column: 1 }, what);
+            let mut fault = report::LocatedViolation::unreadable(name, TextPosition { line, column: 1 }, what);
             failure.code.name().clone_into(&mut fault.keyword);
             located.push(fault);
         }
@@ -184,20 +184,20 @@ fn persona(text: &str, name: &str) -> Result<Findings> {
     if located.is_empty() {
         Persona::parse("persona", text, name)?;
     }
-    Ok(Findings { text: plain, located, code: Code::DocumentInvalid })
+    Ok(FileReport { text: plain, located, code: Code::DocumentInvalid })
 }
 
 /// What a pack tells of its flows must be so.
 fn pack(machine: &Machine, file: &Path) -> Result<()> {
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
-    let tree = Tree::new(Root::Disk(full.parent().unwrap_or(Path::new("/")).to_owned()));
-    let about = crate::pack::about::About::read(&tree)?;
-    let mut asks = Asks::new();
+    let tree = PackTree::new(Root::Disk(full.parent().unwrap_or(Path::new("/")).to_owned()));
+    let about = crate::pack::manifest::PackManifest::read(&tree)?;
+    let mut asks = ItemsByFlow::new();
     for located in resolve::flows(&tree) {
         // A flow that does not load says so itself.
         if let Ok(flow) = session::load(machine, located) {
-            asks.insert(flow.manifest.name.clone(), trust::asked(&flow.manifest));
+            asks.insert(flow.manifest.name.clone(), trust::asked_items(&flow.manifest));
         }
     }
-    ready::compare(&about.asks(), &asks)
+    vet::compare(&about.items_by_flow(), &asks)
 }

@@ -8,7 +8,7 @@ use crate::cli::output;
 use crate::disk;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
-use crate::pack::resolve::Located;
+use crate::pack::resolve::ResolvedFlow;
 use crate::run::machine::Machine;
 use crate::run::replay;
 
@@ -28,13 +28,13 @@ const CASSETTE: &str = include_str!("cassette.jsonl");
 /// Write a small example that works: a flow, a persona, quotes, or a pack with all of them
 #[derive(Args)]
 pub(super) struct NewArgs {
-    kind: Kind,
+    kind: ExampleKind,
     /// Lower-case letters, digits and hyphens: `second-opinion`
     name: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ExampleKind {
     /// `flows/NAME.lua` with its prompts and a test
     Flow,
     /// `personas/NAME.md`
@@ -57,22 +57,22 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
     }
     let root = match args.kind {
-        Kind::Pack => machine.workspace.join(name),
-        Kind::Flow | Kind::Persona | Kind::Quotes => machine.workspace.clone(),
+        ExampleKind::Pack => machine.workspace.join(name),
+        ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => machine.workspace.clone(),
     };
     let mut files = Vec::new();
-    if matches!(args.kind, Kind::Flow | Kind::Pack) {
+    if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
         files.push((format!("flows/{name}.lua"), FLOW));
         files.push((format!("flows/{name}/prompts/side.md"), SIDE));
         files.push((format!("flows/{name}/prompts/verdict.md"), VERDICT));
     }
-    if matches!(args.kind, Kind::Persona | Kind::Pack) {
+    if matches!(args.kind, ExampleKind::Persona | ExampleKind::Pack) {
         files.push((format!("personas/{name}.md"), PERSONA));
     }
-    if matches!(args.kind, Kind::Quotes | Kind::Pack) {
+    if matches!(args.kind, ExampleKind::Quotes | ExampleKind::Pack) {
         files.push((format!("quotes/{name}.yaml"), QUOTES));
     }
-    if args.kind == Kind::Pack {
+    if args.kind == ExampleKind::Pack {
         files.push(("pack.yaml".to_owned(), PACK));
         files.push(("README.md".to_owned(), README));
     }
@@ -89,19 +89,21 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         disk::write_below(&machine.workspace, &root.join(&path), text.as_bytes())?;
         written.push(root.join(path));
     }
-    if matches!(args.kind, Kind::Flow | Kind::Pack) {
+    if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
         written.push(cassette(machine, &root, name)?);
     }
     for path in &written {
         output::line(format!("wrote {}", path.strip_prefix(&machine.workspace).unwrap_or(path).display()))?;
     }
     output::line(match args.kind {
-        Kind::Flow => {
+        ExampleKind::Flow => {
             format!("run it: nietz run flows/{name}.lua \"Tabs or spaces?\"   test it: nietz test flows/{name}.lua")
         }
-        Kind::Persona => format!("check it: nietz check personas/{name}.md   see it: nietz personas"),
-        Kind::Quotes => format!("check it: nietz check quotes/{name}.yaml   see it: nietz quotes"),
-        Kind::Pack => format!("check it: nietz check {name}   test it: nietz test {name}   then commit and tag it"),
+        ExampleKind::Persona => format!("check it: nietz check personas/{name}.md   see it: nietz personas"),
+        ExampleKind::Quotes => format!("check it: nietz check quotes/{name}.yaml   see it: nietz quotes"),
+        ExampleKind::Pack => {
+            format!("check it: nietz check {name}   test it: nietz test {name}   then commit and tag it")
+        }
     })?;
     Ok(Exit::Done)
 }
@@ -112,11 +114,11 @@ fn cassette(machine: &Machine, root: &Path, name: &str) -> Result<PathBuf> {
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let example = folder.path().join("example.jsonl");
     disk::write(&example, CASSETTE.as_bytes())?;
-    let mut open = replay::ends(&example)?.open;
+    let mut open = replay::read_ends(&example)?.open;
     open.flow = name.to_owned();
-    let path = replay::folder(root).join(name).join("run.jsonl");
+    let path = replay::cassette_folder(root).join(name).join("run.jsonl");
     disk::write_below(&machine.workspace, &path, b"")?;
-    let located = Located::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
+    let located = ResolvedFlow::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
     let layers = vec![located.tree.clone()];
     replay::play(machine, (located, layers), (&example, &open), Some(&path))?;
     Ok(path)

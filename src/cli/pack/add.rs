@@ -4,17 +4,17 @@ use clap::Args;
 
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
-use crate::cli::pack::ready::ready;
-use crate::cli::pack::source::{Source, at};
-use crate::cli::trust::packs::{ask, joined, tell};
+use crate::cli::pack::source::{PackSource, with_reference};
+use crate::cli::pack::vet::vet;
+use crate::cli::trust::packs::{ask, tell, union};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::pack::lock::{Lock, Locked};
+use crate::pack::lock::{LockedPack, Lockfile};
 use crate::pack::seal;
 use crate::run::machine::Machine;
 
 /// Add a pack to this project: look at it, play its tests, show what it may do, and ask
 #[derive(Args)]
-pub(super) struct AddArgs {
+pub(super) struct PackAddArgs {
     /// URL#TAG or URL#COMMIT of a git repository, a folder, or a `.tar.gz`; with `--locked`, the name of a pack
     #[arg(required_unless_present = "locked")]
     source: Option<String>,
@@ -25,13 +25,13 @@ pub(super) struct AddArgs {
     flags: GrantFlags,
 }
 
-pub(super) fn run(machine: &Machine, args: &AddArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     if args.locked {
-        return locked(machine, args.source.as_deref());
+        return install_locked(machine, args.source.as_deref());
     }
     let source = args.source.as_deref().unwrap_or_default();
-    let mut lock = Lock::read(&machine.workspace)?;
-    let ready = ready(machine, &Source::parse(source, machine)?)?;
+    let mut lock = Lockfile::read(&machine.workspace)?;
+    let ready = vet(machine, &PackSource::parse(source, machine)?)?;
     let name = ready.about.name.clone();
     if let Some(there) = lock.packs.get(&name) {
         let message = format!("this project has the pack {name} already, from {}", there.source);
@@ -48,7 +48,7 @@ pub(super) fn run(machine: &Machine, args: &AddArgs) -> Result<Exit> {
     let locked = ready.install(machine, source)?;
     machine.trust().change(|trust| {
         let before = trust.of_pack(&locked.sha256);
-        trust.set_pack(&name, &locked.sha256, joined(before, granted));
+        trust.set_pack(&name, &locked.sha256, union(before, granted));
     })?;
     output::line(format!("added {name} {} to nietz.lock", locked.version))?;
     lock.packs.insert(name, locked);
@@ -57,17 +57,19 @@ pub(super) fn run(machine: &Machine, args: &AddArgs) -> Result<Exit> {
 }
 
 /// Installs what the lock names.
-fn locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
-    let lock = Lock::read(&machine.workspace)?;
-    let all: Vec<(&String, &Locked)> = match wanted {
+fn install_locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
+    let lock = Lockfile::read(&machine.workspace)?;
+    let all: Vec<(&String, &LockedPack)> = match wanted {
         Some(wanted) => {
             let one = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
-            vec![one.ok_or_else(|| stale(format!("nietz.lock has no pack `{}`", crate::model::text::excerpt(wanted))))?]
+            vec![one.ok_or_else(|| {
+                stale_lock(format!("nietz.lock has no pack `{}`", crate::model::text::excerpt(wanted)))
+            })?]
         }
         None => lock.packs.iter().collect(),
     };
     if all.is_empty() {
-        return Err(stale("nietz.lock is missing, or names no pack".to_owned()));
+        return Err(stale_lock("nietz.lock is missing, or names no pack".to_owned()));
     }
     for (name, locked) in all {
         let folder = locked.folder(&machine.packs(), name);
@@ -76,10 +78,13 @@ fn locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
             continue;
         }
         // The commit, and not the tag: a tag can be moved.
-        let source = locked.commit.as_ref().map_or_else(|| locked.source.clone(), |commit| at(&locked.source, commit));
-        let ready = ready(machine, &Source::parse(&source, machine)?)?;
+        let source = locked
+            .commit
+            .as_ref()
+            .map_or_else(|| locked.source.clone(), |commit| with_reference(&locked.source, commit));
+        let ready = vet(machine, &PackSource::parse(&source, machine)?)?;
         if ready.sha256 != locked.sha256 || ready.about.name != **name {
-            return Err(stale(format!("{} has other content now than nietz.lock names", locked.source))
+            return Err(stale_lock(format!("{} has other content now than nietz.lock names", locked.source))
                 .because(format!("nietz.lock: {}", locked.sha256))
                 .because(format!("the source: {}", ready.sha256)));
         }
@@ -89,6 +94,6 @@ fn locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn stale(message: String) -> Failure {
+fn stale_lock(message: String) -> Failure {
     Failure::new(Code::PackLockStale, message).hint("without --locked, `nietz pack add` and `update` write the lock")
 }

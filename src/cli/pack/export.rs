@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::output;
-use crate::cli::pack::ready::ready;
-use crate::cli::pack::source::Source;
+use crate::cli::pack::source::PackSource;
+use crate::cli::pack::vet::vet;
 use crate::error::{Exit, Failure, Result};
 use crate::run::machine::Machine;
 
@@ -26,7 +26,7 @@ pub(super) struct ExportArgs {
 
 pub(super) fn run(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
     let folder = machine.workspace.join(&args.folder);
-    let ready = ready(machine, &Source::Folder(folder))?;
+    let ready = vet(machine, &PackSource::Folder(folder))?;
     let name = format!("{}-{}", ready.about.name, ready.about.version);
     let path = args.output.clone().unwrap_or_else(|| machine.workspace.join(format!("{name}.tar.gz")));
     write(&ready.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;

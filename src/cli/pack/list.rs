@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::cli::output;
 use crate::cli::trust::packs::installed_asks;
 use crate::error::{Code, Exit, Result};
-use crate::pack::asks::words;
-use crate::pack::lock::Lock;
+use crate::pack::lock::Lockfile;
+use crate::pack::permission_items::describe_item;
 use crate::pack::seal::Seal;
 use crate::run::machine::Machine;
 
@@ -20,7 +20,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(machine: &Machine, args: &ListArgs) -> Result<Exit> {
-    let lock = Lock::read(&machine.workspace)?;
+    let lock = Lockfile::read(&machine.workspace)?;
     let trust = machine.trust().read()?;
     for (name, locked) in &lock.packs {
         let granted = trust.of_pack(&locked.sha256);
@@ -49,7 +49,7 @@ pub(super) fn run(machine: &Machine, args: &ListArgs) -> Result<Exit> {
             for item in items {
                 let given = granted.get(flow).is_some_and(|granted| granted.contains(item));
                 let mark = if given { "granted" } else { "not granted" };
-                output::line(format!("    {} ({}): {mark}", words(item), item))?;
+                output::line(format!("    {} ({}): {mark}", describe_item(item), item))?;
             }
         }
     }

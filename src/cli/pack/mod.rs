@@ -6,7 +6,7 @@
 mod add;
 mod export;
 mod list;
-pub(super) mod ready;
+pub(super) mod vet;
 mod source;
 mod update;
 
@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 use crate::cli::output;
 use crate::disk::owner;
 use crate::error::{Exit, Failure, Result};
-use crate::pack::lock::Lock;
+use crate::pack::lock::Lockfile;
 use crate::run::machine::Machine;
 
 /// Add, update and remove packs of flows, personas and quotes
@@ -30,7 +30,7 @@ pub(super) struct PackArgs {
 
 #[derive(Subcommand)]
 enum PackVerb {
-    Add(add::AddArgs),
+    Add(add::PackAddArgs),
     Update(update::UpdateArgs),
     /// Take a pack out of this project
     Remove {
@@ -72,7 +72,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn hold(machine: &Machine) -> Result<File> {
     let file = owner::lock(&machine.packs().with_extension("lock"), PATIENCE)?;
     for entry in std::fs::read_dir(machine.packs()).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(ready::UNFINISHED.as_bytes()) {
+        if entry.file_name().as_encoded_bytes().starts_with(vet::UNFINISHED.as_bytes()) {
             std::fs::remove_dir_all(entry.path()).map_err(|error| Failure::io(&entry.path(), "remove", &error))?;
         }
     }
@@ -80,7 +80,7 @@ fn hold(machine: &Machine) -> Result<File> {
 }
 
 fn remove(machine: &Machine, name: &str) -> Result<Exit> {
-    let mut lock = Lock::read(&machine.workspace)?;
+    let mut lock = Lockfile::read(&machine.workspace)?;
     lock.get(name)?;
     lock.packs.remove(name);
     lock.write(&machine.workspace)?;

@@ -8,25 +8,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result};
-use crate::host::git::fetch::{self, Kind, Listed, Taker};
+use crate::host::git::fetch::{self, FetchedEntry, FetchedKind, TreeVisitor};
 use crate::model::text::excerpt;
 use crate::pack::intake::{self, Intake};
 use crate::run::machine::Machine;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Source {
+pub(super) enum PackSource {
     Git { url: String, reference: String },
     Folder(PathBuf),
     Archive(PathBuf),
 }
 
-impl Source {
+impl PackSource {
     /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace. What it is read from stands in
     /// `nietz.lock`, which is committed: it holds no secret.
-    pub(super) fn parse(text: &str, machine: &Machine) -> Result<Source> {
+    pub(super) fn parse(text: &str, machine: &Machine) -> Result<PackSource> {
         let workspace = &machine.workspace;
         if matches!(machine.redactor().text(text), Cow::Owned(_)) {
-            return Err(secret());
+            return Err(secret_failure());
         }
         let unknown = |why: &str| {
             Failure::new(Code::PackNotFound, format!("`{}`: {why}", excerpt(text)))
@@ -38,18 +38,18 @@ impl Source {
                 return Err(unknown("this is no address with a tag or commit"));
             }
             if names_a_user(url) {
-                return Err(secret());
+                return Err(secret_failure());
             }
             let local = workspace.join(url);
             let url = if local.exists() { local.display().to_string() } else { url.to_owned() };
-            return Ok(Source::Git { url, reference: reference.to_owned() });
+            return Ok(PackSource::Git { url, reference: reference.to_owned() });
         }
         let path = workspace.join(text);
         if path.is_dir() {
-            return Ok(Source::Folder(path));
+            return Ok(PackSource::Folder(path));
         }
         if path.is_file() && (text.ends_with(".tar.gz") || text.ends_with(".tgz")) {
-            return Ok(Source::Archive(path));
+            return Ok(PackSource::Archive(path));
         }
         Err(unknown(if remote(text) {
             "say which tag or commit: put `#v1.0.0` behind it"
@@ -65,24 +65,24 @@ impl Source {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
         }
         match self {
-            Source::Folder(folder) => intake::folder(folder, pack).map(|()| None),
-            Source::Archive(path) => {
+            PackSource::Folder(folder) => intake::copy_folder(folder, pack).map(|()| None),
+            PackSource::Archive(path) => {
                 let file = File::open(path).map_err(|error| Failure::io(path, "read", &error))?;
-                intake::archive(flate2::read::GzDecoder::new(file), &raw)?;
-                intake::folder(&intake::top(&raw), pack).map(|()| None)
+                intake::unpack_archive(flate2::read::GzDecoder::new(file), &raw)?;
+                intake::copy_folder(&intake::top(&raw), pack).map(|()| None)
             }
-            Source::Git { url, reference } => {
+            PackSource::Git { url, reference } => {
                 let git = scratch.join("git");
-                let mut taken = Taken(Intake::new(&raw));
+                let mut taken = GitIntake(Intake::new(&raw));
                 let commit = fetch::fetch(&machine.environment, (url, reference), &git, intake::is_part, &mut taken)?;
-                intake::folder(&raw, pack).map(|()| Some(commit))
+                intake::copy_folder(&raw, pack).map(|()| Some(commit))
             }
         }
     }
 }
 
 /// The address itself is not shown.
-fn secret() -> Failure {
+fn secret_failure() -> Failure {
     Failure::new(Code::PackNotFound, "the address has a password or a token in it, which would stand in nietz.lock")
         .hint("leave it out: git reads it from ~/.netrc; or use an address of ssh")
 }
@@ -97,27 +97,27 @@ fn names_a_user(url: &str) -> bool {
 }
 
 /// What a tree in git shows, into a folder.
-struct Taken<'a>(Intake<'a>);
+struct GitIntake<'a>(Intake<'a>);
 
-impl Taker for Taken<'_> {
-    fn listed(&mut self, listed: &Listed) -> Result<()> {
+impl TreeVisitor for GitIntake<'_> {
+    fn visit_entry(&mut self, listed: &FetchedEntry) -> Result<()> {
         let kind = match listed.kind {
-            Kind::File | Kind::Folder => "",
-            Kind::Link => "a link",
-            Kind::Submodule => "another repository",
+            FetchedKind::File | FetchedKind::Folder => "",
+            FetchedKind::Link => "a link",
+            FetchedKind::Submodule => "another repository",
         };
         self.0.path(Path::new(OsStr::from_bytes(&listed.path)), kind.is_empty(), kind)?;
         self.0.expects(listed.size)
     }
 
-    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()> {
+    fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()> {
         // Its path was looked at, and is text.
         self.0.file(&String::from_utf8_lossy(&listed.path), listed.executable, listed.size, content)
     }
 }
 
 /// Returns a source with another tag or commit, as it stands in `nietz.lock`.
-pub(super) fn at(source: &str, reference: &str) -> String {
+pub(super) fn with_reference(source: &str, reference: &str) -> String {
     let url = source.rsplit_once('#').map_or(source, |(url, _)| url);
     format!("{url}#{reference}")
 }

@@ -7,13 +7,13 @@ use clap::Args;
 
 use crate::cli::output;
 use crate::cli::pack::GrantFlags;
-use crate::cli::pack::ready::ready;
-use crate::cli::pack::source::{Source, at, newest};
-use crate::cli::trust::packs::{ask, installed_asks, joined, shared, tell};
+use crate::cli::pack::source::{PackSource, newest, with_reference};
+use crate::cli::pack::vet::vet;
+use crate::cli::trust::packs::{ask, installed_asks, intersection, tell, union};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::line;
-use crate::pack::asks::{Asks, without};
-use crate::pack::lock::{Lock, Locked};
+use crate::pack::lock::{LockedPack, Lockfile};
+use crate::pack::permission_items::{ItemsByFlow, subtract_items};
 use crate::pack::seal::{self, Seal};
 use crate::run::machine::Machine;
 
@@ -33,27 +33,27 @@ pub(super) struct UpdateArgs {
 
 pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
     let name = &args.name;
-    let mut lock = Lock::read(&machine.workspace)?;
+    let mut lock = Lockfile::read(&machine.workspace)?;
     let before = lock.get(name)?.clone();
     let mut text = before.source.clone();
-    match (Source::parse(&text, machine)?, &args.to) {
-        (Source::Git { .. }, Some(reference)) => text = at(&text, reference),
+    match (PackSource::parse(&text, machine)?, &args.to) {
+        (PackSource::Git { .. }, Some(reference)) => text = with_reference(&text, reference),
         (_, Some(_)) => {
             return Err(Failure::new(Code::Usage, format!("{name} comes from {text}, which has no tags and commits")));
         }
-        (Source::Git { url, reference }, None) => {
+        (PackSource::Git { url, reference }, None) => {
             if let Some(tag) = newest(machine, &url, &reference)? {
-                text = at(&text, &tag);
+                text = with_reference(&text, &tag);
             }
         }
-        (Source::Folder(_) | Source::Archive(_), None) => {}
+        (PackSource::Folder(_) | PackSource::Archive(_), None) => {}
     }
-    let ready = ready(machine, &Source::parse(&text, machine)?)?;
+    let ready = vet(machine, &PackSource::parse(&text, machine)?)?;
     if ready.about.name != *name {
         let message = format!("{text} is the pack {} now, and not {name}", ready.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));
     }
-    let moved = moved(&before, &text, ready.commit.as_deref());
+    let moved = moved_tag_notice(&before, &text, ready.commit.as_deref());
     if let Some(moved) = &moved {
         output::line(moved)?;
     }
@@ -68,16 +68,16 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
     let asked = match installed_asks(&before.folder(&machine.packs(), name), seal) {
         Ok(asks) => asks,
         // What cannot be compared is all new.
-        Err(failure) if matches!(failure.code, Code::PackNotFound | Code::PackChanged) => Asks::new(),
+        Err(failure) if matches!(failure.code, Code::PackNotFound | Code::PackChanged) => ItemsByFlow::new(),
         Err(failure) => return Err(failure),
     };
-    let (more, less) = (without(&ready.asks, &asked), without(&asked, &ready.asks));
+    let (more, less) = (subtract_items(&ready.asks, &asked), subtract_items(&asked, &ready.asks));
     if more.is_empty() && less.is_empty() {
         output::line("its permissions are as they were")?;
     }
     tell(&less, '-')?;
     tell(&more, '+')?;
-    let kept = shared(&ready.asks, &machine.trust().read()?.of_pack(&before.sha256));
+    let kept = intersection(&ready.asks, &machine.trust().read()?.of_pack(&before.sha256));
     // Other content is other code, also where it asks for nothing more.
     let question = match moved {
         Some(_) => format!("May {name} be what its moved tag names now?"),
@@ -88,7 +88,7 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let locked = ready.install(machine, &text)?;
-    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(kept, granted)))?;
+    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, union(kept, granted)))?;
     output::line(format!("updated {name} to {}", locked.version))?;
     lock.packs.insert(name.clone(), locked);
     lock.write(&machine.workspace)?;
@@ -96,7 +96,7 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
 }
 
 /// Says that a name that was locked means another commit now: a release is not changed, but by somebody who wants to.
-fn moved(before: &Locked, source: &str, commit: Option<&str>) -> Option<String> {
+fn moved_tag_notice(before: &LockedPack, source: &str, commit: Option<&str>) -> Option<String> {
     let (was, is) = (before.commit.as_deref()?, commit?);
     let tag = source.rsplit_once('#')?.1;
     (source == before.source && was != is)

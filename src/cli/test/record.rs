@@ -3,47 +3,48 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Case, Outcome, TestArgs, shown};
+use super::{Case, CaseOutcome, TestArgs, display_path};
 use crate::cli::front::FrontArgs;
-use crate::cli::run::{self, Line};
+use crate::cli::run::{self, RunAction};
 use crate::cli::start;
 use crate::cli::{new, output};
 use crate::disk;
-use crate::engine::donor::{Donor, Takes, read_otherwise};
+use crate::engine::replay_source::{ReplayMode, ReplaySource, first_different_read};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::journal::lines::End;
+use crate::journal::lines::EndRecord;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::event::EndStatus;
-use crate::pack::resolve::{self, Located};
-use crate::pack::tree::{Root, Tree};
-use crate::run::live::Begin;
+use crate::pack::resolve::{self, ResolvedFlow};
+use crate::pack::tree::{PackTree, Root};
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
-use crate::run::replay::{self, Ends};
+use crate::run::replay::{self, JournalEnds};
 use crate::run::session::Session;
 
 /// Where a recording goes, and what may be kept there.
-struct Place<'a> {
+struct RecordingTarget<'a> {
     machine: &'a Machine,
     path: &'a Path,
     /// The cassette that this recording takes from.
     donor: Option<&'a Path>,
     /// How the recording that is there ended.
-    was: Option<End>,
+    was: Option<EndRecord>,
     /// The failure that is wanted.
     expected: Option<Code>,
 }
 
 /// Records a case anew. What was said, and what files, git and commands gave, is taken from its cassette where it is asked
 /// for just so; documents happen anew in an empty folder.
-pub(super) fn anew(machine: &Machine, case: &Case, args: &TestArgs) -> Result<Outcome> {
+pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Result<CaseOutcome> {
     let ends = case.ends()?;
     let (located, layers) = case.flow(machine, &ends)?;
-    let place = Place { donor: Some(&case.path), ..Place::at(machine, &case.path, args.expect_failure) };
+    let place =
+        RecordingTarget { donor: Some(&case.path), ..RecordingTarget::at(machine, &case.path, args.expect_failure) };
     let open = ends.open;
     // What `nietz new` wrote was said by no model: it is the user's that says it now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
-    let begin = Begin {
+    let begin = NewRun {
         command: open.command,
         params: open.params,
         by_name: false,
@@ -56,11 +57,11 @@ pub(super) fn anew(machine: &Machine, case: &Case, args: &TestArgs) -> Result<Ou
         grants: Grants::default(),
         workspace: open.workspace,
         fork: None,
-        donor: Some(Donor::new(&case.path, Takes::AllButDocuments)?),
+        replay_source: Some(ReplaySource::new(&case.path, ReplayMode::AllButDocuments)?),
         kept: false,
     };
     let session = Session::load_with(machine, located.clone(), layers.clone())?;
-    live(machine, session, begin, &args.front, |journal| make((located, layers), journal, &place))
+    run_in_scratch(machine, session, begin, &args.front, |journal| make((located, layers), journal, &place))
 }
 
 /// What to do where the empty folder of a recording is not enough.
@@ -74,20 +75,21 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     let located = resolve::flow(wanted, &machine.workspace, &machine.packs())?;
     let layers = machine.layers(&located.tree)?;
     let session = Session::load_with(machine, located.clone(), layers.clone())?;
-    let (mut begin, front) = match run::line(machine, wanted, &session, args.rest)? {
-        Line::Run(begin, front) => (*begin, front),
-        Line::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
-        Line::Over(exit) => return Ok(exit),
+    let (mut begin, front) = match run::parse_action(machine, wanted, &session, args.rest)? {
+        RunAction::Run(begin, front) => (*begin, front),
+        RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
+        RunAction::Printed(exit) => return Ok(exit),
     };
     begin.workspace = Some(machine.workspace_name());
     begin.model = begin.model.or(args.model);
     begin.kept = false;
     let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
-    let path = named(machine, &located, &session.flow.manifest.name, &name)?;
-    let place = Place::at(machine, &path, args.expect_failure);
-    let outcome =
-        live(machine, session, begin, &front.or(args.front), |journal| make((located, layers), journal, &place))?;
-    told(machine, &path, &outcome)
+    let path = cassette_path(machine, &located, &session.flow.manifest.name, &name)?;
+    let place = RecordingTarget::at(machine, &path, args.expect_failure);
+    let outcome = run_in_scratch(machine, session, begin, &front.or(args.front), |journal| {
+        make((located, layers), journal, &place)
+    })?;
+    print_recorded(machine, &path, &outcome)
 }
 
 /// Makes a cassette of a run of this folder.
@@ -95,35 +97,40 @@ pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expe
     let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
     let journal = runs.journal(&id);
-    let ends = replay::ends(&journal)?;
-    ended(&journal, &ends)?;
-    let located = replay::located(machine, &id, &ends)?;
+    let ends = replay::read_ends(&journal)?;
+    require_end(&journal, &ends)?;
+    let located = replay::locate_flow(machine, &id, &ends)?;
     let layers = machine.layers(&located.tree)?;
     let path = match name {
-        Some(name) => named(machine, &located, &ends.open.flow, name)?,
+        Some(name) => cassette_path(machine, &located, &ends.open.flow, name)?,
         None => {
             let first = ends.open.command.clone().unwrap_or_else(|| "run".to_owned());
             let names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}-{number}")));
-            let mut paths = names.map(|name| named(machine, &located, &ends.open.flow, &name));
+            let mut paths = names.map(|name| cassette_path(machine, &located, &ends.open.flow, &name));
             paths
                 .find(|path| path.as_ref().map_or(true, |path| !path.exists()))
                 .unwrap_or_else(|| Err(Failure::new(Code::Internal, "there are more cassettes than numbers")))?
         }
     };
-    let outcome = make((located, layers), &journal, &Place::at(machine, &path, expected))?;
-    told(machine, &path, &outcome)
+    let outcome = make((located, layers), &journal, &RecordingTarget::at(machine, &path, expected))?;
+    print_recorded(machine, &path, &outcome)
 }
 
-fn told(machine: &Machine, path: &Path, outcome: &Outcome) -> Result<Exit> {
-    output::line(format!("recorded {}: {} effects{}", shown(machine, path), outcome.effects, outcome.failing()))?;
+fn print_recorded(machine: &Machine, path: &Path, outcome: &CaseOutcome) -> Result<Exit> {
+    output::line(format!(
+        "recorded {}: {} effects{}",
+        display_path(machine, path),
+        outcome.effects,
+        outcome.failure_note()
+    ))?;
     Ok(Exit::Done)
 }
 
 /// Runs a flow in an empty folder that is gone afterwards, and gives its journal to `then`.
-fn live<T>(
+fn run_in_scratch<T>(
     machine: &Machine,
     session: Session,
-    begin: Begin,
+    begin: NewRun,
     front: &FrontArgs,
     then: impl FnOnce(&Path) -> Result<T>,
 ) -> Result<T> {
@@ -136,15 +143,21 @@ fn live<T>(
     then(&work.runs().journal(&id))
 }
 
-impl<'a> Place<'a> {
+impl<'a> RecordingTarget<'a> {
     /// Looks at what is there already. What cannot be read is no recording that somebody relies on.
-    fn at(machine: &'a Machine, path: &'a Path, expected: Option<Code>) -> Place<'a> {
-        Place { machine, path, was: replay::ends(path).ok().and_then(|ends| ends.end), expected, donor: None }
+    fn at(machine: &'a Machine, path: &'a Path, expected: Option<Code>) -> RecordingTarget<'a> {
+        RecordingTarget {
+            machine,
+            path,
+            was: replay::read_ends(path).ok().and_then(|ends| ends.end),
+            expected,
+            donor: None,
+        }
     }
 
     /// Returns what is said of a recording that is not kept.
-    fn refused(&self, why: &str) -> Failure {
-        let shown = shown(self.machine, self.path);
+    fn refusal(&self, why: &str) -> Failure {
+        let shown = display_path(self.machine, self.path);
         Failure::new(
             Code::RecordingFailed,
             match self.path.exists() {
@@ -155,17 +168,17 @@ impl<'a> Place<'a> {
     }
 
     /// Refuses a run that did not end as a test may end.
-    fn admit(&self, end: Option<&End>) -> Result<()> {
-        let Some(end) = end else { return Err(self.refused("the journal of the run was not written to its end")) };
+    fn admit(&self, end: Option<&EndRecord>) -> Result<()> {
+        let Some(end) = end else { return Err(self.refusal("the journal of the run was not written to its end")) };
         let was = self.was.as_ref();
         let failed_before = was.filter(|was| was.status == EndStatus::Failed).and_then(|was| was.failure.as_ref());
         let compared = |why: &str| {
-            let failure = self.refused(why).because(format!("now: {}", how(end)));
-            was.into_iter().fold(failure, |failure, was| failure.because(format!("before: {}", how(was))))
+            let failure = self.refusal(why).because(format!("now: {}", describe_end(end)));
+            was.into_iter().fold(failure, |failure, was| failure.because(format!("before: {}", describe_end(was))))
         };
         match (end.status, self.expected, &end.failure) {
             (EndStatus::Interrupted, ..) => {
-                let shown = self.refused("the recording was interrupted").message;
+                let shown = self.refusal("the recording was interrupted").message;
                 Err(Failure::new(Code::Interrupted, shown).hint("record it again"))
             }
             (EndStatus::Waiting, ..) => Err(compared("a run that waits is no test")
@@ -193,7 +206,7 @@ impl<'a> Place<'a> {
 }
 
 /// Returns how a run ended, for a line of a message.
-fn how(end: &End) -> String {
+fn describe_end(end: &EndRecord) -> String {
     match &end.failure {
         None => "it came to its end".to_owned(),
         Some(failure) => format!("{}: {}", failure.code.name(), failure.message),
@@ -201,18 +214,18 @@ fn how(end: &End) -> String {
 }
 
 /// Writes a cassette of a journal: what a replay of it needs and nothing else, with today's secrets taken out.
-fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result<Outcome> {
-    let Place { machine, path, .. } = place;
-    let ends = replay::ends(journal)?;
+fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, place: &RecordingTarget<'_>) -> Result<CaseOutcome> {
+    let RecordingTarget { machine, path, .. } = place;
+    let ends = replay::read_ends(journal)?;
     place.admit(ends.end.as_ref())?;
-    let end = ended(journal, &ends)?;
+    let end = require_end(journal, &ends)?;
     if let Some(donor) = place.donor
-        && let Some(line) = read_otherwise(donor, journal)?
+        && let Some(line) = first_different_read(donor, journal)?
     {
         let why = format!(
             "its line {line} read documents that were there before, and a recording is made in an empty folder"
         );
-        return Err(place.refused("the flow works on documents that are there").because(why).hint(FROM_RUN));
+        return Err(place.refusal("the flow works on documents that are there").because(why).hint(FROM_RUN));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     if folder.starts_with(&machine.workspace) {
@@ -223,10 +236,10 @@ fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result
     let beside = path.with_extension("jsonl.new");
     let played = replay::play(machine, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
         // What was tried and given up on the way is not part of the test.
-        played.forget_left();
-        played.compared(journal, &end)?;
+        played.forget_unused();
+        played.compare_with(journal, &end)?;
         std::fs::rename(&beside, path).map_err(|error| Failure::io(path, "write", &error))?;
-        Ok(Outcome { effects: played.effects, how: "recorded", fails: end.failure.map(|failure| failure.code) })
+        Ok(CaseOutcome { effects: played.effects, how: "recorded", fails: end.failure.map(|failure| failure.code) })
     });
     if played.is_err() {
         let _ = std::fs::remove_file(&beside);
@@ -238,7 +251,7 @@ fn make(flow: (Located, Vec<Tree>), journal: &Path, place: &Place<'_>) -> Result
 }
 
 /// Returns how a run ended that can be a test.
-pub(super) fn ended(path: &Path, ends: &Ends) -> Result<End> {
+pub(super) fn require_end(path: &Path, ends: &JournalEnds) -> Result<EndRecord> {
     let end = ends.end.clone().filter(|end| matches!(end.status, EndStatus::Done | EndStatus::Failed));
     end.ok_or_else(|| {
         Failure::new(Code::Usage, format!("{}: this run was not taken to its end", path.display()))
@@ -247,7 +260,7 @@ pub(super) fn ended(path: &Path, ends: &Ends) -> Result<End> {
 }
 
 /// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
-fn named(machine: &Machine, located: &Located, flow: &str, name: &str) -> Result<PathBuf> {
+fn cassette_path(machine: &Machine, located: &ResolvedFlow, flow: &str, name: &str) -> Result<PathBuf> {
     let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     // A journal says which flow it is of, and both become parts of a path.
     for part in [flow, name] {
@@ -261,5 +274,5 @@ fn named(machine: &Machine, located: &Located, flow: &str, name: &str) -> Result
         Root::Disk(root) if !root.starts_with(machine.packs()) => root.clone(),
         Root::Disk(_) | Root::Bundled => machine.workspace.clone(),
     };
-    Ok(replay::folder(&root).join(flow).join(format!("{name}.jsonl")))
+    Ok(replay::cassette_folder(&root).join(flow).join(format!("{name}.jsonl")))
 }

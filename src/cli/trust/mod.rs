@@ -18,13 +18,13 @@ use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{excerpt, line, shell};
-use crate::pack::asks::{FILTER, Items, allowed, allows, shown, words};
-use crate::pack::lock::Lock;
+use crate::pack::lock::Lockfile;
+use crate::pack::permission_items::{FILTER, Items, allows, describe_item, display_item, split_allowed};
 use crate::pack::trust::{ALL, folder_name};
 use crate::run::machine::Machine;
 use crate::run::runtime;
 
-pub(super) use wants::Called;
+pub(super) use wants::Invocation;
 use wants::PERSONA_MODELS;
 
 /// The longest thing that stands in a line to copy, in bytes.
@@ -45,7 +45,7 @@ enum TrustVerb {
         #[arg(long)]
         json: bool,
     },
-    Add(AddArgs),
+    Add(TrustAddArgs),
     /// Take back all that a folder or a pack may do
     Revoke {
         /// A folder, or the name of a pack
@@ -56,7 +56,7 @@ enum TrustVerb {
 
 /// Trust a folder, or a pack of this project, with what it asks for now; what it asks for later is asked again
 #[derive(Args)]
-struct AddArgs {
+struct TrustAddArgs {
     /// A folder, or the name of a pack
     #[arg(value_name = "FOLDER|PACK", default_value = ".")]
     what: String,
@@ -78,7 +78,7 @@ pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
                     .hint("what a new version of a pack asks for is asked when it is updated"))
             }
             Some(pack) => {
-                let allow = allowed(&args.allow, |_| false).into_iter().map(str::to_owned);
+                let allow = split_allowed(&args.allow, |_| false).into_iter().map(str::to_owned);
                 packs::add(machine, pack, &allow.collect::<Vec<_>>())
             }
             None => add_folder(machine, args),
@@ -92,7 +92,7 @@ fn pack<'a>(machine: &Machine, what: &'a str) -> Result<Option<&'a str>> {
     if what.contains('/') || what.starts_with('.') {
         return Ok(None);
     }
-    let lock = Lock::read(&machine.workspace)?;
+    let lock = Lockfile::read(&machine.workspace)?;
     let is_pack = lock.packs.contains_key(what);
     if !is_pack && !machine.workspace.join(what).is_dir() {
         let message = format!("`{}` is no folder, and this project has no pack of that name", excerpt(what));
@@ -126,7 +126,7 @@ fn list(machine: &Machine, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn add_folder(machine: &Machine, args: &AddArgs) -> Result<Exit> {
+fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
     let folder = machine.workspace.join(&args.what);
     if !folder.is_dir() {
         return Err(Failure::new(Code::Usage, format!("{} is no folder", excerpt(&folder.to_string_lossy()))));
@@ -141,7 +141,7 @@ fn add_folder(machine: &Machine, args: &AddArgs) -> Result<Exit> {
     for failure in unread {
         output::line(format!("not looked at: {}", line(&failure.message)))?;
     }
-    let allow = allowed(&args.allow, |text| wanted.contains(text));
+    let allow = split_allowed(&args.allow, |text| wanted.contains(text));
     if let Some(odd) = allow.iter().find(|item| !wanted.contains(**item)) {
         let all = if wanted.is_empty() { "nothing".to_owned() } else { in_a_row(&wanted) };
         return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(odd)))
@@ -163,7 +163,7 @@ fn add_folder(machine: &Machine, args: &AddArgs) -> Result<Exit> {
     }
     let trusted = machine.trust().read()?.of_folder(&name);
     for filter in left.iter().filter(|item| item.starts_with(FILTER) && !trusted.contains(*item)) {
-        output::line(format!("not trusted: it {} ({})", words(filter), shown(filter)))?;
+        output::line(format!("not trusted: it {} ({})", describe_item(filter), display_item(filter)))?;
         output::line(format!(
             "  if you trust this command: nietz trust add {} --allow {}",
             shell(&args.what),
@@ -197,7 +197,7 @@ fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
 
 /// Refuses a flow that asks for more than the user trusts its pack or folder with; where somebody is there, they are
 /// asked. Returns what the user is told of it.
-pub(super) fn require(machine: &Machine, flow: &Flow, called: &Called, front: &FrontArgs) -> Result<Vec<String>> {
+pub(super) fn require(machine: &Machine, flow: &Flow, called: &Invocation, front: &FrontArgs) -> Result<Vec<String>> {
     packs::require(machine, flow)?;
     let mut notices: Vec<String> = wants::not_the_bundled_one(machine, flow, called).into_iter().collect();
     let wanted = wants::of_flow(machine, flow, called)?;
@@ -223,7 +223,7 @@ pub(super) fn require(machine: &Machine, flow: &Flow, called: &Called, front: &F
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
             "look at it; if you trust it with this: nietz trust add {}{}; for one run alone: --trust",
             shell(&folder),
-            allowing(&missing)
+            allow_options(&missing)
         ));
         return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
     }
@@ -265,15 +265,15 @@ fn ask(machine: &Machine, flow: &str, folder: &str, items: &Items) -> Result<boo
 }
 
 fn asked_for(item: &str) -> String {
-    format!("it {} ({})", words(item), shown(item))
+    format!("it {} ({})", describe_item(item), display_item(item))
 }
 
 fn tell(items: &Items, sign: char) -> Result<()> {
-    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", words(item), shown(item))))
+    items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", describe_item(item), display_item(item))))
 }
 
 /// Returns the options that grant just these, as far as all of them can be shown as they are.
-fn allowing(items: &Items) -> String {
+fn allow_options(items: &Items) -> String {
     if items.iter().any(|item| item.len() > MOST_SHOWN || line(item) != item.as_str()) {
         return " --allow …".to_owned();
     }
@@ -284,5 +284,5 @@ fn allowing(items: &Items) -> String {
 }
 
 fn in_a_row(items: &Items) -> String {
-    items.iter().map(|item| shown(item)).collect::<Vec<_>>().join(", ")
+    items.iter().map(|item| display_item(item)).collect::<Vec<_>>().join(", ")
 }

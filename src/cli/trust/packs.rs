@@ -8,22 +8,24 @@ use crate::lua::flow::Flow;
 use crate::lua::manifest::Manifest;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::shell;
-use crate::pack::about::About;
-use crate::pack::asks::{self, Asks, Items, allows, is_known, shown, without, words};
-use crate::pack::lock::Lock;
+use crate::pack::lock::Lockfile;
+use crate::pack::manifest::PackManifest;
+use crate::pack::permission_items::{
+    self, Items, ItemsByFlow, allows, describe_item, display_item, is_known, subtract_items,
+};
 use crate::pack::seal::Seal;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 use crate::run::machine::Machine;
 use crate::run::runtime;
 
 /// Trusts a pack of this project with what its flows ask for, or with the part of it that is named.
 pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exit> {
-    let lock = Lock::read(&machine.workspace)?;
+    let lock = Lockfile::read(&machine.workspace)?;
     let locked = lock.get(name)?;
     let asks =
         installed_asks(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
     let granted = machine.trust().read()?.of_pack(&locked.sha256);
-    let new = without(&asks, &granted);
+    let new = subtract_items(&asks, &granted);
     if new.is_empty() {
         output::line(format!("{name} asks for nothing more than it is trusted with"))?;
         return Ok(Exit::Done);
@@ -31,29 +33,32 @@ pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exi
     let more = if allow.is_empty() { new.clone() } else { part(&new, allow)? };
     tell(&more, '+')?;
     tell_left(name, &new, &more)?;
-    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, joined(granted, more)))?;
+    machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, union(granted, more)))?;
     Ok(Exit::Done)
 }
 
 /// Returns what a flow asks for.
-pub(in crate::cli) fn asked(manifest: &Manifest) -> Items {
-    asks::items(&manifest.permissions, manifest.collections.values().map(|declared| declared.collection.path.as_str()))
+pub(in crate::cli) fn asked_items(manifest: &Manifest) -> Items {
+    permission_items::items(
+        &manifest.permissions,
+        manifest.collections.values().map(|declared| declared.collection.path.as_str()),
+    )
 }
 
 /// Returns what an installed pack asks for; its content is checked first.
-pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<Asks> {
+pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<ItemsByFlow> {
     if !folder.is_dir() {
         return Err(Failure::new(Code::PackNotFound, format!("the pack {} is not installed here", seal.pack))
             .hint("install what nietz.lock names: nietz pack add --locked"));
     }
-    Ok(About::read(&Tree::sealed(folder.to_owned(), seal))?.asks())
+    Ok(PackManifest::read(&PackTree::sealed(folder.to_owned(), seal))?.items_by_flow())
 }
 
 /// Refuses a flow of a pack that asks for more than the user granted to just this content.
 pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
     let granted = machine.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
-    let asked = asked(&flow.manifest);
+    let asked = asked_items(&flow.manifest);
     let missing: Vec<&String> = asked.difference(&granted).collect();
     if missing.is_empty() {
         return Ok(());
@@ -66,15 +71,15 @@ pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
         .hint(format!("look at it; if you trust it: nietz trust add {}", shell(&seal.pack)));
     Err(missing
         .into_iter()
-        .fold(failure, |failure, item| failure.because(format!("it {} ({})", words(item), shown(item)))))
+        .fold(failure, |failure, item| failure.because(format!("it {} ({})", describe_item(item), display_item(item)))))
 }
 
 /// Tells what each flow asks for, in words.
-pub(in crate::cli) fn tell(asks: &Asks, sign: char) -> Result<()> {
+pub(in crate::cli) fn tell(asks: &ItemsByFlow, sign: char) -> Result<()> {
     for (flow, items) in asks {
         output::line(format!("flow {flow}"))?;
         for item in items {
-            output::line(format!("  {sign} {} ({})", words(item), shown(item)))?;
+            output::line(format!("  {sign} {} ({})", describe_item(item), display_item(item)))?;
         }
     }
     Ok(())
@@ -87,9 +92,9 @@ pub(in crate::cli) fn ask(
     machine: &Machine,
     flags: &GrantFlags,
     pack: &str,
-    wanted: &Asks,
+    wanted: &ItemsByFlow,
     otherwise: Option<&str>,
-) -> Result<Option<Asks>> {
+) -> Result<Option<ItemsByFlow>> {
     let partly = flags.yes || !flags.allow.is_empty();
     let named = if partly { part(wanted, &flags.allow)? } else { wanted.clone() };
     let left = tell_left(pack, wanted, &named)?;
@@ -120,7 +125,7 @@ pub(in crate::cli) fn ask(
 }
 
 /// Returns the part of what is wanted that `--allow` names.
-fn part(wanted: &Asks, allow: &[String]) -> Result<Asks> {
+fn part(wanted: &ItemsByFlow, allow: &[String]) -> Result<ItemsByFlow> {
     if let Some(odd) = allow.iter().find(|allowed| !is_known(allowed, wanted)) {
         let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
         let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
@@ -135,8 +140,8 @@ fn part(wanted: &Asks, allow: &[String]) -> Result<Asks> {
 }
 
 /// Tells how much of what is wanted is not granted, and returns it.
-fn tell_left(pack: &str, wanted: &Asks, named: &Asks) -> Result<usize> {
-    let left = without(wanted, named).values().map(Items::len).sum::<usize>();
+fn tell_left(pack: &str, wanted: &ItemsByFlow, named: &ItemsByFlow) -> Result<usize> {
+    let left = subtract_items(wanted, named).values().map(Items::len).sum::<usize>();
     if left > 0 {
         output::line(format!("not granted: {left} of what it asks for; `nietz trust add {}` grants it", shell(pack)))?;
     }
@@ -144,7 +149,7 @@ fn tell_left(pack: &str, wanted: &Asks, named: &Asks) -> Result<usize> {
 }
 
 /// Returns what is in either.
-pub(in crate::cli) fn joined(mut one: Asks, other: Asks) -> Asks {
+pub(in crate::cli) fn union(mut one: ItemsByFlow, other: ItemsByFlow) -> ItemsByFlow {
     for (flow, items) in other {
         one.entry(flow).or_default().extend(items);
     }
@@ -152,6 +157,6 @@ pub(in crate::cli) fn joined(mut one: Asks, other: Asks) -> Asks {
 }
 
 /// Returns what is in both.
-pub(in crate::cli) fn shared(one: &Asks, other: &Asks) -> Asks {
-    without(one, &without(one, other))
+pub(in crate::cli) fn intersection(one: &ItemsByFlow, other: &ItemsByFlow) -> ItemsByFlow {
+    subtract_items(one, &subtract_items(one, other))
 }

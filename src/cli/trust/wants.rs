@@ -12,12 +12,12 @@ use crate::host::git::Repository;
 use crate::lua::flow::Flow;
 use crate::model::digest::Digest;
 use crate::model::permission::Permission;
-use crate::pack::asks::{self, Items};
+use crate::pack::permission_items::{self, Items};
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
-use crate::pack::tree::{Root, Tree};
+use crate::pack::tree::{PackTree, Root};
 use crate::pack::trust::folder_name;
-use crate::run::live::Begin;
+use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::session;
 
@@ -26,21 +26,21 @@ pub(in crate::cli) const PERSONA_MODELS: &str = "persona-models";
 
 /// How a run is called, as far as it decides what is asked for.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Called {
+pub(in crate::cli) struct Invocation {
     /// By its name, and not by a path.
     pub by_name: bool,
     /// With the user's own choice of a model.
     pub with_model: bool,
 }
 
-impl Called {
-    pub(in crate::cli) fn of(begin: &Begin, by_name: bool) -> Called {
-        Called { by_name, with_model: begin.model.is_some() }
+impl Invocation {
+    pub(in crate::cli) fn of(begin: &NewRun, by_name: bool) -> Invocation {
+        Invocation { by_name, with_model: begin.model.is_some() }
     }
 }
 
 /// Returns what a flow asks for, by folder.
-pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Called) -> Result<BTreeMap<String, Items>> {
+pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Invocation) -> Result<BTreeMap<String, Items>> {
     let mut wanted: BTreeMap<String, Items> = BTreeMap::new();
     let mut add = |folder: &Path, items: Items| -> Result<()> {
         if !items.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Called) -> Result
     let own = own_folder(flow);
     if let Some(folder) = own {
         let mut items = permissions(flow);
-        items.extend(hidden(flow, called).map(|name| format!("hides={name}")));
+        items.extend(hidden_flow(flow, called).map(|name| format!("hides={name}")));
         add(folder, items)?;
     }
     if own.is_none_or(|folder| folder != machine.workspace) {
@@ -68,9 +68,9 @@ pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Called) -> Result
 /// Returns all that the flows, personas and settings of a folder can ask for, and what could not be looked at.
 pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     let (mut items, mut unread) = (Items::new(), Vec::new());
-    let by_name = Called { by_name: true, with_model: false };
-    let tree = Tree::new(Root::Disk(machine.workspace.clone()));
-    for located in resolve::flows(&tree).into_iter().chain(resolve::flows(&Tree::new(Root::Bundled))) {
+    let by_name = Invocation { by_name: true, with_model: false };
+    let tree = PackTree::new(Root::Disk(machine.workspace.clone()));
+    for located in resolve::flows(&tree).into_iter().chain(resolve::flows(&PackTree::new(Root::Bundled))) {
         match session::load(machine, located) {
             Ok(flow) => items.extend(of_flow(machine, &flow, &by_name)?.into_values().flatten()),
             Err(failure) => unread.push(failure),
@@ -89,7 +89,7 @@ pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
 /// Returns the slugs of the personas that name a model of their own, those that come with nietz aside.
 pub(super) fn with_models(machine: &Machine, flow: &Flow) -> Result<Vec<String>> {
     let mut trees = machine.trees()?;
-    trees.extend(own_folder(flow).map(|folder| Tree::new(Root::Disk(folder.to_owned()))));
+    trees.extend(own_folder(flow).map(|folder| PackTree::new(Root::Disk(folder.to_owned()))));
     let mut found: Vec<String> =
         trees.iter().filter(|tree| tree.root != Root::Bundled).flat_map(naming_models).collect();
     found.sort();
@@ -98,7 +98,7 @@ pub(super) fn with_models(machine: &Machine, flow: &Flow) -> Result<Vec<String>>
 }
 
 /// Those that cannot be read name none: whoever wants one is told what is wrong with it.
-fn naming_models(tree: &Tree) -> Vec<String> {
+fn naming_models(tree: &PackTree) -> Vec<String> {
     let named = |path: &String| {
         let text = tree.text(path).ok().flatten()?;
         let persona = Persona::parse(path.rsplit('/').next()?.trim_end_matches(".md"), &text, path).ok()?;
@@ -108,8 +108,8 @@ fn naming_models(tree: &Tree) -> Vec<String> {
 }
 
 /// Says that a name means another flow than the bundled one.
-pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, called: &Called) -> Option<String> {
-    let name = hidden(flow, called)?;
+pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, called: &Invocation) -> Option<String> {
+    let name = hidden_flow(flow, called)?;
     let of = flow.located.tree.origin(&machine.workspace);
     let told = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
     Some(crate::model::text::line(&told).into_owned())
@@ -137,7 +137,7 @@ fn is_bundled(flow: &Flow) -> bool {
         return false;
     }
     // Modules can be required later: those that it could take in place of the bundled ones have to be these.
-    let modules = Tree::new(Root::Disk(folder.clone()));
+    let modules = PackTree::new(Root::Disk(folder.clone()));
     let module = |path: &String| match modules.text(path) {
         Ok(text) => text.is_none_or(|text| same(path, &Digest::of(text.as_bytes()).to_string())),
         Err(_) => false,
@@ -147,14 +147,14 @@ fn is_bundled(flow: &Flow) -> bool {
 }
 
 /// Returns the name of the bundled flow that this one stands in place of.
-fn hidden<'a>(flow: &'a Flow, called: &Called) -> Option<&'a str> {
+fn hidden_flow<'a>(flow: &'a Flow, called: &Invocation) -> Option<&'a str> {
     let name = flow.located.path.strip_prefix("flows/")?.strip_suffix(".lua")?;
     let may_hide = called.by_name && flow.located.tree.root != Root::Bundled;
     (may_hide && assets::read(&flow.located.path).is_some() && !is_bundled(flow)).then_some(name)
 }
 
 fn permissions(flow: &Flow) -> Items {
-    let mut items = asks::items(&flow.manifest.permissions, std::iter::empty());
+    let mut items = permission_items::items(&flow.manifest.permissions, std::iter::empty());
     items.remove(Permission::Llm.name());
     items
 }
@@ -163,7 +163,7 @@ fn permissions(flow: &Flow) -> Items {
 /// packs, and those that come with nietz. `own` is the folder of a flow that has one.
 fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) -> Result<Items> {
     let mut items = Items::new();
-    let here = Tree::new(Root::Disk(folder.to_owned()));
+    let here = PackTree::new(Root::Disk(folder.to_owned()));
     let mut others = machine.layers(&flow.located.tree)?;
     others.retain(|tree| match &tree.root {
         Root::Bundled => true,
@@ -171,7 +171,7 @@ fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) 
         Root::Disk(at) => tree.seal().is_some() || at != folder && own == Some(at.as_path()),
     });
     for (top, ending, item) in [("personas", ".md", "persona"), ("quotes", ".yaml", "quotes")] {
-        let of_others: Vec<(&Tree, String)> =
+        let of_others: Vec<(&PackTree, String)> =
             others.iter().flat_map(|tree| tree.list(top, ending).into_iter().map(move |path| (tree, path))).collect();
         for path in here.list(top, ending) {
             let name = |path: &str| path.rsplit('/').next().unwrap_or(path).trim_end_matches(ending).to_owned();
@@ -185,7 +185,7 @@ fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) 
 }
 
 /// Returns what the workspace's file sets for a flow that is not its own.
-fn settings(machine: &Machine, flow: &Flow, called: &Called) -> Items {
+fn settings(machine: &Machine, flow: &Flow, called: &Invocation) -> Items {
     let manifest = &flow.manifest;
     let mut items = Items::new();
     for layer in machine.config.settings(&manifest.name).iter().filter(|layer| layer.project) {

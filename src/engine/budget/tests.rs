@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Meter, most_input};
 use crate::error::{Code, Result};
 use crate::model::budget::{Budget, Price, cost};
-use crate::model::chat::{ChatRequest, Message, Role, Said};
+use crate::model::chat::{ChatRequest, HashedMessage, Message, Role};
 
 const PRICE: Price = Price { input: 2.0, output: 8.0, cached: None, long: None };
 
@@ -18,10 +18,10 @@ fn request(max_tokens: Option<u32>) -> ChatRequest {
     serde_json::from_value(json!({ "model": "lab/m", "messages": [], "max_tokens": max_tokens })).expect("it is whole")
 }
 
-fn said(text: &str) -> Vec<Rc<Said>> {
+fn said(text: &str) -> Vec<Rc<HashedMessage>> {
     let message =
         Message { content: text.to_owned(), role: Role::User, state: None, tool_call_id: None, tool_calls: Vec::new() };
-    vec![Rc::new(Said::new(message))]
+    vec![Rc::new(HashedMessage::new(message))]
 }
 
 /// A call that uses a share of the worst that it could, after letting others go first.

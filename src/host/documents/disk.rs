@@ -5,13 +5,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::disk::Links;
-pub(super) use crate::disk::draft::{Draft, clear, folder, sync_folder};
+pub(super) use crate::disk::temp_file::{TempFile, parent_folder, remove_stale, sync_folder};
 use crate::error::{Failure, Result};
 use crate::schema::source::MAX_BYTES;
 
 /// What stands at a path, links not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     Absent,
     File,
     Folder,
@@ -19,13 +19,13 @@ pub(super) enum Kind {
     Other,
 }
 
-pub(super) fn kind(path: &Path) -> Result<Kind> {
+pub(super) fn kind(path: &Path) -> Result<PathKind> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => Ok(Kind::Link),
-        Ok(found) if found.is_dir() => Ok(Kind::Folder),
-        Ok(found) if found.is_file() => Ok(Kind::File),
-        Ok(_) => Ok(Kind::Other),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Kind::Absent),
+        Ok(found) if found.is_symlink() => Ok(PathKind::Link),
+        Ok(found) if found.is_dir() => Ok(PathKind::Folder),
+        Ok(found) if found.is_file() => Ok(PathKind::File),
+        Ok(_) => Ok(PathKind::Other),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(PathKind::Absent),
         Err(error) => Err(Failure::io(path, "look at", &error)),
     }
 }
@@ -42,16 +42,16 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// Puts a file in place of the old one: whole or not at all, and on the disk when this returns.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    Draft::write(path, bytes)?.publish(path)
+    TempFile::write(path, bytes)?.publish(path)
 }
 
 /// Makes the folders on the way to a file, and their names durable.
 pub(super) fn make_folders(path: &Path) -> Result<()> {
-    let folder = folder(path);
-    if kind(folder)? == Kind::Absent {
+    let folder = parent_folder(path);
+    if kind(folder)? == PathKind::Absent {
         make_folders(folder)?;
         match fs::create_dir(folder) {
-            Ok(()) => sync_folder(self::folder(folder))?,
+            Ok(()) => sync_folder(self::parent_folder(folder))?,
             // Somebody else made it in the meantime.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(Failure::io(folder, "make the folder", &error)),
@@ -63,7 +63,7 @@ pub(super) fn make_folders(path: &Path) -> Result<()> {
 /// Removes a file; tells whether there was one.
 pub(super) fn remove(path: &Path) -> Result<bool> {
     match fs::remove_file(path) {
-        Ok(()) => sync_folder(folder(path)).map(|()| true),
+        Ok(()) => sync_folder(parent_folder(path)).map(|()| true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Failure::io(path, "remove", &error)),
     }

@@ -19,12 +19,12 @@ use rusqlite::{Connection, Error, OpenFlags, Transaction, TransactionBehavior, p
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::list::Found;
+use super::list::DocumentFile;
 use super::sqlite::{cell, confine, quoted};
 use super::{PATIENCE, Store, disk};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, IndexTable};
-use crate::model::document::Standing;
+use crate::model::document::VersionStatus;
 
 /// The version of the file's own form.
 const VERSION: &str = "1";
@@ -38,17 +38,17 @@ const FEW: usize = 32;
 /// A document that cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Broken {
+pub struct UnreadableDocument {
     pub path: String,
     pub message: String,
 }
 
 /// What a file brings into the index: the rows of each table, or why it cannot be read.
-type Entry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
+type IndexEntry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
 
 impl Store {
     /// Brings the index of a collection up to date; returns its place, and the documents that cannot be read.
-    pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, Vec<Broken>)> {
+    pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, Vec<UnreadableDocument>)> {
         let files = self.files(collection)?;
         let place = self.index_place(collection)?;
         match self.bring_up(collection, &files, &place) {
@@ -73,20 +73,25 @@ impl Store {
         let folder = disk::canonical(&self.indexes)?;
         let place = folder.join(name);
         let ignore = folder.join(".gitignore");
-        if disk::kind(&ignore)? == disk::Kind::Absent {
+        if disk::kind(&ignore)? == disk::PathKind::Absent {
             disk::replace(&ignore, b"*\n")?;
         }
         Ok(place)
     }
 
-    fn bring_up(&self, collection: &Collection, files: &[Found], place: &Path) -> rusqlite::Result<Vec<Broken>> {
+    fn bring_up(
+        &self,
+        collection: &Collection,
+        files: &[DocumentFile],
+        place: &Path,
+    ) -> rusqlite::Result<Vec<UnreadableDocument>> {
         let mut database = open(place)?;
-        let Some(Changes { stale, gone }) = changes(&database, files)? else { return broken(&database) };
+        let Some(Changes { stale, gone }) = changes(&database, files)? else { return unreadable_documents(&database) };
         // Read before the database is locked; what another process writes meanwhile is as good, and written over.
         let entries = self.read_all(collection, &stale);
         let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         prepare(&transaction, &collection.index)?;
-        let mut writer = Writer::new(&transaction, &collection.index)?;
+        let mut writer = IndexWriter::new(&transaction, &collection.index)?;
         for path in &gone {
             writer.forget(path)?;
         }
@@ -99,11 +104,11 @@ impl Store {
         }
         drop(writer);
         transaction.commit()?;
-        broken(&database)
+        unreadable_documents(&database)
     }
 
     /// Reads files on all processors; in the order of the files, nothing for what is gone.
-    fn read_all(&self, collection: &Collection, stale: &[(&Found, String)]) -> Vec<Option<Entry>> {
+    fn read_all(&self, collection: &Collection, stale: &[(&DocumentFile, String)]) -> Vec<Option<IndexEntry>> {
         let threads = if stale.len() < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(8) };
         let next = AtomicUsize::new(0);
         let work = || {
@@ -114,7 +119,7 @@ impl Store {
                 done.push((at, self.entry(collection, file)));
             }
         };
-        let mut entries: Vec<Option<Entry>> = stale.iter().map(|_| None).collect();
+        let mut entries: Vec<Option<IndexEntry>> = stale.iter().map(|_| None).collect();
         thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut done = work();
@@ -126,11 +131,11 @@ impl Store {
         entries
     }
 
-    fn entry(&self, collection: &Collection, file: &Found) -> Option<Entry> {
+    fn entry(&self, collection: &Collection, file: &DocumentFile) -> Option<IndexEntry> {
         match self.load(collection, &file.key) {
             Ok(Some(loaded)) => Some(match loaded.standing {
-                Standing::Older(version) => Err(format!("it is of the older version \"{version}\"")),
-                Standing::Current | Standing::Newer(_) => {
+                VersionStatus::Older(version) => Err(format!("it is of the older version \"{version}\"")),
+                VersionStatus::Current | VersionStatus::Newer(_) => {
                     Ok(collection.index.iter().map(|table| rows(table, &loaded.value)).collect())
                 }
             }),
@@ -179,12 +184,12 @@ fn open(place: &Path) -> rusqlite::Result<Connection> {
 /// What has changed since the index was made: files with their stamp, and paths.
 #[derive(Default)]
 struct Changes<'f> {
-    stale: Vec<(&'f Found, String)>,
+    stale: Vec<(&'f DocumentFile, String)>,
     gone: Vec<String>,
 }
 
 /// Compares the files with the index; nothing where all is as it was.
-fn changes<'f>(database: &Connection, files: &'f [Found]) -> rusqlite::Result<Option<Changes<'f>>> {
+fn changes<'f>(database: &Connection, files: &'f [DocumentFile]) -> rusqlite::Result<Option<Changes<'f>>> {
     let made: bool =
         database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = ' files'", [], |row| row.get(0))?;
     let mut known: HashMap<String, String> = HashMap::with_capacity(files.len());
@@ -234,22 +239,22 @@ fn prepare(database: &Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Resul
     Ok(())
 }
 
-fn broken(database: &Connection) -> rusqlite::Result<Vec<Broken>> {
+fn unreadable_documents(database: &Connection) -> rusqlite::Result<Vec<UnreadableDocument>> {
     let sql = format!("SELECT path, fault FROM \" files\" WHERE fault IS NOT NULL ORDER BY path LIMIT {NAMED}");
     let mut statement = database.prepare(&sql)?;
-    let rows = statement.query_map([], |row| Ok(Broken { path: row.get(0)?, message: row.get(1)? }))?;
+    let rows = statement.query_map([], |row| Ok(UnreadableDocument { path: row.get(0)?, message: row.get(1)? }))?;
     rows.collect()
 }
 
 /// The statements that change an index.
-struct Writer<'t> {
+struct IndexWriter<'t> {
     forget: Vec<rusqlite::Statement<'t>>,
     file: rusqlite::Statement<'t>,
     tables: Vec<rusqlite::Statement<'t>>,
 }
 
-impl<'t> Writer<'t> {
-    fn new(database: &'t Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<Writer<'t>> {
+impl<'t> IndexWriter<'t> {
+    fn new(database: &'t Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<IndexWriter<'t>> {
         let mut forget = vec![database.prepare("DELETE FROM \" files\" WHERE path = ?")?];
         let mut inserts = Vec::new();
         for table in tables {
@@ -259,14 +264,14 @@ impl<'t> Writer<'t> {
             inserts.push(database.prepare(&format!("INSERT INTO {name} VALUES (?{holes})"))?);
         }
         let file = database.prepare("INSERT INTO \" files\" VALUES (?, ?, ?)")?;
-        Ok(Writer { forget, file, tables: inserts })
+        Ok(IndexWriter { forget, file, tables: inserts })
     }
 
     fn forget(&mut self, path: &str) -> rusqlite::Result<()> {
         self.forget.iter_mut().try_for_each(|statement| statement.execute([path]).map(|_| ()))
     }
 
-    fn write(&mut self, path: &str, stamp: &str, entry: &Entry) -> rusqlite::Result<()> {
+    fn write(&mut self, path: &str, stamp: &str, entry: &IndexEntry) -> rusqlite::Result<()> {
         self.file.execute((path, stamp, entry.as_ref().err()))?;
         let Ok(tables) = entry else { return Ok(()) };
         let document = Cell::Text(path.to_owned());
@@ -331,7 +336,7 @@ mod tests {
 
     use super::super::testing::{collection, store};
     use super::*;
-    use crate::model::collection::Key;
+    use crate::model::collection::DocumentKey;
 
     fn indexed() -> Collection {
         let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
@@ -349,8 +354,8 @@ mod tests {
 
     const FIRST: &str = "slug: a\ntags: [x]\nrounds:\n- votes: [{voter: {name: Ann}, points: 2}, {points: 3}]\n- votes: []\n- votes: [{voter: {name: Bob}, points: 0.5}]\n";
 
-    fn ask(store: &Store, sql: &str) -> (Value, Vec<Broken>) {
-        let answer = store.query(&[indexed()], &Key::new(), sql, &[]).unwrap();
+    fn ask(store: &Store, sql: &str) -> (Value, Vec<UnreadableDocument>) {
+        let answer = store.query(&[indexed()], &DocumentKey::new(), sql, &[]).unwrap();
         (json!(answer.rows), answer.broken)
     }
 
@@ -365,7 +370,7 @@ mod tests {
         let path = "data/a.yaml";
         let expected = json!([["Bob", 0.5, "[\"x\"]", path], ["Ann", 2, "[\"x\"]", path], [null, 3, "[\"x\"]", path]]);
         assert_eq!(ask(&store, ALL), (expected, vec![]));
-        let refused = store.query(&[indexed()], &Key::new(), "DELETE FROM vote", &[]).unwrap_err();
+        let refused = store.query(&[indexed()], &DocumentKey::new(), "DELETE FROM vote", &[]).unwrap_err();
         assert_eq!(refused.code, Code::PermissionRefused);
         assert_eq!(fs::read_to_string(folder.path().join(".nietz/index/.gitignore")).unwrap(), "*\n");
     }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::paths::Place;
+use super::paths::DocumentRoot;
 use super::{Store, disk};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Key};
-use crate::model::document::Listed;
-use crate::model::pattern::Pattern;
+use crate::model::collection::{Collection, DocumentKey};
+use crate::model::document::ListedDocument;
+use crate::model::path_template::PathTemplate;
 
 /// A file that is one of a collection's documents by its path.
-pub(super) struct Found {
-    pub(super) key: Key,
+pub(super) struct DocumentFile {
+    pub(super) key: DocumentKey,
     /// Below the workspace, with `/`.
     pub(super) path: String,
     pub(super) place: PathBuf,
@@ -21,25 +21,25 @@ pub(super) struct Found {
 
 impl Store {
     /// Returns all documents of a collection, sorted by path.
-    pub fn list(&self, collection: &Collection) -> Result<Vec<Listed>> {
+    pub fn list(&self, collection: &Collection) -> Result<Vec<ListedDocument>> {
         let mut listed = Vec::new();
-        for Found { key, path, .. } in self.files(collection)? {
+        for DocumentFile { key, path, .. } in self.files(collection)? {
             match self.load(collection, &key) {
-                Ok(Some(loaded)) => listed.push(Listed { key, path, loaded: Some(loaded), failure: None }),
+                Ok(Some(loaded)) => listed.push(ListedDocument { key, path, loaded: Some(loaded), failure: None }),
                 Ok(None) => {}
-                Err(failure) => listed.push(Listed { key, path, loaded: None, failure: Some(failure) }),
+                Err(failure) => listed.push(ListedDocument { key, path, loaded: None, failure: Some(failure) }),
             }
         }
         Ok(listed)
     }
 
     /// Returns where the documents of a collection are, sorted by path, without looking into them.
-    pub(super) fn files(&self, collection: &Collection) -> Result<Vec<Found>> {
-        let pattern = Pattern::of(collection)?;
+    pub(super) fn files(&self, collection: &Collection) -> Result<Vec<DocumentFile>> {
+        let pattern = PathTemplate::of(collection)?;
         let mut found = Vec::new();
         walk(&self.place, &pattern, |path, place| {
             if let Some(key) = pattern.matches(path) {
-                found.push(Found { key, path: path.to_owned(), place: place.to_owned() });
+                found.push(DocumentFile { key, path: path.to_owned(), place: place.to_owned() });
             }
         })?;
         found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -49,7 +49,7 @@ impl Store {
 
 /// Goes through the files that could be documents by where they lie, in no order: `seen` gets each path below the
 /// workspace, with `/`, and the place.
-pub(super) fn walk(place: &Place, pattern: &Pattern, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
+pub(super) fn walk(place: &DocumentRoot, pattern: &PathTemplate, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
     let folder = pattern.folder();
     let start = match folder.as_str() {
         "" => place.root.clone(),
@@ -59,7 +59,7 @@ pub(super) fn walk(place: &Place, pattern: &Pattern, mut seen: impl FnMut(&str, 
             None => return Ok(()),
         },
     };
-    if disk::kind(&start)? == disk::Kind::Absent {
+    if disk::kind(&start)? == disk::PathKind::Absent {
         return Ok(());
     }
     let above = folder.split('/').filter(|name| !name.is_empty()).count();
@@ -67,7 +67,7 @@ pub(super) fn walk(place: &Place, pattern: &Pattern, mut seen: impl FnMut(&str, 
     for entry in WalkDir::new(&start)
         .max_depth(pattern.depth() - above)
         .into_iter()
-        .filter_entry(|entry| !place.is_kept(entry.path()))
+        .filter_entry(|entry| !place.is_excluded(entry.path()))
     {
         let entry = match entry {
             Ok(entry) => entry,

@@ -24,33 +24,35 @@ use crate::error::{Code, Failure, Result};
 /// How long to wait between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) struct Lock {
+pub(super) struct DocumentLock {
     _file: File,
     /// The file that was made only to be locked.
     beside: Option<PathBuf>,
 }
 
-impl Lock {
+impl DocumentLock {
     /// Waits for the lock of a document, whose folder must exist.
-    pub(super) fn take(document: &Path, patience: Duration) -> Result<Lock> {
+    pub(super) fn take(document: &Path, patience: Duration) -> Result<DocumentLock> {
         let deadline = Instant::now() + patience;
-        let folder = disk::folder(document);
+        let folder = disk::parent_folder(document);
         let file = File::open(folder).map_err(|error| Failure::io(folder, "open", &error))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file, beside: None }),
+                Ok(()) => return Ok(DocumentLock { _file: file, beside: None }),
                 Err(TryLockError::WouldBlock) => wait(document, deadline)?,
-                Err(TryLockError::Error(error)) if locks_no_folder(&error) => return Lock::beside(document, deadline),
+                Err(TryLockError::Error(error)) if locks_no_folder(&error) => {
+                    return DocumentLock::beside(document, deadline);
+                }
                 Err(TryLockError::Error(error)) => return Err(Failure::io(folder, "lock", &error)),
             }
         }
     }
 
-    fn beside(document: &Path, deadline: Instant) -> Result<Lock> {
+    fn beside(document: &Path, deadline: Instant) -> Result<DocumentLock> {
         let name = document.file_name().unwrap_or_default().to_string_lossy();
-        let path = disk::folder(document).join(format!(".{name}.lock"));
+        let path = disk::parent_folder(document).join(format!(".{name}.lock"));
         loop {
-            if disk::kind(&path)? == disk::Kind::Link {
+            if disk::kind(&path)? == disk::PathKind::Link {
                 let message = format!("{} is a link, where a lock has to be", path.display());
                 return Err(Failure::new(Code::PathRefused, message).hint("remove the link"));
             }
@@ -58,7 +60,7 @@ impl Lock {
             let file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(&path);
             let file = file.map_err(|error| Failure::io(&path, "make the lock", &error))?;
             match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => return Ok(Lock { _file: file, beside: Some(path) }),
+                Ok(()) if is_at(&file, &path) => return Ok(DocumentLock { _file: file, beside: Some(path) }),
                 // The one before us removed this file: there is a new one, or none.
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => wait(document, deadline)?,
@@ -68,7 +70,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for DocumentLock {
     fn drop(&mut self) {
         if let Some(path) = &self.beside {
             // If it fails, an empty file stays behind, and locks as well as before.
@@ -102,10 +104,10 @@ mod tests {
     fn a_held_lock_is_busy_and_a_freed_one_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let document = folder.path().join("a.yaml");
-        let held = Lock::take(&document, Duration::ZERO).unwrap();
-        assert_eq!(Lock::take(&document, Duration::ZERO).err().unwrap().code, Code::DocumentBusy);
+        let held = DocumentLock::take(&document, Duration::ZERO).unwrap();
+        assert_eq!(DocumentLock::take(&document, Duration::ZERO).err().unwrap().code, Code::DocumentBusy);
         drop(held);
-        drop(Lock::take(&document, Duration::ZERO).unwrap());
+        drop(DocumentLock::take(&document, Duration::ZERO).unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -115,8 +117,8 @@ mod tests {
         let document = folder.path().join("a.yaml");
         // What a process that died left does not hold.
         fs::write(folder.path().join(".a.yaml.lock"), "").unwrap();
-        let held = Lock::beside(&document, Instant::now()).unwrap();
-        assert_eq!(Lock::beside(&document, Instant::now()).err().unwrap().code, Code::DocumentBusy);
+        let held = DocumentLock::beside(&document, Instant::now()).unwrap();
+        assert_eq!(DocumentLock::beside(&document, Instant::now()).err().unwrap().code, Code::DocumentBusy);
         drop(held);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -126,11 +128,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let document = folder.path().join("a.yaml");
         let far = || Instant::now() + Duration::from_secs(30);
-        one_at_a_time(&|| Lock::take(&document, Duration::from_secs(30)).unwrap());
-        one_at_a_time(&|| Lock::beside(&document, far()).unwrap());
+        one_at_a_time(&|| DocumentLock::take(&document, Duration::from_secs(30)).unwrap());
+        one_at_a_time(&|| DocumentLock::beside(&document, far()).unwrap());
     }
 
-    fn one_at_a_time(take: &(dyn Fn() -> Lock + Sync)) {
+    fn one_at_a_time(take: &(dyn Fn() -> DocumentLock + Sync)) {
         use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
         let (inside, most) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {

@@ -2,8 +2,8 @@
 //!
 //! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
 //!
-//! - [`crate::model::pattern`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
-//! - `judge` says what makes a document valid, `version` tells old from new;
+//! - [`crate::model::path_template`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
+//! - `validation` says what makes a document valid, `version` tells old from new;
 //! - `read` loads, `save` shapes and writes, `rows` appends at the `tail`, these two under a `lock`;
 //! - `scan` goes through a large collection page by page;
 //! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
@@ -14,7 +14,7 @@
 
 mod disk;
 mod index;
-mod judge;
+mod validation;
 mod list;
 mod lock;
 mod paths;
@@ -37,14 +37,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-pub use query::Answer;
+pub use query::QueryResult;
 pub use rows::Appended;
 
-use self::paths::Place;
+use self::paths::DocumentRoot;
 use crate::error::Result;
-use crate::model::collection::{Collection, Key};
-use crate::model::pattern::Pattern;
-use crate::schema::Schemas;
+use crate::model::collection::{Collection, DocumentKey};
+use crate::model::path_template::PathTemplate;
+use crate::schema::SchemaCache;
 
 /// How long a save waits for another process that is saving the same document.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,15 +52,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The documents of one workspace.
 #[derive(Debug)]
 pub struct Store {
-    place: Place,
+    place: DocumentRoot,
     /// The folder of the indexes of this workspace.
     indexes: PathBuf,
-    schemas: Schemas,
+    schemas: SchemaCache,
     patience: Duration,
     /// The page of a collection that is being read for the next call.
-    ahead: Mutex<Option<scan::Ahead>>,
+    prefetch: Mutex<Option<scan::Prefetch>>,
     /// Digests of files that are known not to be newer than their flow, which spares reading them again.
-    familiar: Mutex<HashSet<String>>,
+    known_digests: Mutex<HashSet<String>>,
     /// Folders in which nothing is left of saves that were killed before.
     cleared: Mutex<HashSet<PathBuf>>,
 }
@@ -68,21 +68,21 @@ pub struct Store {
 impl Store {
     /// Opens the documents of a workspace, which must exist.
     pub fn new(root: &Path) -> Result<Store> {
-        let place = Place::new(root)?;
+        let place = DocumentRoot::new(root)?;
         Ok(Store {
             indexes: place.root.join(".nietz/index"),
             place,
-            schemas: Schemas::default(),
+            schemas: SchemaCache::default(),
             patience: PATIENCE,
-            ahead: Mutex::default(),
-            familiar: Mutex::default(),
+            prefetch: Mutex::default(),
+            known_digests: Mutex::default(),
             cleared: Mutex::default(),
         })
     }
 
     /// Sets the folders of nietz's own, which have no documents, wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Store {
-        self.place.keep(folders);
+        self.place.exclude(folders);
         self
     }
 
@@ -99,29 +99,29 @@ impl Store {
     }
 
     /// Returns the path of a document below the workspace, with `/`; whether it exists or not.
-    pub fn path(&self, collection: &Collection, key: &Key) -> Result<String> {
-        let relative = Pattern::of(collection)?.fill(key)?;
+    pub fn path(&self, collection: &Collection, key: &DocumentKey) -> Result<String> {
+        let relative = PathTemplate::of(collection)?.fill(key)?;
         self.place.resolve(&relative)?;
         Ok(relative)
     }
 
     /// Returns the key of a file, if its path below the workspace is one of the collection's.
-    pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<Key> {
+    pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<DocumentKey> {
         let path = path.strip_prefix(&self.place.root).unwrap_or(path);
-        Pattern::of(collection).ok()?.matches(path.to_str()?)
+        PathTemplate::of(collection).ok()?.matches(path.to_str()?)
     }
 
-    fn locate(&self, collection: &Collection, key: &Key) -> Result<(PathBuf, String)> {
-        let relative = Pattern::of(collection)?.fill(key)?;
+    fn locate(&self, collection: &Collection, key: &DocumentKey) -> Result<(PathBuf, String)> {
+        let relative = PathTemplate::of(collection)?.fill(key)?;
         Ok((self.place.resolve(&relative)?, relative))
     }
 
-    fn is_familiar(&self, digest: &str) -> bool {
-        self.familiar.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
+    fn is_known_digest(&self, digest: &str) -> bool {
+        self.known_digests.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
     }
 
-    fn remember(&self, digest: &str) {
-        let mut familiar = self.familiar.lock().unwrap_or_else(PoisonError::into_inner);
+    fn remember_digest(&self, digest: &str) {
+        let mut familiar = self.known_digests.lock().unwrap_or_else(PoisonError::into_inner);
         if familiar.len() >= 10_000 {
             familiar.clear();
         }

@@ -6,39 +6,39 @@
 
 use std::path::{Path, PathBuf};
 
-use super::disk::{self, Kind};
+use super::disk::{self, PathKind};
 use crate::error::{Code, Failure, Result};
-use crate::model::pattern;
+use crate::model::path_template;
 
 /// Where documents are: the workspace, without what is not theirs in it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct DocumentRoot {
     /// The workspace, with every link on the way to it resolved.
     pub root: PathBuf,
     /// Folders of nietz's own, which can lie below a workspace.
-    kept: Vec<PathBuf>,
+    excluded: Vec<PathBuf>,
 }
 
-impl Place {
-    pub(super) fn new(root: &Path) -> Result<Place> {
-        Ok(Place { root: disk::canonical(root)?, kept: Vec::new() })
+impl DocumentRoot {
+    pub(super) fn new(root: &Path) -> Result<DocumentRoot> {
+        Ok(DocumentRoot { root: disk::canonical(root)?, excluded: Vec::new() })
     }
 
     /// Sets the folders that no document is in, there or not yet.
-    pub(super) fn keep(&mut self, folders: &[PathBuf]) {
-        self.kept = crate::host::path::below(&self.root, folders);
+    pub(super) fn exclude(&mut self, folders: &[PathBuf]) {
+        self.excluded = crate::host::path::below(&self.root, folders);
     }
 
     /// Tells whether a real place is in a folder of nietz's own.
-    pub(super) fn is_kept(&self, path: &Path) -> bool {
-        self.kept.iter().any(|folder| path.starts_with(folder))
+    pub(super) fn is_excluded(&self, path: &Path) -> bool {
+        self.excluded.iter().any(|folder| path.starts_with(folder))
     }
 
     /// Returns the real place of a path below the workspace, whether it exists or not.
     pub(super) fn resolve(&self, relative: &str) -> Result<PathBuf> {
         let path = follow(&self.root, relative)?;
         let below = path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy();
-        if pattern::is_of_others(&below) || self.is_kept(&path) {
+        if path_template::is_of_others(&below) || self.is_excluded(&path) {
             return Err(refused(relative, "leads to files of the repository or of nietz itself"));
         }
         Ok(path)
@@ -52,22 +52,22 @@ fn follow(root: &Path, relative: &str) -> Result<PathBuf> {
         path.push(name);
         let last = names.peek().is_none();
         match disk::kind(&path)? {
-            Kind::Absent => {
+            PathKind::Absent => {
                 // What does not exist is no link either.
                 path.extend(names);
                 break;
             }
-            Kind::Link if last => return Err(refused(relative, "is a link; documents must be plain files")),
-            Kind::Link => {
+            PathKind::Link if last => return Err(refused(relative, "is a link; documents must be plain files")),
+            PathKind::Link => {
                 path = disk::canonical(&path)?;
                 if !path.starts_with(root) {
                     return Err(refused(relative, "leads out of the workspace through a link"));
                 }
             }
-            Kind::File if !last => return Err(refused(relative, "has a file where it needs a folder")),
-            Kind::Folder if last => return Err(refused(relative, "is a folder")),
-            Kind::Other => return Err(refused(relative, "is neither a plain file nor a folder")),
-            Kind::File | Kind::Folder => {}
+            PathKind::File if !last => return Err(refused(relative, "has a file where it needs a folder")),
+            PathKind::Folder if last => return Err(refused(relative, "is a folder")),
+            PathKind::Other => return Err(refused(relative, "is neither a plain file nor a folder")),
+            PathKind::File | PathKind::Folder => {}
         }
     }
     Ok(path)

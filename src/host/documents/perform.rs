@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Store;
-use super::query::Answer;
+use super::query::QueryResult;
 use super::rows::Appended;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
-use crate::model::document::{Listed, Loaded, Page, Saved};
+use crate::model::document::{ListedDocument, LoadedDocument, Page, SavedDocument};
 use crate::model::effect::documents::DocumentOp;
 
 /// What is given back for a request.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum DocumentOutcome {
-    Loaded(Option<Loaded>),
-    Saved(Saved),
-    Listed(Vec<Listed>),
+    Loaded(Option<LoadedDocument>),
+    Saved(SavedDocument),
+    Listed(Vec<ListedDocument>),
     Page(Page),
     Appended(Appended),
     /// A row that was appended by a process that was killed then.
@@ -25,13 +25,13 @@ pub enum DocumentOutcome {
         path: String,
     },
     Rows(Vec<Value>),
-    Answer(Answer),
+    Answer(QueryResult),
     Deleted,
 }
 
 /// What an intent to append notes: where the row will begin.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Before {
+pub struct DocumentBefore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<u64>,
 }
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// Returns what has to be known to find out after a crash whether a request happened.
-    pub fn prepare(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<Before> {
+    pub fn prepare(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<DocumentBefore> {
         let at = match op {
             DocumentOp::Append { collection, key, .. } => Some(self.rows_end(&named(collection)?, key)?),
             DocumentOp::Load { .. }
@@ -85,14 +85,14 @@ impl Store {
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => None,
         };
-        Ok(Before { at })
+        Ok(DocumentBefore { at })
     }
 
     /// Returns the outcome of a request whose intent was written, if it happened.
     pub fn probe(
         &self,
         op: &DocumentOp,
-        before: &Before,
+        before: &DocumentBefore,
         named: &impl Fn(&str) -> Result<Collection>,
     ) -> Option<Result<DocumentOutcome>> {
         match op {

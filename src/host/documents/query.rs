@@ -9,13 +9,13 @@ use rusqlite::{Connection, Error, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::index::Broken;
+use super::index::UnreadableDocument;
 use super::sqlite::{cell, confine, quoted};
 use super::{Store, sql};
-use crate::cpu::{CpuLimit, Overrun, Thread, within};
+use crate::cpu::{CpuLimit, Overrun, ThreadClock, run_within};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Format, Key};
-use crate::model::pattern::Pattern;
+use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::path_template::PathTemplate;
 use crate::model::text::excerpt;
 
 /// How long a query may take, and how much it may answer with.
@@ -37,7 +37,7 @@ const LOOK: i32 = 1000;
 /// What a query answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct QueryResult {
     pub columns: Vec<String>,
     /// Numbers, texts and null.
     pub rows: Vec<Vec<Value>>,
@@ -45,24 +45,30 @@ pub struct Answer {
     pub cut: bool,
     /// Documents of indexed collections that cannot be read: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub broken: Vec<Broken>,
+    pub broken: Vec<UnreadableDocument>,
 }
 
 impl Store {
     /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
     /// of their paths. Collections of documents give the tables of their index.
-    pub fn query(&self, collections: &[Collection], key: &Key, query: &str, bind: &[Value]) -> Result<Answer> {
+    pub fn query(
+        &self,
+        collections: &[Collection],
+        key: &DocumentKey,
+        query: &str,
+        bind: &[Value],
+    ) -> Result<QueryResult> {
         let (mut database, broken) = self.database(collections, key)?;
-        let query = sql::readable(query)?;
+        let query = sql::quote_names(query)?;
         let (collections, bind) = (collections.to_vec(), bind.to_vec());
         // Between two looks at the clock, a function of SQLite's (`instr`, `replace`, `trim`, a long `LIKE`) can go on
         // for hours.
-        let work = move || asked(&mut database, &collections, &query, &bind, broken);
-        within(PATIENCE + GRACE, work).unwrap_or_else(|Overrun| Err(too_long()))
+        let work = move || run_query(&mut database, &collections, &query, &bind, broken);
+        run_within(PATIENCE + GRACE, work).unwrap_or_else(|Overrun| Err(too_long()))
     }
 
     /// Returns a database with all rows, which can only be read from now on.
-    fn database(&self, collections: &[Collection], key: &Key) -> Result<(Connection, Vec<Broken>)> {
+    fn database(&self, collections: &[Collection], key: &DocumentKey) -> Result<(Connection, Vec<UnreadableDocument>)> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
         confine(&database).map_err(failed)?;
@@ -80,8 +86,8 @@ impl Store {
                     .map_err(failed)?;
                 continue;
             }
-            let mut own = Key::new();
-            for hole in Pattern::of(collection)?.holes() {
+            let mut own = DocumentKey::new();
+            for hole in PathTemplate::of(collection)?.placeholders() {
                 own.extend(key.get(hole).map(|value| (hole.to_owned(), value.clone())));
             }
             let rows = self.rows(collection, &own)?;
@@ -102,16 +108,16 @@ impl Store {
 }
 
 /// Asks a database that can only be read.
-fn asked(
+fn run_query(
     database: &mut Connection,
     collections: &[Collection],
     query: &str,
     bind: &[Value],
-    broken: Vec<Broken>,
-) -> Result<Answer> {
-    let wrong = |error: &Error| wrong(error, collections);
+    broken: Vec<UnreadableDocument>,
+) -> Result<QueryResult> {
+    let wrong = |error: &Error| query_failure(error, collections);
     // It counts what this thread computes.
-    let limit = CpuLimit::new(Thread::current(), PATIENCE);
+    let limit = CpuLimit::new(ThreadClock::current(), PATIENCE);
     database.progress_handler(LOOK, Some(move || limit.is_over())).map_err(|error| wrong(&error))?;
     let mut statement = database.prepare(query).map_err(|error| wrong(&error))?;
     let holes = statement.parameter_count();
@@ -120,13 +126,13 @@ fn asked(
         return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut answer = Answer { rows: Vec::new(), cut: false, columns, broken };
+    let mut answer = QueryResult { rows: Vec::new(), cut: false, columns, broken };
     let mut text = 0;
     let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
     while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
         let mut cells = Vec::with_capacity(answer.columns.len());
         for index in 0..answer.columns.len() {
-            let value = plain(row.get_ref(index).map_err(|error| wrong(&error))?);
+            let value = json_value(row.get_ref(index).map_err(|error| wrong(&error))?);
             text += value.as_str().map_or(8, str::len);
             cells.push(value);
         }
@@ -192,7 +198,7 @@ fn uri(path: &std::path::Path) -> String {
     bytes.iter().map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") }).collect()
 }
 
-fn plain(value: ValueRef<'_>) -> Value {
+fn json_value(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => Value::from(number),
@@ -209,7 +215,7 @@ fn too_long() -> Failure {
 }
 
 /// Says what is wrong with a query.
-fn wrong(error: &Error, collections: &[Collection]) -> Failure {
+fn query_failure(error: &Error, collections: &[Collection]) -> Failure {
     use rusqlite::ErrorCode;
     let of = |collection: &Collection| match collection.format {
         Format::Jsonl => vec![collection.name.clone()],
@@ -233,7 +239,7 @@ mod tests {
     use super::super::testing::{rows, store};
     use super::*;
 
-    fn ask(query: &str, bind: &[Value]) -> Result<Answer> {
+    fn ask(query: &str, bind: &[Value]) -> Result<QueryResult> {
         let (_folder, store) = store();
         let mut calls = rows();
         calls.name = "call".to_owned();
@@ -245,7 +251,7 @@ mod tests {
         let mut others = calls.clone();
         others.name = "other".to_owned();
         others.path = "rows/other.jsonl".to_owned();
-        let key = Key::from([("group".to_owned(), "g".to_owned())]);
+        let key = DocumentKey::from([("group".to_owned(), "g".to_owned())]);
         for row in [
             json!({"id": 1, "order": 2, "name": "b", "input": {"path": "x"}, "done": true}),
             json!({"id": 2, "order": 1, "name": "a", "input": {}, "done": false, "more": 1.5}),

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Store, disk, judge, rows};
+use super::{Store, disk, rows, validation};
 use crate::error::Result;
-use crate::model::collection::{Collection, Format, Key};
-use crate::model::document::{Loaded, Standing};
-use crate::schema::report::Located;
+use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::document::{LoadedDocument, VersionStatus};
+use crate::schema::report::LocatedViolation;
 use crate::schema::source;
 
 impl Store {
@@ -15,38 +15,38 @@ impl Store {
     /// One of the current version is valid when it comes back. An older one that the flow migrates, and
     /// a newer one that it may read, come back as they are, with their standing. Everything else fails.
     /// A collection of rows gives a list of them.
-    pub fn load(&self, collection: &Collection, key: &Key) -> Result<Option<Loaded>> {
+    pub fn load(&self, collection: &Collection, key: &DocumentKey) -> Result<Option<LoadedDocument>> {
         let (path, relative) = self.locate(collection, key)?;
         let Some(bytes) = disk::read(&path)? else { return Ok(None) };
         let text = source::decode(&bytes, &relative)?;
         let digest = disk::digest(&bytes);
         let (value, standing) = match collection.format {
-            Format::Jsonl => (Value::Array(self.parse_rows(collection, text, &relative)?), Standing::Current),
+            Format::Jsonl => (Value::Array(self.parse_rows(collection, text, &relative)?), VersionStatus::Current),
             format => {
                 let value = source::parse(text, format, &relative)?;
                 let schema = self.schema_for_reading(collection)?;
-                let standing = judge::standing(collection, &schema, &value, text, &relative, Some(key))?;
+                let standing = validation::validate_document(collection, &schema, &value, text, &relative, Some(key))?;
                 (value, standing)
             }
         };
-        if !matches!(standing, Standing::Newer(_)) {
-            self.remember(&digest);
+        if !matches!(standing, VersionStatus::Newer(_)) {
+            self.remember_digest(&digest);
         }
-        Ok(Some(Loaded { value, digest, path: relative, standing }))
+        Ok(Some(LoadedDocument { value, digest, path: relative, standing }))
     }
 
     /// Returns every fault and every note of a file's text, sorted by place, as `nietz check` shows them.
     ///
     /// `file` is its path below the workspace; where it is one of the collection's, the document must
     /// carry that key. Fails only if the collection itself is wrong.
-    pub fn check_text(&self, collection: &Collection, text: &str, file: &str) -> Result<Vec<Located>> {
+    pub fn check_text(&self, collection: &Collection, text: &str, file: &str) -> Result<Vec<LocatedViolation>> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let schema = self.schema_for_reading(collection)?;
         if collection.format == Format::Jsonl {
             return Ok(rows::check(collection, &schema, text, file));
         }
         let key = self.match_path(collection, std::path::Path::new(file));
-        Ok(judge::check(collection, &schema, text, collection.format, file, key.as_ref()))
+        Ok(validation::check(collection, &schema, text, collection.format, file, key.as_ref()))
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::error::Code;
 
-    fn load(text: &str) -> Result<Option<Loaded>> {
+    fn load(text: &str) -> Result<Option<LoadedDocument>> {
         let (folder, store) = store();
         fs::create_dir(folder.path().join("data")).unwrap();
         fs::write(folder.path().join("data/a.yaml"), text).unwrap();
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(store.load(&versioned(), &slug("a")).unwrap(), None);
         let loaded = load("format_version: '1.2'\nslug: a\nextra: kept\n").unwrap().unwrap();
         assert_eq!(loaded.value, json!({"format_version": "1.2", "slug": "a", "extra": "kept"}));
-        assert_eq!((loaded.standing, loaded.path.as_str()), (Standing::Current, "data/a.yaml"));
+        assert_eq!((loaded.standing, loaded.path.as_str()), (VersionStatus::Current, "data/a.yaml"));
         assert_eq!(loaded.digest.len(), 64);
     }
 
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn versions_decide_how_a_document_is_read() {
         let old = load("format_version: '1.0'\nscore: many\n").unwrap().unwrap();
-        assert_eq!(old.standing, Standing::Older("1.0".to_owned()));
+        assert_eq!(old.standing, VersionStatus::Older("1.0".to_owned()));
         assert_eq!(load("format_version: '1.1'\nslug: a\n").unwrap_err().code, Code::DocumentVersion);
         assert_eq!(load("format_version: '1.3'\nslug: a\n").unwrap_err().code, Code::DocumentVersion);
         let missing = load("slug: a\n").unwrap_err();
@@ -132,7 +132,7 @@ mod tests {
         let (_folder, store) = store();
         let text = "format_version: '1.2'\nscroe: 3\nslug: b\nscore: x\n";
         let found = store.check_text(&versioned(), text, "data/a.yaml").unwrap();
-        let lines: Vec<String> = found.iter().map(Located::to_string).collect();
+        let lines: Vec<String> = found.iter().map(LocatedViolation::to_string).collect();
         assert_eq!(
             lines,
             [

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::Store;
 use crate::error::Result;
-use crate::model::collection::{Collection, Expectation, Format, Key};
-use crate::schema::report::{self, Located, Severity};
-use crate::schema::{Fault, expect, source};
+use crate::model::collection::{Collection, DocumentKey, Expectation, Format};
+use crate::schema::report::{self, LocatedViolation, Severity};
+use crate::schema::{Violation, expect, source};
 
 impl Store {
     /// Returns what is wrong with the references of a file of rows that are valid by themselves. `key` says which file
@@ -19,10 +19,10 @@ impl Store {
         &self,
         collection: &Collection,
         all: &BTreeMap<String, Collection>,
-        key: &Key,
+        key: &DocumentKey,
         text: &str,
         file: &str,
-    ) -> Result<Vec<Located>> {
+    ) -> Result<Vec<LocatedViolation>> {
         let mut found = Vec::new();
         let follows: Vec<&str> = collection
             .expects
@@ -49,7 +49,7 @@ impl Store {
                     continue;
                 }
                 let pointer = format!("/{column}");
-                let mut tell = |severity: Severity, fault: Fault| {
+                let mut tell = |severity: Severity, fault: Violation| {
                     for mut located in report::locate(vec![fault], severity, line, Format::Jsonl, file) {
                         located.line = index + 1;
                         found.push(located);
@@ -59,7 +59,7 @@ impl Store {
                     match rows.get(&value.to_string()) {
                         None => {
                             let message = format!("there is no row {value} in `{name}`");
-                            tell(Severity::Error, Fault::new(pointer.as_str(), "references", message));
+                            tell(Severity::Error, Violation::new(pointer.as_str(), "references", message));
                         }
                         Some(target) => {
                             for at in &follows {
@@ -68,7 +68,7 @@ impl Store {
                                 {
                                     let message =
                                         format!("is before row {value} of `{name}`, to which it refers: {other}");
-                                    tell(Severity::Note, Fault::new(*at, "follows", message));
+                                    tell(Severity::Note, Violation::new(*at, "follows", message));
                                 }
                             }
                         }
@@ -76,7 +76,7 @@ impl Store {
                 }
                 if unique && let Some(first) = seen.insert(value.to_string(), index + 1) {
                     let message = format!("{value} stands in line {first} already");
-                    tell(Severity::Error, Fault::new(pointer.as_str(), "unique", message));
+                    tell(Severity::Error, Violation::new(pointer.as_str(), "unique", message));
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Store {
         Ok(found)
     }
 
-    fn by_id(&self, collection: &Collection, key: &Key) -> Result<HashMap<String, Value>> {
+    fn by_id(&self, collection: &Collection, key: &DocumentKey) -> Result<HashMap<String, Value>> {
         Ok(self.rows(collection, key)?.into_iter().map(|row| (row["id"].to_string(), row)).collect())
     }
 }

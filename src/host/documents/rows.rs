@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lock::Lock;
-use super::tail::Tail;
-use super::version::{self, Judged};
-use super::{Store, disk, judge, tail};
+use super::lock::DocumentLock;
+use super::tail::RowsTail;
+use super::version::{self, VersionCheck};
+use super::{Store, disk, tail, validation};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Format, Key};
-use crate::model::document::Standing;
-use crate::schema::report::{self, Located};
+use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::document::VersionStatus;
+use crate::schema::report::{self, LocatedViolation};
 use crate::schema::source::MAX_BYTES;
-use crate::schema::{Fault, Schema, shape, source, text};
+use crate::schema::{Schema, Violation, shape, source, text};
 
 /// A row that was appended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +31,13 @@ impl Store {
     ///
     /// With `at`, this is the second try of an append that may have happened: if the same row stands
     /// at or after that byte, nothing is written.
-    pub fn append(&self, collection: &Collection, key: &Key, row: &Value, at: Option<u64>) -> Result<Appended> {
+    pub fn append(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: Option<u64>) -> Result<Appended> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
         disk::make_folders(&path)?;
-        let _lock = Lock::take(&path, self.patience)?;
+        let _lock = DocumentLock::take(&path, self.patience)?;
         let failed = |error| Failure::io(&path, "append to", &error);
-        let tail = Tail::of_file(&path).map_err(failed)?;
+        let tail = RowsTail::of_file(&path).map_err(failed)?;
         if let Some(at) = at {
             if let Some(at) = tail::find(&path, &line, at).map_err(failed)? {
                 return Ok(Appended { at, path: relative, torn: None });
@@ -54,13 +54,13 @@ impl Store {
         }
         tail.extend(&path, &line).map_err(failed)?;
         if tail.length == 0 {
-            disk::sync_folder(disk::folder(&path))?;
+            disk::sync_folder(disk::parent_folder(&path))?;
         }
         Ok(Appended { at: tail.next(), path: relative, torn: tail.torn })
     }
 
     /// Tells whether this row was written at or after a byte, for a run that was killed while appending.
-    pub fn append_settled(&self, collection: &Collection, key: &Key, row: &Value, at: u64) -> Result<bool> {
+    pub fn append_settled(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: u64) -> Result<bool> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
         let found = tail::find(&path, &line, at).map_err(|error| Failure::io(&path, "read", &error))?;
@@ -68,23 +68,23 @@ impl Store {
     }
 
     /// Returns the byte at which the next row will start, to be noted before it is appended.
-    pub fn rows_end(&self, collection: &Collection, key: &Key) -> Result<u64> {
+    pub fn rows_end(&self, collection: &Collection, key: &DocumentKey) -> Result<u64> {
         let (path, _) = self.locate_rows(collection, key)?;
-        Ok(Tail::of_file(&path).map_err(|error| Failure::io(&path, "read", &error))?.next())
+        Ok(RowsTail::of_file(&path).map_err(|error| Failure::io(&path, "read", &error))?.next())
     }
 
     /// Returns all rows; none if there is no file. A torn last line does not count.
-    pub fn rows(&self, collection: &Collection, key: &Key) -> Result<Vec<Value>> {
+    pub fn rows(&self, collection: &Collection, key: &DocumentKey) -> Result<Vec<Value>> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let bytes = disk::read(&path)?.unwrap_or_default();
-        let whole = &bytes[..whole(&bytes)];
+        let whole = &bytes[..complete_length(&bytes)];
         self.parse_rows(collection, source::decode(whole, &relative)?, &relative)
     }
 
     /// Reads the rows of a text, or fails with the faults of all of them.
     pub(super) fn parse_rows(&self, collection: &Collection, text: &str, file: &str) -> Result<Vec<Value>> {
         let schema = self.schema_for_reading(collection)?;
-        let whole = &text[..whole(text.as_bytes())];
+        let whole = &text[..complete_length(text.as_bytes())];
         let mut rows = Vec::new();
         let mut is_sound = true;
         for line in whole.lines() {
@@ -96,14 +96,14 @@ impl Store {
         if is_sound {
             return Ok(rows);
         }
-        let faults: Vec<Located> = check(collection, &schema, whole, file)
+        let faults: Vec<LocatedViolation> = check(collection, &schema, whole, file)
             .into_iter()
             .filter(|found| found.severity == report::Severity::Error)
             .collect();
         Err(report::failure(file, &faults))
     }
 
-    fn locate_rows(&self, collection: &Collection, key: &Key) -> Result<(std::path::PathBuf, String)> {
+    fn locate_rows(&self, collection: &Collection, key: &DocumentKey) -> Result<(std::path::PathBuf, String)> {
         if collection.format != Format::Jsonl {
             let message = format!("the collection {} holds documents, not rows", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message));
@@ -112,25 +112,25 @@ impl Store {
     }
 
     /// Returns the line of a row, which is the same for the same row each time.
-    fn line(&self, collection: &Collection, key: &Key, row: &Value, file: &str) -> Result<String> {
+    fn line(&self, collection: &Collection, key: &DocumentKey, row: &Value, file: &str) -> Result<String> {
         let mut row = row.clone();
         shape::shape(&mut row, &collection.schema);
-        let mut faults = self.faults_to_save(collection, key, &row)?;
+        let mut faults = self.violations_to_save(collection, key, &row)?;
         if !row.is_object() && faults.is_empty() {
-            faults.push(Fault::new("", "type", "must be an object"));
+            faults.push(Violation::new("", "type", "must be an object"));
         }
         match faults.is_empty() {
             true => Ok(text::to_text(&row, Format::Jsonl)),
-            false => Err(judge::invalid(file, &faults)),
+            false => Err(validation::invalid(file, &faults)),
         }
     }
 }
 
 /// Returns the faults and notes of every row, with the lines of the file.
-pub(super) fn check(collection: &Collection, schema: &Schema, text: &str, file: &str) -> Vec<Located> {
+pub(super) fn check(collection: &Collection, schema: &Schema, text: &str, file: &str) -> Vec<LocatedViolation> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        for mut located in judge::check(collection, schema, line, Format::Jsonl, file, None) {
+        for mut located in validation::check(collection, schema, line, Format::Jsonl, file, None) {
             located.line = index + 1;
             found.push(located);
         }
@@ -139,16 +139,16 @@ pub(super) fn check(collection: &Collection, schema: &Schema, text: &str, file: 
 }
 
 fn is_readable(collection: &Collection, schema: &Schema, row: &Value) -> bool {
-    match version::judge(collection, row, "") {
-        Ok(Judged::Known(Standing::Current)) => schema.is_valid(row),
-        Ok(Judged::Known(Standing::Older(_) | Standing::Newer(_))) => true,
-        Ok(Judged::Missing(_)) | Err(_) => false,
+    match version::check_version(collection, row, "") {
+        Ok(VersionCheck::Known(VersionStatus::Current)) => schema.is_valid(row),
+        Ok(VersionCheck::Known(VersionStatus::Older(_) | VersionStatus::Newer(_))) => true,
+        Ok(VersionCheck::Missing(_)) | Err(_) => false,
     }
 }
 
 /// Returns how many bytes are whole rows.
-fn whole(bytes: &[u8]) -> usize {
-    usize::try_from(Tail::of(bytes, 0).keep).unwrap_or(bytes.len())
+fn complete_length(bytes: &[u8]) -> usize {
+    usize::try_from(RowsTail::of(bytes, 0).complete_length).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
         let failure = store.append(&rows(), &slug("a"), &json!({"score": 200}), None).unwrap_err();
         assert!(failure.code == Code::DocumentInvalid && failure.details.len() == 2, "{failure:?}");
         assert!(!folder.path().join("rows").exists());
-        let whole = store.append(&collection("a.yaml"), &Key::new(), &json!({}), None);
+        let whole = store.append(&collection("a.yaml"), &DocumentKey::new(), &json!({}), None);
         assert_eq!(whole.unwrap_err().code, Code::RequestInvalid);
     }
 

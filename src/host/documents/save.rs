@@ -5,42 +5,60 @@ use std::sync::PoisonError;
 
 use serde_json::Value;
 
-use super::lock::Lock;
-use super::version::{self, Judged};
-use super::{Store, disk, judge};
+use super::lock::DocumentLock;
+use super::version::{self, VersionCheck};
+use super::{Store, disk, validation};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Format, Key};
-use crate::model::document::{Expect, Saved, Standing};
+use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::document::{Expect, SavedDocument, VersionStatus};
 use crate::schema::{shape, source, text};
 
 impl Store {
     /// Saves a document, if it is valid and if what stands at its path is what is expected.
-    pub fn save(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
-        self.write(collection, key, value, expect, Time::First)
+    pub fn save(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        value: Value,
+        expect: &Expect,
+    ) -> Result<SavedDocument> {
+        self.write(collection, key, value, expect, SaveMode::First)
     }
 
     /// Saves a document once more, after a crash that left it unknown whether it was saved: where it was,
     /// nothing is done.
-    pub fn save_again(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
-        self.write(collection, key, value, expect, Time::Again)
+    pub fn save_again(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        value: Value,
+        expect: &Expect,
+    ) -> Result<SavedDocument> {
+        self.write(collection, key, value, expect, SaveMode::Again)
     }
 
     /// Saves a document that was migrated. Until the new file is safely written, the old one is kept
     /// beside it as `<file>.v<version>.bak`.
-    pub fn save_migrated(&self, collection: &Collection, key: &Key, value: Value, expect: &Expect) -> Result<Saved> {
-        self.write(collection, key, value, expect, Time::Migrated)
+    pub fn save_migrated(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        value: Value,
+        expect: &Expect,
+    ) -> Result<SavedDocument> {
+        self.write(collection, key, value, expect, SaveMode::Migrated)
     }
 
     /// Deletes a document; tells whether there was one.
-    pub fn delete(&self, collection: &Collection, key: &Key, expect: &Expect) -> Result<bool> {
+    pub fn delete(&self, collection: &Collection, key: &DocumentKey, expect: &Expect) -> Result<bool> {
         let (path, relative) = self.locate(collection, key)?;
-        if disk::kind(disk::folder(&path))? == disk::Kind::Absent {
+        if disk::kind(disk::parent_folder(&path))? == disk::PathKind::Absent {
             return Ok(false);
         }
-        let _lock = Lock::take(&path, self.patience)?;
+        let _lock = DocumentLock::take(&path, self.patience)?;
         let Some(present) = disk::read(&path)? else { return Ok(false) };
-        if !expected(expect, Some(&disk::digest(&present))) {
-            return Err(changed(&relative, Some(&present)));
+        if !matches_expected(expect, Some(&disk::digest(&present))) {
+            return Err(changed_failure(&relative, Some(&present)));
         }
         disk::remove(&path)
     }
@@ -48,11 +66,11 @@ impl Store {
     fn write(
         &self,
         collection: &Collection,
-        key: &Key,
+        key: &DocumentKey,
         mut value: Value,
         expect: &Expect,
-        time: Time,
-    ) -> Result<Saved> {
+        time: SaveMode,
+    ) -> Result<SavedDocument> {
         if collection.format == Format::Jsonl {
             let message = format!("the collection {} holds rows; they are appended, not saved", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message));
@@ -61,69 +79,71 @@ impl Store {
         shape::shape(&mut value, &collection.schema);
         let text = text::to_text(&value, collection.format);
         // The disk works on the draft while the value is judged. It gets its name only when that went well.
-        let draft = match disk::kind(disk::folder(&path))? {
-            disk::Kind::Folder => {
-                self.clear(disk::folder(&path));
-                Some(disk::Draft::write(&path, text.as_bytes())?)
+        let draft = match disk::kind(disk::parent_folder(&path))? {
+            disk::PathKind::Folder => {
+                self.clear(disk::parent_folder(&path));
+                Some(disk::TempFile::write(&path, text.as_bytes())?)
             }
             _ => None,
         };
-        let faults = self.faults_to_save(collection, key, &value)?;
+        let faults = self.violations_to_save(collection, key, &value)?;
         if !faults.is_empty() {
-            return Err(judge::invalid(&relative, &faults));
+            return Err(validation::invalid(&relative, &faults));
         }
         drop(value);
         let draft = match draft {
             Some(draft) => draft,
             None => {
                 disk::make_folders(&path)?;
-                disk::Draft::write(&path, text.as_bytes())?
+                disk::TempFile::write(&path, text.as_bytes())?
             }
         };
-        let saved = Saved { digest: disk::digest(text.as_bytes()), path: relative };
+        let saved = SavedDocument { digest: disk::digest(text.as_bytes()), path: relative };
 
-        let _lock = Lock::take(&path, self.patience)?;
+        let _lock = DocumentLock::take(&path, self.patience)?;
         let present = disk::read(&path)?;
         let digest = present.as_deref().map(disk::digest);
         // Two runs may count the same number up: a file that is just as this save would make it is not this
         // save's, unless it is one that was done before. (Any number of migrations make the same of a file.)
-        let may_be_done = time != Time::First || expected(expect, digest.as_deref());
+        let may_be_done = time != SaveMode::First || matches_expected(expect, digest.as_deref());
         if may_be_done && digest.as_ref() == Some(&saved.digest) {
             // Written before, perhaps by a run that was killed then: only its name may not be durable yet.
-            disk::sync_folder(disk::folder(&path))?;
+            disk::sync_folder(disk::parent_folder(&path))?;
         } else {
             if let (Some(bytes), Some(digest)) = (&present, &digest) {
                 self.refuse_newer(collection, bytes, digest, &saved.path)?;
             }
-            if !expected(expect, digest.as_deref()) {
-                return Err(changed(&saved.path, present.as_deref()));
+            if !matches_expected(expect, digest.as_deref()) {
+                return Err(changed_failure(&saved.path, present.as_deref()));
             }
-            if let (Some(bytes), Time::Migrated) = (&present, time) {
+            if let (Some(bytes), SaveMode::Migrated) = (&present, time) {
                 disk::replace(&backup(&path, collection, bytes), bytes)?;
             }
             draft.publish(&path)?;
         }
-        if time == Time::Migrated {
+        if time == SaveMode::Migrated {
             self.remove_backups(collection, &path)?;
         }
-        self.remember(&saved.digest);
+        self.remember_digest(&saved.digest);
         Ok(saved)
     }
 
     /// Removes what a save left that was killed: once in each folder, since every other process does so, too.
     fn clear(&self, folder: &Path) {
         if self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
-            disk::clear(folder);
+            disk::remove_stale(folder);
         }
     }
 
     /// Refuses to write over a file that a newer flow wrote: what this one does not know would be lost.
     fn refuse_newer(&self, collection: &Collection, bytes: &[u8], digest: &str, file: &str) -> Result<()> {
-        let Some(version) = collection.version.as_ref().filter(|_| !self.is_familiar(digest)) else { return Ok(()) };
+        let Some(version) = collection.version.as_ref().filter(|_| !self.is_known_digest(digest)) else {
+            return Ok(());
+        };
         // A file that cannot be read has no version; whether it may be replaced is the caller's word.
         let value = source::decode(bytes, file).and_then(|text| source::parse(text, collection.format, file));
         match value.ok().and_then(|value| version::newer_than(collection, &value)) {
-            Some(found) => Err(version::newer(file, &found, &version::plain(&version.current))
+            Some(found) => Err(version::newer_failure(file, &found, &version::version_text(&version.current))
                 .hint("it is not written over; save under another name, or update the flow")),
             None => Ok(()),
         }
@@ -140,7 +160,7 @@ impl Store {
 
 /// Which save it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Time {
+enum SaveMode {
     First,
     /// The first may have been done before a crash.
     Again,
@@ -152,9 +172,9 @@ enum Time {
 fn backup(path: &Path, collection: &Collection, bytes: &[u8]) -> std::path::PathBuf {
     let standing = source::decode(bytes, "")
         .and_then(|text| source::parse(text, collection.format, ""))
-        .and_then(|value| version::judge(collection, &value, ""));
+        .and_then(|value| version::check_version(collection, &value, ""));
     match standing {
-        Ok(Judged::Known(Standing::Older(version))) => backup_path(path, &version),
+        Ok(VersionCheck::Known(VersionStatus::Older(version))) => backup_path(path, &version),
         _ => backup_path(path, ""),
     }
 }
@@ -168,7 +188,7 @@ fn backup_path(path: &Path, version: &str) -> std::path::PathBuf {
     path.with_file_name(format!("{name}.v{version}.bak"))
 }
 
-fn expected(expect: &Expect, digest: Option<&str>) -> bool {
+fn matches_expected(expect: &Expect, digest: Option<&str>) -> bool {
     match expect {
         Expect::Anything => true,
         Expect::Absent => digest.is_none(),
@@ -176,7 +196,7 @@ fn expected(expect: &Expect, digest: Option<&str>) -> bool {
     }
 }
 
-fn changed(file: &str, present: Option<&[u8]>) -> Failure {
+fn changed_failure(file: &str, present: Option<&[u8]>) -> Failure {
     let message = match present {
         Some(_) => format!("{file} was changed by somebody else since it was read"),
         None => format!("{file} was removed by somebody else since it was read"),

@@ -9,13 +9,13 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use super::paths::Place;
-use super::{Store, disk, judge, list};
+use super::paths::DocumentRoot;
+use super::{Store, disk, list, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
-use crate::model::document::{Page, Scanned, Standing};
-use crate::model::pattern::Pattern;
-use crate::model::pointer::Parts;
+use crate::model::document::{Page, ScannedDocument, VersionStatus};
+use crate::model::path_template::PathTemplate;
+use crate::model::pointer::Projection;
 use crate::schema::{Schema, source};
 
 /// How many documents stand on a page.
@@ -27,28 +27,28 @@ const THREADS: usize = 4;
 
 /// A page that is read while its reader is still at the one before.
 #[derive(Debug)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     collection: Collection,
     fields: Option<BTreeMap<String, String>>,
     after: String,
-    page: JoinHandle<Result<(Page, Listed)>>,
+    page: JoinHandle<Result<(Page, PendingPaths)>>,
 }
 
 /// The paths behind a page, as far as they were listed.
 #[derive(Debug, Default)]
-struct Listed {
+struct PendingPaths {
     paths: VecDeque<String>,
     /// Whether there are none behind these.
-    whole: bool,
+    complete: bool,
 }
 
 /// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
 #[derive(Clone)]
-struct Scanner {
-    place: Place,
+struct PageReader {
+    place: DocumentRoot,
     collection: Collection,
     schema: Arc<Schema>,
-    parts: Option<Parts>,
+    parts: Option<Projection>,
 }
 
 impl Store {
@@ -66,17 +66,17 @@ impl Store {
             let message = format!("the collection `{}` holds rows, not documents", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
         }
-        let scanner = Scanner {
+        let scanner = PageReader {
             place: self.place.clone(),
             collection: collection.clone(),
             schema: self.schema_for_reading(collection)?,
-            parts: fields.map(Parts::new),
+            parts: fields.map(Projection::new),
         };
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = |ahead: &Ahead| {
+        let mut ahead = self.prefetch.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |ahead: &Prefetch| {
             Some(ahead.after.as_str()) == after && ahead.collection == *collection && ahead.fields.as_ref() == fields
         };
-        let anew = || scanner.page(after, Listed::default());
+        let anew = || scanner.page(after, PendingPaths::default());
         let (page, listed) = match ahead.take() {
             Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| anew())?,
             _ => anew()?,
@@ -84,27 +84,29 @@ impl Store {
         if let Some(next) = page.next.clone() {
             let (fields, after) = (fields.cloned(), next.clone());
             let page = std::thread::spawn(move || scanner.page(Some(&next), listed));
-            *ahead = Some(Ahead { collection: collection.clone(), fields, after, page });
+            *ahead = Some(Prefetch { collection: collection.clone(), fields, after, page });
         }
         Ok(page)
     }
 }
 
-impl Scanner {
+impl PageReader {
     /// Returns the page behind `after`, and the paths behind that page. `listed` begins with the page's, or is empty.
-    fn page(&self, after: Option<&str>, mut listed: Listed) -> Result<(Page, Listed)> {
-        if listed.paths.is_empty() && !listed.whole {
+    fn page(&self, after: Option<&str>, mut listed: PendingPaths) -> Result<(Page, PendingPaths)> {
+        if listed.paths.is_empty() && !listed.complete {
             listed = self.list(after)?;
         }
         let paths: Vec<String> = listed.paths.drain(..listed.paths.len().min(PAGE)).collect();
-        let last = listed.paths.is_empty() && listed.whole;
+        let last = listed.paths.is_empty() && listed.complete;
         let next = if last { None } else { paths.last().cloned() };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
         let share = paths.len().div_ceil(threads).max(1);
         let entries = std::thread::scope(|scope| {
             let workers: Vec<_> = paths
                 .chunks(share)
-                .map(|share| scope.spawn(|| share.iter().filter_map(|path| self.one(path)).collect::<Vec<_>>()))
+                .map(|share| {
+                    scope.spawn(|| share.iter().filter_map(|path| self.scan_document(path)).collect::<Vec<_>>())
+                })
                 .collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
         });
@@ -112,8 +114,8 @@ impl Scanner {
     }
 
     /// Lists the paths behind `after`, the smallest of them, in order.
-    fn list(&self, after: Option<&str>) -> Result<Listed> {
-        let pattern = Pattern::of(&self.collection)?;
+    fn list(&self, after: Option<&str>) -> Result<PendingPaths> {
+        let pattern = PathTemplate::of(&self.collection)?;
         let mut smallest: BinaryHeap<String> = BinaryHeap::new();
         list::walk(&self.place, &pattern, |path, _| {
             let behind = after.is_none_or(|after| path > after);
@@ -127,32 +129,33 @@ impl Scanner {
             }
         })?;
         let paths = VecDeque::from(smallest.into_sorted_vec());
-        Ok(Listed { whole: paths.len() < LISTED, paths })
+        Ok(PendingPaths { complete: paths.len() < LISTED, paths })
     }
 
     /// Returns one document; nothing if it has vanished.
-    fn one(&self, path: &str) -> Option<Scanned> {
-        let scanned = |value, standing, failure| Some(Scanned { path: path.to_owned(), value, standing, failure });
+    fn scan_document(&self, path: &str) -> Option<ScannedDocument> {
+        let scanned =
+            |value, standing, failure| Some(ScannedDocument { path: path.to_owned(), value, standing, failure });
         match self.read(path) {
             Ok(None) => None,
             Ok(Some((value, standing))) => {
                 let value = match &self.parts {
-                    Some(parts) if !matches!(standing, Standing::Older(_)) => parts.of(&value),
+                    Some(parts) if !matches!(standing, VersionStatus::Older(_)) => parts.of(&value),
                     _ => value,
                 };
                 scanned(value, standing, None)
             }
-            Err(failure) => scanned(Value::Null, Standing::Current, Some(failure)),
+            Err(failure) => scanned(Value::Null, VersionStatus::Current, Some(failure)),
         }
     }
 
-    fn read(&self, path: &str) -> Result<Option<(Value, Standing)>> {
+    fn read(&self, path: &str) -> Result<Option<(Value, VersionStatus)>> {
         let full = self.place.resolve(path)?;
         let Some(bytes) = disk::read(&full)? else { return Ok(None) };
         let text = source::decode(&bytes, path)?;
         let value = source::parse(text, self.collection.format, path)?;
-        let key = Pattern::of(&self.collection)?.matches(path);
-        let standing = judge::standing(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
+        let key = PathTemplate::of(&self.collection)?.matches(path);
+        let standing = validation::validate_document(&self.collection, &self.schema, &value, text, path, key.as_ref())?;
         Ok(Some((value, standing)))
     }
 }
@@ -188,7 +191,7 @@ mod tests {
         let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
         assert_eq!(found, all);
         let schema = store.schema_for_reading(&collection).unwrap();
-        let scanner = Scanner { place: store.place.clone(), collection, schema, parts: None };
+        let scanner = PageReader { place: store.place.clone(), collection, schema, parts: None };
         assert_eq!(scanner.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
     }
 

@@ -3,7 +3,7 @@
 use crate::error::{Code, Failure, Result};
 
 /// Quotes each name that follows a dot, and refuses a second statement.
-pub(super) fn readable(sql: &str) -> Result<String> {
+pub(super) fn quote_names(sql: &str) -> Result<String> {
     let bytes = sql.as_bytes();
     let mut out = String::with_capacity(sql.len() + 16);
     let mut at = 0;
@@ -62,7 +62,7 @@ fn is_name(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::quote_names;
 
     #[test]
     fn names_behind_a_dot_are_quoted_and_nothing_else_is() {
@@ -75,14 +75,14 @@ mod tests {
             ("SELECT 'open t.order", "SELECT 'open t.order"),
             ("SELECT t. /* x */ order", "SELECT t. /* x */ \"order\""),
         ] {
-            assert_eq!(readable(sql).unwrap(), expected);
+            assert_eq!(quote_names(sql).unwrap(), expected);
         }
     }
 
     #[test]
     fn a_second_statement_is_refused() {
-        assert!(readable("SELECT 1; -- fine\n ;").is_ok());
-        assert!(readable("SELECT ';'").is_ok());
-        assert!(readable("SELECT 1; DROP TABLE t").is_err());
+        assert!(quote_names("SELECT 1; -- fine\n ;").is_ok());
+        assert!(quote_names("SELECT ';'").is_ok());
+        assert!(quote_names("SELECT 1; DROP TABLE t").is_err());
     }
 }

@@ -19,35 +19,35 @@ const WINDOW: u64 = 64 * 1024;
 
 /// How a file of rows ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tail {
+pub(super) struct RowsTail {
     /// How many bytes the file has.
     pub length: u64,
     /// How many of them are whole rows; the rest is a torn one.
-    pub keep: u64,
+    pub complete_length: u64,
     /// Whether the last whole row lacks its line end. Whoever wrote it, it is complete.
-    pub unended: bool,
+    pub lacks_line_end: bool,
     /// The beginning of what is torn.
     pub torn: Option<String>,
 }
 
-impl Tail {
+impl RowsTail {
     /// Looks at the end of a file; one that does not exist is empty.
-    pub(super) fn of_file(path: &Path) -> Result<Tail> {
-        let Some(mut file) = open(path)? else { return Ok(Tail::of(&[], 0)) };
+    pub(super) fn of_file(path: &Path) -> Result<RowsTail> {
+        let Some(mut file) = open(path)? else { return Ok(RowsTail::of(&[], 0)) };
         let length = file.metadata()?.len();
         let mut window = WINDOW;
         loop {
             let start = length.saturating_sub(window);
             let bytes = read(&mut file, start)?;
             if start == 0 || bytes.contains(&b'\n') {
-                return Ok(Tail::of(&bytes, start));
+                return Ok(RowsTail::of(&bytes, start));
             }
             window *= 8;
         }
     }
 
     /// Looks at the end of bytes, which start at an offset in their file.
-    pub(super) fn of(bytes: &[u8], offset: u64) -> Tail {
+    pub(super) fn of(bytes: &[u8], offset: u64) -> RowsTail {
         let start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
         let last = &bytes[start..];
         let length = offset + count(bytes);
@@ -55,33 +55,33 @@ impl Tail {
             source::read(line.trim_start_matches('\u{feff}'), Format::Jsonl).is_ok_and(|row| row.is_object())
         });
         match last {
-            [] => Tail { length, keep: length, unended: false, torn: None },
-            _ if is_row => Tail { length, keep: length, unended: true, torn: None },
+            [] => RowsTail { length, complete_length: length, lacks_line_end: false, torn: None },
+            _ if is_row => RowsTail { length, complete_length: length, lacks_line_end: true, torn: None },
             torn => {
                 let torn = Some(excerpt(&String::from_utf8_lossy(torn)));
-                Tail { length, keep: offset + count(&bytes[..start]), unended: false, torn }
+                RowsTail { length, complete_length: offset + count(&bytes[..start]), lacks_line_end: false, torn }
             }
         }
     }
 
     /// Returns where the next row will start.
     pub(super) fn next(&self) -> u64 {
-        self.keep + u64::from(self.unended)
+        self.complete_length + u64::from(self.lacks_line_end)
     }
 
     /// Adds a line in place of what is torn, with one write, and waits until it is on the disk.
     pub(super) fn extend(&self, path: &Path, line: &str) -> Result<()> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let mut file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(path)?;
-        if self.keep < self.length {
-            file.set_len(self.keep)?;
+        if self.complete_length < self.length {
+            file.set_len(self.complete_length)?;
         }
-        file.seek(SeekFrom::Start(self.keep))?;
-        let bytes = if self.unended { format!("\n{line}") } else { line.to_owned() };
+        file.seek(SeekFrom::Start(self.complete_length))?;
+        let bytes = if self.lacks_line_end { format!("\n{line}") } else { line.to_owned() };
         let written = file.write_all(bytes.as_bytes()).and_then(|()| file.sync_data());
         if written.is_err() {
             // Half a row is worse than none; if even this fails, the next append cuts it off.
-            let _ = file.set_len(self.keep);
+            let _ = file.set_len(self.complete_length);
         }
         written
     }
@@ -126,11 +126,11 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(200_000));
         std::fs::write(&path, format!("{{}}\n{long}\n{long}")).unwrap();
-        let tail = Tail::of_file(&path).unwrap();
-        assert!(tail.unended && tail.keep == tail.length);
+        let tail = RowsTail::of_file(&path).unwrap();
+        assert!(tail.lacks_line_end && tail.complete_length == tail.length);
         std::fs::write(&path, format!("{{}}\n{long}\n{}", &long[..150_000])).unwrap();
-        let tail = Tail::of_file(&path).unwrap();
-        assert_eq!(tail.keep, 3 + count(long.as_bytes()) + 1);
+        let tail = RowsTail::of_file(&path).unwrap();
+        assert_eq!(tail.complete_length, 3 + count(long.as_bytes()) + 1);
         assert!(tail.torn.is_some_and(|torn| torn.starts_with("{\"a\":\"xx")));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::Store;
-use crate::model::collection::{Collection, Format, Key, Version};
+use crate::model::collection::{Collection, DocumentKey, Format, Version};
 
 pub(super) fn collection(path: &str) -> Collection {
     Collection {
@@ -43,11 +43,11 @@ pub(super) fn rows() -> Collection {
     Collection { format: Format::Jsonl, keys: Default::default(), ..collection("rows/{slug}.jsonl") }
 }
 
-pub(super) fn key(pairs: &[(&str, &str)]) -> Key {
+pub(super) fn key(pairs: &[(&str, &str)]) -> DocumentKey {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-pub(super) fn slug(slug: &str) -> Key {
+pub(super) fn slug(slug: &str) -> DocumentKey {
     key(&[("slug", slug)])
 }
 

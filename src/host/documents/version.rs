@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Version};
-use crate::model::document::Standing;
+use crate::model::document::VersionStatus;
 use crate::model::text::excerpt;
-use crate::schema::Fault;
+use crate::schema::Violation;
 
 /// What a document's version means.
 #[derive(Debug, PartialEq)]
-pub(super) enum Judged {
-    Known(Standing),
+pub(super) enum VersionCheck {
+    Known(VersionStatus),
     /// There is no version to speak of: the document is invalid, for this reason.
-    Missing(Fault),
+    Missing(Violation),
 }
 
 /// Judges the version of a document; refuses those that cannot be read, by name.
-pub(super) fn judge(collection: &Collection, value: &Value, file: &str) -> Result<Judged> {
-    let Some(version) = &collection.version else { return Ok(Judged::Known(Standing::Current)) };
+pub(super) fn check_version(collection: &Collection, value: &Value, file: &str) -> Result<VersionCheck> {
+    let Some(version) = &collection.version else { return Ok(VersionCheck::Known(VersionStatus::Current)) };
     let text = match value.pointer(&version.field) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -28,25 +28,25 @@ pub(super) fn judge(collection: &Collection, value: &Value, file: &str) -> Resul
         Some(other) => {
             let message =
                 format!("must be a version such as {}; found {}", version.current, excerpt(&other.to_string()));
-            return Ok(Judged::Missing(Fault::new(version.field.as_str(), "version", message)));
+            return Ok(VersionCheck::Missing(Violation::new(version.field.as_str(), "version", message)));
         }
     };
-    let current = plain(&version.current);
+    let current = version_text(&version.current);
     if text == current {
-        return Ok(Judged::Known(Standing::Current));
+        return Ok(VersionCheck::Known(VersionStatus::Current));
     }
     if version.migrates.contains(&text) {
-        return Ok(Judged::Known(Standing::Older(text)));
+        return Ok(VersionCheck::Known(VersionStatus::Older(text)));
     }
     if text.is_empty() {
         let (parent, name) = version.field.rsplit_once('/').unwrap_or(("", &version.field));
         let message = format!("is missing its version \"{}\"", excerpt(name));
-        return Ok(Judged::Missing(Fault::new(parent, "version", message)));
+        return Ok(VersionCheck::Missing(Violation::new(parent, "version", message)));
     }
     match compare(&text, &current) {
-        Some(Ordering::Equal) => Ok(Judged::Known(Standing::Current)),
-        Some(Ordering::Greater) if version.read_newer => Ok(Judged::Known(Standing::Newer(text))),
-        Some(Ordering::Greater) => Err(newer(file, &text, &current)),
+        Some(Ordering::Equal) => Ok(VersionCheck::Known(VersionStatus::Current)),
+        Some(Ordering::Greater) if version.read_newer => Ok(VersionCheck::Known(VersionStatus::Newer(text))),
+        Some(Ordering::Greater) => Err(newer_failure(file, &text, &current)),
         Some(Ordering::Less) | None => Err(unknown(file, &text, &current, version)),
     }
 }
@@ -59,10 +59,10 @@ pub(super) fn newer_than(collection: &Collection, value: &Value) -> Option<Strin
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    (compare(&text, &plain(&version.current)) == Some(Ordering::Greater)).then_some(text)
+    (compare(&text, &version_text(&version.current)) == Some(Ordering::Greater)).then_some(text)
 }
 
-pub(super) fn newer(file: &str, found: &str, current: &str) -> Failure {
+pub(super) fn newer_failure(file: &str, found: &str, current: &str) -> Failure {
     let message =
         format!("{file} has the version {}, newer than {}, the newest known here", excerpt(found), excerpt(current));
     Failure::new(Code::DocumentVersion, message)
@@ -78,7 +78,7 @@ fn unknown(file: &str, found: &str, current: &str, version: &Version) -> Failure
 }
 
 /// Returns a version as text: `1.2` for `"1.2"`, `1` for `1`.
-pub(super) fn plain(version: &Value) -> String {
+pub(super) fn version_text(version: &Value) -> String {
     version.as_str().map_or_else(|| version.to_string(), str::to_owned)
 }
 
@@ -105,19 +105,19 @@ mod tests {
     use super::super::testing::versioned;
     use super::*;
 
-    fn judged(version: Value) -> Result<Judged> {
-        judge(&versioned(), &json!({"format_version": version, "slug": "a"}), "f")
+    fn judged(version: Value) -> Result<VersionCheck> {
+        check_version(&versioned(), &json!({"format_version": version, "slug": "a"}), "f")
     }
 
     #[test]
     fn versions_are_compared_number_by_number() {
-        assert_eq!(judged(json!("1.2")).unwrap(), Judged::Known(Standing::Current));
-        assert_eq!(judged(json!(1.2)).unwrap(), Judged::Known(Standing::Current));
-        assert_eq!(judged(json!("1.0")).unwrap(), Judged::Known(Standing::Older("1.0".to_owned())));
+        assert_eq!(judged(json!("1.2")).unwrap(), VersionCheck::Known(VersionStatus::Current));
+        assert_eq!(judged(json!(1.2)).unwrap(), VersionCheck::Known(VersionStatus::Current));
+        assert_eq!(judged(json!("1.0")).unwrap(), VersionCheck::Known(VersionStatus::Older("1.0".to_owned())));
         assert_eq!(judged(json!("1.10")).unwrap_err().code, Code::DocumentVersion);
         assert_eq!(judged(json!("2")).unwrap_err().code, Code::DocumentVersion);
-        assert!(matches!(judged(json!(null)).unwrap(), Judged::Missing(_)));
-        assert!(matches!(judged(json!([])).unwrap(), Judged::Missing(_)));
+        assert!(matches!(judged(json!(null)).unwrap(), VersionCheck::Missing(_)));
+        assert!(matches!(judged(json!([])).unwrap(), VersionCheck::Missing(_)));
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
         let mut collection = versioned();
         collection.version.as_mut().unwrap().read_newer = true;
         let value = json!({"format_version": "1.3"});
-        let newer = Judged::Known(Standing::Newer("1.3".to_owned()));
-        assert_eq!(judge(&collection, &value, "f").unwrap(), newer);
+        let newer = VersionCheck::Known(VersionStatus::Newer("1.3".to_owned()));
+        assert_eq!(check_version(&collection, &value, "f").unwrap(), newer);
         assert_eq!(newer_than(&collection, &value).as_deref(), Some("1.3"));
     }
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::calls;
 use super::namespace::SHARED;
 use super::policy::Policy;
+use super::syscall_filter;
 
 /// Puts the sandbox on, or says why it cannot.
-pub(super) fn put_on(policy: &Policy) -> Result<(), String> {
+pub(super) fn apply_sandbox(policy: &Policy) -> Result<(), String> {
     capabilities().map_err(|error| format!("giving up capabilities: {error}"))?;
     files(policy).map_err(|error| error.to_string())?;
-    calls::refuse(policy.net, policy.namespace)
+    syscall_filter::refuse(policy.net, policy.namespace)
 }
 
 /// Leaves whatever this process has of the one who started it, with or without a sandbox: descriptors, the terminal, how

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::places::Kept;
+use super::protected_places::ProtectedPlaces;
 use crate::host::path;
 use crate::model::command::Grants;
 
@@ -40,12 +40,12 @@ struct Toolchain {
     variable: &'static str,
     home: &'static str,
     parts: &'static [&'static str],
-    told: Told,
+    export: ExportRule,
 }
 
 /// When a command is told where a toolchain's folder is, because it would look below its own home.
 #[derive(PartialEq, Eq)]
-enum Told {
+enum ExportRule {
     Always,
     /// It fetches what is missing into that folder, and cannot write there.
     WithoutNetwork,
@@ -57,29 +57,34 @@ enum Told {
 const CARGO: usize = 1;
 
 const TOOLCHAINS: &[Toolchain] = &[
-    Toolchain { variable: "RUSTUP_HOME", home: ".rustup", parts: &[""], told: Told::Always },
+    Toolchain { variable: "RUSTUP_HOME", home: ".rustup", parts: &[""], export: ExportRule::Always },
     Toolchain {
         variable: "CARGO_HOME",
         home: ".cargo",
         parts: &["bin", "registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"],
-        told: Told::Always,
+        export: ExportRule::Always,
     },
-    Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"], told: Told::WithoutNetwork },
-    Toolchain { variable: "GOROOT", home: "sdk", parts: &[""], told: Told::IfNamed },
-    Toolchain { variable: "NVM_DIR", home: ".nvm", parts: &["versions", "nvm.sh", "alias"], told: Told::Always },
+    Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"], export: ExportRule::WithoutNetwork },
+    Toolchain { variable: "GOROOT", home: "sdk", parts: &[""], export: ExportRule::IfNamed },
+    Toolchain {
+        variable: "NVM_DIR",
+        home: ".nvm",
+        parts: &["versions", "nvm.sh", "alias"],
+        export: ExportRule::Always,
+    },
     Toolchain {
         variable: "PYENV_ROOT",
         home: ".pyenv",
         parts: &["versions", "shims", "libexec", "bin", "version"],
-        told: Told::Always,
+        export: ExportRule::Always,
     },
-    Toolchain { variable: "JAVA_HOME", home: ".sdkman", parts: &[""], told: Told::IfNamed },
+    Toolchain { variable: "JAVA_HOME", home: ".sdkman", parts: &[""], export: ExportRule::IfNamed },
 ];
 
 /// Returns the environment of a command. Its home is its private folder; toolchains are told where they live.
 pub(super) fn of(
     ours: &BTreeMap<String, String>,
-    kept: &Kept,
+    kept: &ProtectedPlaces,
     temporary: &Path,
     grants: &Grants,
 ) -> BTreeMap<String, String> {
@@ -89,14 +94,15 @@ pub(super) fn of(
             variables.insert((*name).to_owned(), value.clone());
         }
     }
-    let folders = path::folders(ours).into_iter().filter(|folder| grants.no_sandbox || kept.shown(folder).is_some());
+    let folders =
+        path::folders(ours).into_iter().filter(|folder| grants.no_sandbox || kept.resolve_visible(folder).is_some());
     let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
     variables.insert("PATH".to_owned(), folders.join(":"));
     for toolchain in TOOLCHAINS {
-        let told = match toolchain.told {
-            Told::Always => true,
-            Told::WithoutNetwork => !grants.net,
-            Told::IfNamed => false,
+        let told = match toolchain.export {
+            ExportRule::Always => true,
+            ExportRule::WithoutNetwork => !grants.net,
+            ExportRule::IfNamed => false,
         };
         if told && let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
             variables.insert(toolchain.variable.to_owned(), folder.display().to_string());
@@ -124,18 +130,18 @@ pub(super) fn of(
 }
 
 /// Returns the places of programs and toolchains that a command may read, as the system resolves them.
-pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &Kept) -> Vec<PathBuf> {
+pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) -> Vec<PathBuf> {
     let toolchains = TOOLCHAINS.iter().flat_map(|toolchain| {
         let folder = folder(ours, toolchain);
         folder.into_iter().flat_map(|folder| toolchain.parts.iter().map(move |part| folder.join(part)))
     });
     let path = path::folders(ours);
-    let around = path.iter().filter_map(|folder| around(folder)).collect::<Vec<_>>();
-    path.into_iter().chain(around).chain(toolchains).filter_map(|place| kept.shown(&place)).collect()
+    let around = path.iter().filter_map(|folder| runtime_folder(folder)).collect::<Vec<_>>();
+    path.into_iter().chain(around).chain(toolchains).filter_map(|place| kept.resolve_visible(&place)).collect()
 }
 
 /// Returns the environment of Python, Conda or Node whose programs are in a folder of `PATH`: they are nothing without it.
-fn around(programs: &Path) -> Option<PathBuf> {
+fn runtime_folder(programs: &Path) -> Option<PathBuf> {
     let whole = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
     let mark = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|mark| whole.join(mark).exists());
     mark.then(|| whole.to_owned())
@@ -183,7 +189,7 @@ mod tests {
             ("LANG", "fr_FR.UTF-8"),
         ];
         let ours = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let kept = Kept::new(Some(&home), []);
+        let kept = ProtectedPlaces::new(Some(&home), []);
         let theirs = of(&ours, &kept, Path::new("/tmp/private"), &Grants::default());
         assert_eq!(theirs["PATH"], "/usr/bin:/usr/lib");
         assert_eq!((theirs["HOME"].as_str(), theirs["LANG"].as_str()), ("/tmp/private", "fr_FR.UTF-8"));

@@ -16,17 +16,17 @@ use rustix::process::WaitOptions;
 
 use super::cgroup::{self, Cgroup};
 pub use super::oversee::INNER_VERB;
-use super::oversee::{NOT_STARTED, Oversight, oversee};
+use super::oversee::{CommandEnd, NOT_STARTED, oversee};
 use super::policy::Policy;
 use super::{Report, confine, namespace};
 use crate::host::sweep;
-use crate::model::command::Ends;
+use crate::model::command::CleanupMethod;
 
 /// The hidden verb of the command line that starts a helper.
 pub const VERB: &str = "__command";
 
 /// What the first process of a namespace exits with when the lifeline has ended.
-const ALONE: u8 = 3;
+const LIFELINE_ENDED: u8 = 3;
 
 /// Runs a command: `policy -- program arguments…`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
@@ -41,7 +41,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     };
     if alone {
         // Whoever asked may be gone, and nobody else would clear up.
-        let _ = sweep::clear(&policy.private);
+        let _ = sweep::remove_folder(&policy.private);
     }
     ExitCode::SUCCESS
 }
@@ -64,12 +64,12 @@ fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| no(&error))?;
     let mut missing = String::new();
     // Without a sandbox, a command is to find the system as it is.
-    let open = |ends: &Ends| policy.confine || *ends != Ends::Namespace;
+    let open = |ends: &CleanupMethod| policy.confine || *ends != CleanupMethod::Namespace;
     let wanted = policy.ends.filter(open);
-    let ways: Vec<Ends> =
-        Ends::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
+    let ways: Vec<CleanupMethod> =
+        CleanupMethod::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
     for ends in ways {
-        match by(ends, policy, words) {
+        match supervise_by(ends, policy, words) {
             Ok(done) => return done,
             Err(why) => missing = why,
         }
@@ -78,27 +78,27 @@ fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
 }
 
 /// Does it in one way; the outer error says why that way is not open.
-fn by(ends: Ends, policy: &mut Policy, words: &[OsString]) -> Result<Result<bool, Report>, String> {
+fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) -> Result<Result<bool, Report>, String> {
     let done = match ends {
-        Ends::Namespace => {
+        CleanupMethod::Namespace => {
             policy.namespace = true;
             let first = namespace::start(policy, || match oversee(policy, words, None) {
-                Oversight { alone: true, .. } => ALONE,
-                Oversight { report, .. } => u8::from(tell(policy, &report).is_err()),
+                CommandEnd { lifeline_ended: true, .. } => LIFELINE_ENDED,
+                CommandEnd { report, .. } => u8::from(tell(policy, &report).is_err()),
             });
             let first = first.inspect_err(|_| policy.namespace = false)?;
             let status =
                 rustix::process::waitpid(Some(first), WaitOptions::empty()).map_err(|error| error.to_string())?;
-            return Ok(Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(i32::from(ALONE)))));
+            return Ok(Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(i32::from(LIFELINE_ENDED)))));
         }
-        Ends::Cgroup => {
+        CleanupMethod::Cgroup => {
             let group = Cgroup::make(policy.tasks())?;
             policy.cgroup = Some(group.entrance());
             oversee(policy, words, Some(&group))
         }
-        Ends::Subreaper => oversee(policy, words, None),
+        CleanupMethod::Subreaper => oversee(policy, words, None),
     };
-    if done.alone {
+    if done.lifeline_ended {
         return Ok(Ok(true));
     }
     let _ = tell(policy, &done.report);
@@ -110,7 +110,7 @@ pub fn become_command(arguments: &[OsString]) -> ExitCode {
     let Some((policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
     // Opened now, because it is out of reach afterwards; the command does not inherit it.
     let Ok(told) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };
-    let report = match confined(&policy) {
+    let report = match enter_sandbox(&policy) {
         Err(why) => Report::NoSandbox(why),
         Ok(()) => Report::NotStarted(Command::new(&words[0]).args(&words[1..]).exec().to_string()),
     };
@@ -119,11 +119,11 @@ pub fn become_command(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-fn confined(policy: &Policy) -> Result<(), String> {
+fn enter_sandbox(policy: &Policy) -> Result<(), String> {
     if let Some(entrance) = &policy.cgroup {
         cgroup::join(entrance)?;
     }
     confine::leave()?;
     confine::limit(policy)?;
-    if policy.confine { confine::put_on(policy) } else { Ok(()) }
+    if policy.confine { confine::apply_sandbox(policy) } else { Ok(()) }
 }

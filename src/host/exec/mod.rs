@@ -10,7 +10,7 @@
 //! - `confine` is where the helper's child gives up its rights, just before it becomes the command, and `calls` the system
 //!   calls that it is refused.
 
-mod calls;
+mod syscall_filter;
 mod cgroup;
 mod confine;
 mod copies;
@@ -19,10 +19,10 @@ pub mod helper;
 mod namespace;
 mod output;
 mod oversee;
-mod places;
+mod protected_places;
 mod policy;
 mod processes;
-mod together;
+mod usage;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -39,14 +39,16 @@ use tokio::time::Instant;
 use crate::disk;
 use crate::error::{Code, Failure, Result};
 use crate::host::{path, sweep};
-use crate::model::command::{Command, Ends, Grants, Limits, Over, Ran, Run};
+use crate::model::command::{
+    CleanupMethod, CommandLimits, CommandLine, CommandOutcome, ExecCommand, Grants, TerminationReason,
+};
 use crate::model::redact::Redactor;
 use crate::model::text::excerpt;
 use output::Output;
-use places::Kept;
 use policy::Policy;
 pub use policy::with_defaults;
-pub use together::Together;
+use protected_places::ProtectedPlaces;
+pub use usage::SharedUsage;
 
 /// The most bytes that a command may write; then it is ended.
 const MOST_OUTPUT: usize = 8 << 20;
@@ -64,15 +66,15 @@ pub struct Commands {
     pub environment: BTreeMap<String, String>,
     pub grants: Grants,
     /// The most that a command may use, and all of them.
-    pub limits: Limits,
+    pub limits: CommandLimits,
     /// What all of them use.
-    pub together: Together,
+    pub usage: SharedUsage,
     /// What makes sure of the end, if one is named.
-    pub ends: Option<Ends>,
+    pub ends: Option<CleanupMethod>,
     /// What the user lets all commands read besides.
     pub read: Vec<PathBuf>,
     /// Folders of the user's that no command may read whole.
-    pub kept: Vec<PathBuf>,
+    pub protected: Vec<PathBuf>,
     /// The user's checkout, which worktrees are made of.
     pub workspace: PathBuf,
     /// The folder for outputs that are too long for a flow, and how it is called in outcomes.
@@ -80,11 +82,11 @@ pub struct Commands {
     pub outputs_shown: String,
     pub redactor: Redactor,
     /// Whether the user was told of what the place of commands does not have.
-    pub told: Cell<bool>,
+    pub remarked: Cell<bool>,
 }
 
 /// What a checkout often has, git ignores, and programs miss without a word that tells why.
-const LEFT: &[&str] = &[".env", ".env.local", ".envrc", ".venv", "venv", "node_modules", ".tox", "vendor"];
+const OFTEN_IGNORED: &[&str] = &[".env", ".env.local", ".envrc", ".venv", "venv", "node_modules", ".tox", "vendor"];
 
 /// What programs say where something is not there or refused.
 const MISSING: &[&str] = &[
@@ -128,14 +130,20 @@ enum Report {
 
 impl Commands {
     /// Runs a command in a folder. `alive` is called whenever it writes something.
-    pub async fn run(&self, command: &Command, folder: &Path, name: &str, alive: &dyn Fn()) -> Result<Ran> {
-        let private = Private::make()?;
-        let kept = self.kept_places();
+    pub async fn run(
+        &self,
+        command: &ExecCommand,
+        folder: &Path,
+        name: &str,
+        alive: &dyn Fn(),
+    ) -> Result<CommandOutcome> {
+        let private = PrivateFolder::make()?;
+        let kept = self.protected_places();
         let mut policy = Policy::new(self, &kept, folder, &private.0)?;
-        let (written, memory) = self.together.left(self.limits)?;
+        let (written, memory) = self.usage.remaining(self.limits)?;
         policy.written = policy.written.min(written);
         policy.memory = policy.memory.min(memory);
-        let before = self.together.written();
+        let before = self.usage.written();
         let report = policy.report.clone();
         let (reader, writer) = std::io::pipe().map_err(|error| internal(&error))?;
         let mut helper = self.start(command, &kept, &policy, writer)?;
@@ -146,11 +154,11 @@ impl Commands {
         drain(&mut source, &mut output).await;
         let (over, exit) = match (ended, read_report(&report)) {
             (Some(over), _) => (over, 128 + 9),
-            (None, Some(Report::Exit(code))) => (Over::Exit, code),
-            (None, Some(Report::Processes)) => (Over::Processes, 128 + 9),
-            (None, Some(Report::Memory)) => (Over::Memory, 128 + 9),
-            (None, Some(Report::Written)) => (Over::Written, 128 + 9),
-            (None, Some(Report::Left)) => return Err(left()),
+            (None, Some(Report::Exit(code))) => (TerminationReason::Exit, code),
+            (None, Some(Report::Processes)) => (TerminationReason::Processes, 128 + 9),
+            (None, Some(Report::Memory)) => (TerminationReason::Memory, 128 + 9),
+            (None, Some(Report::Written)) => (TerminationReason::Written, 128 + 9),
+            (None, Some(Report::Left)) => return Err(leftover_failure()),
             (None, Some(Report::NotStarted(why))) => return Err(not_started(&command.run, &why)),
             (None, Some(Report::NoSandbox(why))) => return Err(no_sandbox(&why)),
             (None, None) => {
@@ -158,28 +166,29 @@ impl Commands {
                     .hint("the machine may be out of memory; run it again"));
             }
         };
-        if over == Over::Written {
-            self.together.count(policy.written.saturating_sub(self.together.written().saturating_sub(before)));
+        if over == TerminationReason::Written {
+            self.usage.count(policy.written.saturating_sub(self.usage.written().saturating_sub(before)));
         }
-        let (output, whole) = output.shown(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
+        let (output, whole) = output.redacted_excerpt(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
         let file = whole.map(|text| self.keep(name, &text)).transpose()?;
-        Ok(Ran { over, exit, output, file })
+        Ok(CommandOutcome { over, exit, output, file })
     }
 
     /// Returns what the user is to know of a command that may have failed for want of what its folder does not have. Said
     /// once: the next ones fail in the same way.
-    pub fn remark(&self, command: &Command, folder: &Path, ran: &Ran) -> Option<String> {
-        let left = LEFT.iter().filter(|name| self.workspace.join(name).exists() && !folder.join(name).exists());
+    pub fn remark(&self, command: &ExecCommand, folder: &Path, ran: &CommandOutcome) -> Option<String> {
+        let left =
+            OFTEN_IGNORED.iter().filter(|name| self.workspace.join(name).exists() && !folder.join(name).exists());
         let left: Vec<String> = left.map(|name| format!("`{name}`")).collect();
         let missing = matches!(ran.exit, 126 | 127) || MISSING.iter().any(|sign| ran.output.contains(sign));
-        if ran.exit == 0 || self.grants.no_sandbox || !missing && left.is_empty() || self.told.replace(true) {
+        if ran.exit == 0 || self.grants.no_sandbox || !missing && left.is_empty() || self.remarked.replace(true) {
             return None;
         }
         let such_as = if left.is_empty() { String::new() } else { format!(" (here: {})", left.join(", ")) };
         Some(format!(
             "`{}` ended with {}. If it works for you, its place may be why: a worktree has nothing that git ignores{such_as}, \
              {}and of your home only what `PATH` and toolchains need: nietz explain command-failed",
-            excerpt(&command.run.shown()),
+            excerpt(&command.run.display_text()),
             ran.exit,
             if self.grants.net { "" } else { "no network, " }
         ))
@@ -187,20 +196,26 @@ impl Commands {
 
     /// Returns the folders of `PATH` that commands do not get, because they would show too much.
     pub fn hidden_of_path(&self) -> Vec<PathBuf> {
-        let kept = self.kept_places();
+        let kept = self.protected_places();
         let there = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
-        there.filter(|folder| kept.shown(folder).is_none()).collect()
+        there.filter(|folder| kept.resolve_visible(folder).is_none()).collect()
     }
 
-    fn kept_places(&self) -> Kept {
+    fn protected_places(&self) -> ProtectedPlaces {
         let home = self.environment.get("HOME").map(Path::new);
-        Kept::new(home, self.kept.iter().map(PathBuf::as_path))
+        ProtectedPlaces::new(home, self.protected.iter().map(PathBuf::as_path))
     }
 
-    fn start(&self, command: &Command, kept: &Kept, policy: &Policy, writer: std::io::PipeWriter) -> Result<Helper> {
+    fn start(
+        &self,
+        command: &ExecCommand,
+        kept: &ProtectedPlaces,
+        policy: &Policy,
+        writer: std::io::PipeWriter,
+    ) -> Result<Helper> {
         let words: Vec<String> = match &command.run {
-            Run::Program(words) => words.clone(),
-            Run::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
+            CommandLine::Program(words) => words.clone(),
+            CommandLine::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
         };
         let mut helper = tokio::process::Command::new(&self.helper);
         helper.args([helper::VERB, &policy.text()?, "--"]).args(words).current_dir(&policy.folder);
@@ -214,20 +229,20 @@ impl Commands {
     /// Collects output until the command is over; tells why it has to be ended, if it has to be.
     async fn watch(
         &self,
-        command: &Command,
+        command: &ExecCommand,
         child: &mut Child,
         source: &mut pipe::Receiver,
         output: &mut Output,
         alive: &dyn Fn(),
-    ) -> Option<Over> {
+    ) -> Option<TerminationReason> {
         let until = Instant::now() + Duration::from_secs_f64(command.seconds);
         let idle = command.idle.map(Duration::from_secs_f64);
         let mut heard = Instant::now();
         let mut buffer = vec![0; 64 << 10];
         let mut open = true;
         let helper = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
-        let member = helper.map(|helper| self.together.join(helper));
-        let mut look = tokio::time::interval(together::LOOK);
+        let member = helper.map(|helper| self.usage.join(helper));
+        let mut look = tokio::time::interval(usage::LOOK);
         loop {
             let silent = idle.map(|idle| heard + idle);
             tokio::select! {
@@ -239,14 +254,14 @@ impl Commands {
                         heard = Instant::now();
                         alive();
                         if !output.push(&buffer[..count]) {
-                            return Some(Over::Output);
+                            return Some(TerminationReason::Output);
                         }
                     }
                 },
-                () = tokio::time::sleep_until(silent.unwrap_or(until)), if silent.is_some() => return Some(Over::Idle),
-                () = tokio::time::sleep_until(until) => return Some(Over::Timeout),
+                () = tokio::time::sleep_until(silent.unwrap_or(until)), if silent.is_some() => return Some(TerminationReason::Idle),
+                () = tokio::time::sleep_until(until) => return Some(TerminationReason::Timeout),
                 _ = look.tick() => {
-                    if let Some(over) = member.as_ref().and_then(|member| member.over(self.limits)) {
+                    if let Some(over) = member.as_ref().and_then(|member| member.exceeded_limit(self.limits)) {
                         return Some(over);
                     }
                 }
@@ -312,10 +327,10 @@ impl Helper {
 }
 
 /// The folder of one command: with a temporary folder of its own, and what the helper tells. Nobody else may enter it.
-struct Private(PathBuf);
+struct PrivateFolder(PathBuf);
 
-impl Private {
-    fn make() -> Result<Private> {
+impl PrivateFolder {
+    fn make() -> Result<PrivateFolder> {
         let folder = tempfile::Builder::new()
             .prefix(PRIVATE)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
@@ -323,17 +338,17 @@ impl Private {
             .map_err(|error| internal(&error))?;
         // It is removed by way of `sweep`, whatever the command has made of it.
         let folder = folder.keep();
-        let private = Private(folder.canonicalize().map_err(|error| Failure::io(&folder, "use", &error))?);
+        let private = PrivateFolder(folder.canonicalize().map_err(|error| Failure::io(&folder, "use", &error))?);
         let temporary = private.0.join("tmp");
         std::fs::create_dir(&temporary).map_err(|error| Failure::io(&temporary, "create", &error))?;
         Ok(private)
     }
 }
 
-impl Drop for Private {
+impl Drop for PrivateFolder {
     fn drop(&mut self) {
         // What cannot be removed is not the flow's fault.
-        let _ = sweep::clear(&self.0);
+        let _ = sweep::remove_folder(&self.0);
     }
 }
 
@@ -345,13 +360,13 @@ fn internal(error: &std::io::Error) -> Failure {
     Failure::new(Code::CommandFailed, format!("a command cannot be run here: {error}"))
 }
 
-fn not_started(run: &Run, why: &str) -> Failure {
-    let shown = excerpt(&run.shown());
+fn not_started(run: &CommandLine, why: &str) -> Failure {
+    let shown = excerpt(&run.display_text());
     Failure::new(Code::CommandFailed, format!("`{shown}` cannot be started: {why}"))
         .hint("is it installed, and in a folder of PATH that the sandbox shows?")
 }
 
-fn left() -> Failure {
+fn leftover_failure() -> Failure {
     Failure::new(Code::CommandFailed, "something that the command started could not be ended")
         .hint("`nietz doctor` says what ends processes here; a container or a user namespace makes it sure")
 }

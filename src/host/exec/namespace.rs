@@ -29,7 +29,7 @@ pub(super) fn start(policy: &Policy, inside: impl FnOnce() -> u8) -> Result<Pid,
             // One whose parent is gone meanwhile finds its standard input ended.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             if foreign {
-                be(user.as_raw(), group.as_raw())?;
+                map_user(user.as_raw(), group.as_raw())?;
             }
             mounts(policy)
         })();
@@ -75,7 +75,7 @@ fn end(status: u8) -> ! {
 }
 
 /// Is the same user as outside.
-fn be(user: u32, group: u32) -> std::io::Result<()> {
+fn map_user(user: u32, group: u32) -> std::io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
@@ -118,19 +118,19 @@ fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc:
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: all texts have their ends and outlive the call.
     let status = unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null()) };
-    told(status.into(), "mount", target)
+    check_status(status.into(), "mount", target)
 }
 
 /// Sets and clears attributes of a mount and all below it.
 fn attributes(target: &CStr, set: u64, clear: u64) -> std::io::Result<()> {
     #[repr(C)]
-    struct Attributes {
+    struct MountAttributes {
         set: u64,
         clear: u64,
         propagation: u64,
         users: u64,
     }
-    let attributes = Attributes { set, clear, propagation: 0, users: 0 };
+    let attributes = MountAttributes { set, clear, propagation: 0, users: 0 };
     // SAFETY: the path has its end, and the structure is of the layout and size that are told; both outlive the call.
     let status = unsafe {
         libc::syscall(
@@ -139,13 +139,13 @@ fn attributes(target: &CStr, set: u64, clear: u64) -> std::io::Result<()> {
             target.as_ptr(),
             libc::AT_RECURSIVE,
             &raw const attributes,
-            size_of::<Attributes>(),
+            size_of::<MountAttributes>(),
         )
     };
-    told(status, "protect", target)
+    check_status(status, "protect", target)
 }
 
-fn told(status: libc::c_long, what: &str, target: &CStr) -> std::io::Result<()> {
+fn check_status(status: libc::c_long, what: &str, target: &CStr) -> std::io::Result<()> {
     if status == 0 {
         return Ok(());
     }

@@ -21,7 +21,7 @@ impl Output {
     }
 
     /// Returns the text without secrets: whole, or its beginning and end, and then the whole one as well.
-    pub(super) fn shown(&self, most: usize, redactor: &Redactor) -> (String, Option<String>) {
+    pub(super) fn redacted_excerpt(&self, most: usize, redactor: &Redactor) -> (String, Option<String>) {
         let text = String::from_utf8_lossy(&self.bytes);
         let text = redactor.text(&text).into_owned();
         if text.len() <= most {
@@ -45,11 +45,11 @@ mod tests {
         let redactor = Redactor::new([("SOME_KEY".to_owned(), "very-secret-thing".to_owned())]);
         let mut output = Output::new(1000);
         assert!(output.push("é".repeat(200).as_bytes()) && output.push(b"very-secret-thing"));
-        let (shown, whole) = output.shown(101, &redactor);
+        let (shown, whole) = output.redacted_excerpt(101, &redactor);
         assert!(shown.starts_with("éééé") && shown.ends_with("[redacted:SOME_KEY]"), "{shown}");
         assert!(shown.len() < 160 && shown.contains("bytes are left out here"));
         assert_eq!(whole.unwrap(), format!("{}[redacted:SOME_KEY]", "é".repeat(200)));
-        assert_eq!(output.shown(1000, &redactor).1, None);
+        assert_eq!(output.redacted_excerpt(1000, &redactor).1, None);
     }
 
     #[test]
@@ -57,6 +57,6 @@ mod tests {
         let mut output = Output::new(4);
         assert!(output.push(b"abcd"));
         assert!(!output.push(b"e"));
-        assert_eq!(output.shown(10, &Redactor::new([])).0, "abcd");
+        assert_eq!(output.redacted_excerpt(10, &Redactor::new([])).0, "abcd");
     }
 }

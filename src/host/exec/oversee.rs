@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use super::Report;
 use super::cgroup::Cgroup;
 use super::policy::Policy;
-use super::processes::{self, Used};
+use super::processes::{self, ResourceUsage};
 
 /// The hidden verb of the command line that becomes the command.
 pub const INNER_VERB: &str = "__confined";
@@ -29,27 +29,29 @@ const SOON: Duration = Duration::from_millis(2);
 const STOPS: usize = 8;
 
 /// How a command ended.
-pub(super) struct Oversight {
+pub(super) struct CommandEnd {
     pub report: Report,
     /// Whether it was because the lifeline ended.
-    pub alone: bool,
+    pub lifeline_ended: bool,
 }
 
 /// What is waited for.
-enum News {
+enum ProcessEvent {
     /// A child is over.
-    Over(Pid, i32),
+    ChildEnded(Pid, i32),
     /// All children are: no process is left that came of the command.
-    Nobody,
+    NoneLeft,
     /// The lifeline is.
-    Alone,
+    LifelineEnded,
 }
 
 /// Starts a command, waits for its end, and ends what it left: in a namespace, the kernel does as soon as this process
 /// is over.
-pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup>) -> Oversight {
-    let not_started =
-        |error: &dyn std::fmt::Display| Oversight { report: Report::NotStarted(error.to_string()), alone: false };
+pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup>) -> CommandEnd {
+    let not_started = |error: &dyn std::fmt::Display| CommandEnd {
+        report: Report::NotStarted(error.to_string()),
+        lifeline_ended: false,
+    };
     // The path by which a running program always finds itself, also when its file was replaced.
     let mut command = Command::new("/proc/self/exe");
     let text = match policy.text() {
@@ -68,7 +70,7 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
     std::thread::spawn(move || {
         // Nothing is ever written to it: whatever this returns, it is over.
         let _ = std::io::stdin().read(&mut [0]);
-        let _ = tell.send(News::Alone);
+        let _ = tell.send(ProcessEvent::LifelineEnded);
     });
     let (report, mut left) = watch(policy, child, &news);
     if !policy.namespace {
@@ -76,32 +78,33 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
             left &= !group.end();
         }
         if left && !end_all(&news) {
-            return Oversight { report: Report::Left, alone: false };
+            return CommandEnd { report: Report::Left, lifeline_ended: false };
         }
     }
     match report {
-        Some(report) => Oversight { report, alone: false },
-        None => Oversight { report: Report::Exit(128 + 9), alone: true },
+        Some(report) => CommandEnd { report, lifeline_ended: false },
+        None => CommandEnd { report: Report::Exit(128 + 9), lifeline_ended: true },
     }
 }
 
 /// Waits for the end, or for the reason to end it; nothing is told when the lifeline ends. Says whether processes can
 /// be left.
-fn watch(policy: &Policy, child: Pid, news: &Receiver<News>) -> (Option<Report>, bool) {
+fn watch(policy: &Policy, child: Pid, news: &Receiver<ProcessEvent>) -> (Option<Report>, bool) {
     let pause = if policy.namespace { LOOK_INSIDE } else { LOOK };
     let mut look_at = Instant::now() + pause;
     loop {
         match news.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
-            Ok(News::Over(id, code)) if id == child => {
-                let report = over(policy, &processes::used(&[])).unwrap_or_else(|| started(policy, code));
+            Ok(ProcessEvent::ChildEnded(id, code)) if id == child => {
+                let report =
+                    exceeded_limit(policy, &processes::total_usage(&[])).unwrap_or_else(|| exit_report(policy, code));
                 return (Some(report), true);
             }
-            Ok(News::Over(..)) => {}
-            Ok(News::Alone) | Err(RecvTimeoutError::Disconnected) => return (None, true),
-            Ok(News::Nobody) => return (Some(Report::Exit(1)), false),
+            Ok(ProcessEvent::ChildEnded(..)) => {}
+            Ok(ProcessEvent::LifelineEnded) | Err(RecvTimeoutError::Disconnected) => return (None, true),
+            Ok(ProcessEvent::NoneLeft) => return (Some(Report::Exit(1)), false),
             Err(RecvTimeoutError::Timeout) => {
-                let all = processes::below();
-                if let Some(report) = over(policy, &processes::used(&all))
+                let all = processes::descendants();
+                if let Some(report) = exceeded_limit(policy, &processes::total_usage(&all))
                     && (report != Report::Memory || processes::memory(&all) > policy.memory)
                 {
                     return (Some(report), true);
@@ -113,7 +116,7 @@ fn watch(policy: &Policy, child: Pid, news: &Receiver<News>) -> (Option<Report>,
 }
 
 /// Returns the limit that is passed, if one is.
-fn over(policy: &Policy, used: &Used) -> Option<Report> {
+fn exceeded_limit(policy: &Policy, used: &ResourceUsage) -> Option<Report> {
     if used.processes > policy.processes {
         Some(Report::Processes)
     } else if used.memory > policy.memory {
@@ -126,23 +129,23 @@ fn over(policy: &Policy, used: &Used) -> Option<Report> {
 }
 
 /// Returns what the inner child has told if it did not become the command.
-fn started(policy: &Policy, code: i32) -> Report {
+fn exit_report(policy: &Policy, code: i32) -> Report {
     let told = (code == i32::from(NOT_STARTED)).then(|| super::read_report(&policy.report)).flatten();
     told.unwrap_or(Report::Exit(code))
 }
 
 /// Waits for children, own ones and those that fell to us, as long as there are any.
-fn reap(tell: &Sender<News>) {
+fn reap(tell: &Sender<ProcessEvent>) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((id, status))) => {
-                if tell.send(News::Over(id, code(status))).is_err() {
+                if tell.send(ProcessEvent::ChildEnded(id, code(status))).is_err() {
                     return;
                 }
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => {
-                let _ = tell.send(News::Nobody);
+                let _ = tell.send(ProcessEvent::NoneLeft);
                 return;
             }
         }
@@ -158,25 +161,25 @@ fn code(status: WaitStatus) -> i32 {
 ///
 /// What forks and exits all the time is in no list for long. But as long as anything is left, this process has a child:
 /// only when it has none, which the kernel says, is all over.
-fn end_all(news: &Receiver<News>) -> bool {
+fn end_all(news: &Receiver<ProcessEvent>) -> bool {
     // Mostly, nothing is left.
-    if matches!(news.recv_timeout(SOON), Ok(News::Nobody)) {
+    if matches!(news.recv_timeout(SOON), Ok(ProcessEvent::NoneLeft)) {
         return true;
     }
     let until = Instant::now() + ENDING;
     for _ in 0..STOPS {
-        let before = processes::below();
+        let before = processes::descendants();
         send(&before, Signal::STOP);
-        if processes::below().iter().all(|id| before.contains(id)) {
+        if processes::descendants().iter().all(|id| before.contains(id)) {
             break;
         }
     }
     for round in 0_u32.. {
         let quick = if round % 64 == 0 { Vec::new() } else { processes::children() };
-        send(&if quick.is_empty() { processes::below() } else { quick }, Signal::KILL);
+        send(&if quick.is_empty() { processes::descendants() } else { quick }, Signal::KILL);
         loop {
             match news.try_recv() {
-                Ok(News::Nobody) => return true,
+                Ok(ProcessEvent::NoneLeft) => return true,
                 Ok(_) => {}
                 Err(_) => break,
             }

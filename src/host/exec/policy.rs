@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::places::Kept;
+use super::protected_places::ProtectedPlaces;
 use super::{Commands, copies, environment, processes};
 use crate::error::{Code, Failure, Result};
-use crate::model::command::{Ends, Limits};
+use crate::model::command::{CleanupMethod, CommandLimits};
 
 /// What every program needs to start, and nothing of a person's own. The process file system is that of the command's own
 /// namespace, where it has one.
@@ -172,7 +172,7 @@ const OPEN_FILES: u64 = 65_536;
 const CONFIGURATION: u64 = 1 << 20;
 
 /// A copy, and what it stands for.
-type Copied = (PathBuf, PathBuf);
+type ConfigCopy = (PathBuf, PathBuf);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,7 +187,7 @@ pub(super) struct Policy {
     pub confine: bool,
     pub net: bool,
     /// What makes sure of the end; the first that there is, if none is named.
-    pub ends: Option<Ends>,
+    pub ends: Option<CleanupMethod>,
     /// Whether the command is in a namespace of processes, and the control group that it joins: what the helper found.
     pub namespace: bool,
     pub cgroup: Option<PathBuf>,
@@ -198,7 +198,7 @@ pub(super) struct Policy {
     /// What stands in place of the machine's shared memory, where mounts can be made.
     pub shared: PathBuf,
     /// Copies without keys, and what they stand for: readable where mounts can be made.
-    pub copies: Vec<Copied>,
+    pub copies: Vec<ConfigCopy>,
     pub processes: u64,
     /// Bytes.
     pub memory: u64,
@@ -208,13 +208,13 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    pub(super) fn new(commands: &Commands, kept: &Kept, folder: &Path, private: &Path) -> Result<Policy> {
+    pub(super) fn new(commands: &Commands, kept: &ProtectedPlaces, folder: &Path, private: &Path) -> Result<Policy> {
         let temporary = private.join("tmp");
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
         read.extend(environment::readable(&commands.environment, kept));
         for place in &commands.read {
-            match kept.shown(place) {
+            match kept.resolve_visible(place) {
                 Some(place) => read.push(place),
                 // What is not there shows nothing.
                 None if !place.exists() => {}
@@ -278,8 +278,8 @@ fn not_shown(place: &Path) -> Failure {
 }
 
 /// Returns limits with the defaults in place of those that are absent.
-pub fn with_defaults(limits: Limits) -> Limits {
-    Limits {
+pub fn with_defaults(limits: CommandLimits) -> CommandLimits {
+    CommandLimits {
         processes: limits.processes.or(Some(PROCESSES)),
         megabytes: limits.megabytes.or(Some(default_memory() >> 20)),
         written_megabytes: limits.written_megabytes.or(Some(WRITTEN)),
@@ -291,7 +291,7 @@ pub fn with_defaults(limits: Limits) -> Limits {
 
 /// Three quarters of the machine's: what needs more ends the machine, and not just itself.
 fn default_memory() -> u64 {
-    match processes::machine() {
+    match processes::machine_memory() {
         0 => 8 << 30,
         all => all / 4 * 3,
     }
@@ -299,7 +299,7 @@ fn default_memory() -> u64 {
 
 /// Lays copies of the configuration of build tools, without keys, into the private folder. Returns what of it can be read
 /// where it is, and what stands for which file.
-fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<Copied>)> {
+fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<ConfigCopy>)> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error: std::io::Error| Failure::io(&path, "write", &error)

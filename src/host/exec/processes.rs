@@ -6,7 +6,7 @@ use rustix::process::Pid;
 
 /// What processes use, together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Used {
+pub(super) struct ResourceUsage {
     pub processes: u64,
     /// Bytes of memory that are resident and of no file; what children share with their parents counts for each.
     pub memory: u64,
@@ -16,12 +16,12 @@ pub(super) struct Used {
 
 /// Returns all processes below this one that are not over. One whose first thread is over is there as long as another
 /// goes on.
-pub(super) fn below() -> Vec<Pid> {
-    below_each(&[rustix::process::getpid()]).pop().unwrap_or_default()
+pub(super) fn descendants() -> Vec<Pid> {
+    descendants_of(&[rustix::process::getpid()]).pop().unwrap_or_default()
 }
 
 /// Returns all processes below each of these that are not over.
-pub(super) fn below_each(roots: &[Pid]) -> Vec<Vec<Pid>> {
+pub(super) fn descendants_of(roots: &[Pid]) -> Vec<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     let mut over = HashSet::new();
     for id in ids("/proc") {
@@ -61,9 +61,9 @@ pub(super) fn children() -> Vec<Pid> {
 }
 
 /// Returns what these processes use, and what those wrote that this one has waited for.
-pub(super) fn used(processes: &[Pid]) -> Used {
-    let used = used_by(processes);
-    Used { written: used.written.saturating_add(written_here()), ..used }
+pub(super) fn total_usage(processes: &[Pid]) -> ResourceUsage {
+    let used = usage_of(processes);
+    ResourceUsage { written: used.written.saturating_add(written_here()), ..used }
 }
 
 /// Returns what this process wrote to disks, and what those did that it has waited for.
@@ -72,8 +72,8 @@ pub(super) fn written_here() -> u64 {
 }
 
 /// Returns what these processes use.
-pub(super) fn used_by(processes: &[Pid]) -> Used {
-    let mut used = Used { processes: processes.len() as u64, memory: 0, written: 0 };
+pub(super) fn usage_of(processes: &[Pid]) -> ResourceUsage {
+    let mut used = ResourceUsage { processes: processes.len() as u64, memory: 0, written: 0 };
     for id in processes {
         used.memory = used.memory.saturating_add(sum(*id, "status", ["RssAnon:", "RssShmem:"]));
         used.written = used.written.saturating_add(written(&id.to_string()));
@@ -102,7 +102,7 @@ pub(super) fn memory(processes: &[Pid]) -> u64 {
 }
 
 /// Returns the bytes of memory of this machine.
-pub(super) fn machine() -> u64 {
+pub(super) fn machine_memory() -> u64 {
     field(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal:") << 10
 }
 

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use super::Repository;
-use super::call::{Call, names, paths};
+use super::call::{GitCall, names, paths};
 use super::names::{check_branch, check_commit, check_own};
-use super::run::failure;
+use super::process::failure;
 use crate::error::{Code, Failure, Result};
-use crate::host::globs::{found, globs};
+use crate::host::globs::{globs, limit_files};
 use crate::model::effect::git::{Conflicts, GitBefore, Head, Merged, NewBranch, Patch};
 use crate::model::file::FoundFiles;
 use crate::model::git::{PREFIX, is_reserved};
@@ -38,7 +38,7 @@ fn conflict_messages<'a>(mut said: impl Iterator<Item = Cow<'a, str>>) -> Vec<St
 impl Repository {
     /// Returns where the repository is, and the commit and branch that are checked out.
     pub(super) fn head(&self) -> Result<Head> {
-        let own = || Ok::<_, Failure>(self.git().repository(&self.found()?.own));
+        let own = || Ok::<_, Failure>(self.git().repository(&self.git_folders()?.own));
         let commit = own()?.args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).output()?;
         if !commit.status.success() {
             return Err(Failure::new(Code::GitMissing, "the repository has no commit to start from")
@@ -60,7 +60,7 @@ impl Repository {
         check_branch(branch)?;
         self.check_read(branch)?;
         let full = format!("refs/heads/{branch}^{{commit}}");
-        let output = self.reading()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
+        let output = self.read_only_call()?.args(["rev-parse", "--verify", "-q", &full]).output()?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned()))
     }
 
@@ -116,7 +116,8 @@ impl Repository {
     pub(super) fn diff(&self, from: &str, to: &str) -> Result<Patch> {
         check_commit(from)?;
         check_commit(to)?;
-        let bytes = match self.reading()?.args(PATCH).args(["-M", from, to]).first(MOST_PATCH + 1).bytes() {
+        let bytes = match self.read_only_call()?.args(PATCH).args(["-M", from, to]).limit_output(MOST_PATCH + 1).bytes()
+        {
             Ok(bytes) => bytes,
             Err(_) => self.diff_by_path(from, to)?,
         };
@@ -128,12 +129,12 @@ impl Repository {
     /// Returns a patch path by path, where a partial clone has not all that the whole one needs.
     fn diff_by_path(&self, from: &str, to: &str) -> Result<Vec<u8>> {
         let mut patch = Vec::new();
-        for path in self.reading()?.changed_paths(from, to)? {
+        for path in self.read_only_call()?.changed_paths(from, to)? {
             match self
-                .reading()?
+                .read_only_call()?
                 .args(PATCH)
                 .args(["--no-renames", from, to, "--", &path])
-                .first(MOST_PATCH + 1)
+                .limit_output(MOST_PATCH + 1)
                 .bytes()
             {
                 Ok(bytes) => patch.extend(bytes),
@@ -149,14 +150,15 @@ impl Repository {
     pub(super) fn changed(&self, from: &str, to: &str) -> Result<Vec<String>> {
         check_commit(from)?;
         check_commit(to)?;
-        self.reading()?.changed_paths(from, to)
+        self.read_only_call()?.changed_paths(from, to)
     }
 
     pub(super) fn files(&self, commit: &str, glob: &str) -> Result<FoundFiles> {
         check_commit(commit)?;
         let matcher = globs(&[glob.to_owned()])?;
-        let bytes = self.reading()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
-        Ok(found(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
+        let bytes =
+            self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
+        Ok(limit_files(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
     }
 
     /// Merges in memory; the branch is moved only when there is no conflict, and only from where it was.
@@ -212,7 +214,7 @@ impl Repository {
     pub(super) fn probe_merge(&self, into: &str, before: &GitBefore) -> Option<Merged> {
         let GitBefore::Merge { from: theirs, into: ours } = before else { return None };
         let now = self.commit_of(into).ok()??;
-        let line = self.reading().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
+        let line = self.read_only_call().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
         let parents: Vec<&str> = line.split(' ').skip(1).collect();
         let merged = Merged { commit: Some(now.clone()), from: theirs.clone(), into: ours.clone(), conflicts: None };
         (parents == [ours, theirs]).then_some(merged)
@@ -233,7 +235,7 @@ impl Repository {
     /// A branch that is checked out somewhere would no longer fit to its worktree.
     fn check_not_checked_out(&self, branch: &str) -> Result<()> {
         let list = {
-            let _alone = self.alone()?;
+            let _alone = self.lock_worktrees()?;
             self.call()?.args(["worktree", "list", "--porcelain", "-z"]).bytes()?
         };
         let full = format!("branch refs/heads/{branch}");
@@ -245,7 +247,7 @@ impl Repository {
     }
 }
 
-impl Call {
+impl GitCall {
     /// Returns the paths that differ between two commits and are text.
     pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
         let bytes = self.args(CHANGED).args([from, to]).bytes()?;

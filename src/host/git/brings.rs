@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::Repository;
 use super::names::check_commit;
-use super::stage::named;
+use super::stage::summarize_names;
 use crate::error::Result;
 use crate::model::brings::{
-    Brought, EXECUTABLE, Kind, LINK, SUBMODULE, by_name, by_text, depends_on_text, leads_elsewhere,
+    EXECUTABLE, LINK, MergeRisk, MergeRiskKind, SUBMODULE, by_name, by_text, depends_on_text, leads_elsewhere,
 };
-use crate::model::effect::git::{BroughtLine, BroughtThings};
+use crate::model::effect::git::{MergeRiskLine, MergeRisks};
 
 /// How many of them a flow gets.
 const MOST: usize = 1000;
@@ -32,28 +32,29 @@ struct Side<'a> {
 }
 
 impl Repository {
-    pub(super) fn brings(&self, from: &str, to: &str) -> Result<BroughtThings> {
+    pub(super) fn brings(&self, from: &str, to: &str) -> Result<MergeRisks> {
         check_commit(from)?;
         check_commit(to)?;
-        let all = self.brought(from, to)?;
+        let all = self.list_brought(from, to)?;
         let cut = all.len() > MOST;
-        let told = |brought: Brought| BroughtLine { text: brought.line(), brought };
-        Ok(BroughtThings { things: all.into_iter().take(MOST).map(told).collect(), cut })
+        let told = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
+        Ok(MergeRisks { things: all.into_iter().take(MOST).map(told).collect(), cut })
     }
 
     /// Tells the user what a run's branch brings, each kind in a line of its own, so that none hides another.
     pub(super) fn tell_brought(&self, branch: &str, from: &str, to: &str) -> Result<()> {
-        let all = self.brought(from, to)?;
+        let all = self.list_brought(from, to)?;
         for kind in all.chunk_by(|one, next| one.kind == next.kind) {
-            let told = named(kind.iter().map(Brought::line));
+            let told = summarize_names(kind.iter().map(MergeRisk::line));
             self.remark(format!("look at this before you merge `{branch}`: {told}"));
         }
         Ok(())
     }
 
     /// Returns what the change from one commit or tree to another brings, by its kind.
-    fn brought(&self, from: &str, to: &str) -> Result<Vec<Brought>> {
-        let listed = self.reading()?.args(["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to]).bytes()?;
+    fn list_brought(&self, from: &str, to: &str) -> Result<Vec<MergeRisk>> {
+        let listed =
+            self.read_only_call()?.args(["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to]).bytes()?;
         let mut parts = listed.split(|byte| *byte == 0);
         let mut changes = Vec::new();
         while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
@@ -65,8 +66,8 @@ impl Repository {
         }
         let hooks = self.hook_folders()?;
         let mut all = BTreeSet::new();
-        let mut take = |path: &str, kind: Kind, to: Option<String>| {
-            all.insert(Brought { path: path.to_owned(), kind, to });
+        let mut take = |path: &str, kind: MergeRiskKind, to: Option<String>| {
+            all.insert(MergeRisk { path: path.to_owned(), kind, to });
         };
         let there = |side: Side<'_>| side.mode.starts_with("100");
         // What is gone starts nothing.
@@ -76,9 +77,9 @@ impl Repository {
             let whole = !there(*now);
             let kinds = [
                 by_name(path).or_else(|| by_name(&format!("{path}/-")).filter(|_| whole)),
-                hooks.iter().any(|folder| path.starts_with(folder.as_str())).then_some(Kind::Hook),
-                (now.mode == SUBMODULE).then_some(Kind::Submodule),
-                (now.mode == EXECUTABLE && before.mode != EXECUTABLE).then_some(Kind::Executable),
+                hooks.iter().any(|folder| path.starts_with(folder.as_str())).then_some(MergeRiskKind::Hook),
+                (now.mode == SUBMODULE).then_some(MergeRiskKind::Submodule),
+                (now.mode == EXECUTABLE && before.mode != EXECUTABLE).then_some(MergeRiskKind::Executable),
             ];
             kinds.into_iter().flatten().for_each(|kind| take(path, kind, None));
         }
@@ -96,9 +97,11 @@ impl Repository {
             let old = if there(*before) && there(*now) { texts.next().flatten() } else { None };
             match (now.mode, text) {
                 (LINK, Some(to)) if !leads_elsewhere(path, &to) => {}
-                (LINK, to) => take(path, Kind::Link, to),
+                (LINK, to) => take(path, MergeRiskKind::Link, to),
                 // One that cannot be looked into is told as if all of it mattered.
-                (_, None) => take(path, by_text(path, "", "filter= build backend").unwrap_or(Kind::Starts), None),
+                (_, None) => {
+                    take(path, by_text(path, "", "filter= build backend").unwrap_or(MergeRiskKind::Starts), None)
+                }
                 (_, Some(text)) => {
                     if let Some(kind) = by_text(path, old.as_deref().unwrap_or_default(), &text) {
                         take(path, kind, None);
@@ -106,14 +109,14 @@ impl Repository {
                 }
             }
         }
-        let mut all: Vec<Brought> = all.into_iter().collect();
+        let mut all: Vec<MergeRisk> = all.into_iter().collect();
         all.sort_by_key(|brought| brought.kind);
         Ok(all)
     }
 
     /// Returns the folders of the worktree in which git looks for hooks, as the user or the repository has it.
     fn hook_folders(&self) -> Result<Vec<String>> {
-        let call = self.git().repository(&self.found()?.common).configured(&self.user);
+        let call = self.git().repository(&self.git_folders()?.common).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--type=path", "--get-all", "core.hooksPath"]).output()?;
         let values = listed.stdout.split(|byte| *byte == 0).map(|value| String::from_utf8_lossy(value).into_owned());
         let below = |value: String| {
@@ -137,8 +140,8 @@ impl Repository {
         if objects.peek().is_none() {
             return Ok(Vec::new());
         }
-        let running = self.reading()?.args(["cat-file", "--batch"]).asked().start()?;
-        let broken = |error: std::io::Error| running.broken(&error);
+        let running = self.read_only_call()?.args(["cat-file", "--batch"]).interactive().start()?;
+        let broken = |error: std::io::Error| running.pipe_failure(&error);
         let (mut input, mut from) = (running.input(), BufReader::new(running.output()));
         let mut texts = Vec::new();
         for object in objects {
@@ -158,7 +161,7 @@ impl Repository {
             texts.push((size <= LARGEST).then(|| String::from_utf8_lossy(&bytes).into_owned()));
         }
         drop(input);
-        running.ended()?;
+        running.wait_for_success()?;
         Ok(texts)
     }
 }

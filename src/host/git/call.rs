@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use super::run::{self, Bounds, Running, Started, failure};
+use super::process::{self, CallBounds, GitLaunch, Running, failure};
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
-use crate::model::git::Limits;
+use crate::model::git::GitLimits;
 
 /// Settings that the repository's own file might have otherwise.
 const SETTINGS: &[&str] = &[
@@ -59,7 +59,7 @@ const CONFIGURATION: &[&str] =
 const NAME: &str = "nietz";
 const EMAIL: &str = "nietz@localhost";
 
-pub(super) struct Call {
+pub(super) struct GitCall {
     command: Command,
     what: String,
     input: Option<Vec<u8>>,
@@ -67,7 +67,7 @@ pub(super) struct Call {
     held: Option<File>,
     /// What helps when git says that a filter failed.
     filters: Option<String>,
-    bounds: Bounds,
+    bounds: CallBounds,
     /// Whether it is the first of a group of processes of its own.
     group: bool,
 }
@@ -90,12 +90,12 @@ const STRANGERS: &str = "ulimit -v 1572864; ulimit -t 300; ulimit -f 524288; exe
 /// How long anything may take that is asked of what was fetched.
 const READING: Duration = Duration::from_secs(60);
 
-impl Call {
-    pub(super) fn new(path: &str, limits: Limits) -> Call {
-        Call::of(Command::new("git"), path, Bounds::of(limits))
+impl GitCall {
+    pub(super) fn new(path: &str, limits: GitLimits) -> GitCall {
+        GitCall::of(Command::new("git"), path, CallBounds::of(limits))
     }
 
-    fn of(mut command: Command, path: &str, bounds: Bounds) -> Call {
+    fn of(mut command: Command, path: &str, bounds: CallBounds) -> GitCall {
         command.env_clear().env("PATH", path).current_dir("/");
         for (name, value) in [
             ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -122,16 +122,16 @@ impl Call {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        Call { command, what: String::new(), input: None, held: None, filters: None, bounds, group: false }
+        GitCall { command, what: String::new(), input: None, held: None, filters: None, bounds, group: false }
     }
 
     /// A call that takes in what strangers made, and that reaches other machines as the user would: with their keys and
     /// proxies, by the usual protocols. It has limits, as has all that it starts.
-    pub(super) fn of_stranger(environment: &BTreeMap<String, String>) -> Call {
-        let bounds = Bounds { time: READING, settable: false, ..Bounds::of(Limits::default()) };
+    pub(super) fn of_stranger(environment: &BTreeMap<String, String>) -> GitCall {
+        let bounds = CallBounds { time: READING, settable: false, ..CallBounds::of(GitLimits::default()) };
         let mut shell = Command::new("sh");
         shell.args(["-c", STRANGERS, "git"]);
-        let mut call = Call::of(shell, &path::of(environment), bounds);
+        let mut call = GitCall::of(shell, &path::search_path(environment), bounds);
         for setting in FRUGAL {
             call.command.args(["-c", setting]);
         }
@@ -145,14 +145,14 @@ impl Call {
     }
 
     /// Reads the user's own configuration, too: for calls that look, and run nothing.
-    pub(super) fn configured(mut self, environment: &BTreeMap<String, String>) -> Call {
+    pub(super) fn with_user_config(mut self, environment: &BTreeMap<String, String>) -> GitCall {
         self.command.env_remove("GIT_CONFIG_GLOBAL").env_remove("GIT_CONFIG_NOSYSTEM");
         self.command.envs(configuration(environment));
         self
     }
 
     /// Goes by these settings, whatever the repository's own are.
-    pub(super) fn with(mut self, settings: &[(OsString, OsString)], filters: Option<String>) -> Call {
+    pub(super) fn with(mut self, settings: &[(OsString, OsString)], filters: Option<String>) -> GitCall {
         for (number, (key, value)) in settings.iter().enumerate() {
             self.command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
@@ -162,7 +162,7 @@ impl Call {
     }
 
     /// Goes by these settings as well, and gives what it starts these variables.
-    pub(super) fn of_user(mut self, settings: &[(&str, OsString)], variables: &[(String, OsString)]) -> Call {
+    pub(super) fn of_user(mut self, settings: &[(&str, OsString)], variables: &[(String, OsString)]) -> GitCall {
         for (key, value) in settings {
             let mut setting = OsString::from(format!("{key}="));
             setting.push(value);
@@ -174,7 +174,7 @@ impl Call {
 
     /// Finds the repository from a folder, and from nowhere above it. Whose repositories git trusts, the user has said
     /// to git.
-    pub(super) fn discover(mut self, folder: &Path) -> Call {
+    pub(super) fn discover(mut self, folder: &Path) -> GitCall {
         self.command.current_dir(folder);
         if let Some(above) = folder.parent() {
             self.command.env("GIT_CEILING_DIRECTORIES", above);
@@ -184,49 +184,49 @@ impl Call {
 
     /// Works for this repository, wherever anything else would lead. Ctrl-C at the terminal is for nietz, which waits
     /// for what git has begun.
-    pub(super) fn repository(mut self, git_dir: &Path) -> Call {
+    pub(super) fn repository(mut self, git_dir: &Path) -> GitCall {
         self.command.env("GIT_DIR", git_dir).process_group(0);
         self.group = true;
         self
     }
 
     /// The same for one who may have to type a passphrase at the terminal: Ctrl-C there is for git, too.
-    pub(super) fn in_repository(mut self, git_dir: &Path) -> Call {
+    pub(super) fn in_repository(mut self, git_dir: &Path) -> GitCall {
         self.command.env("GIT_DIR", git_dir);
         self
     }
 
-    pub(super) fn work_tree(mut self, folder: &Path) -> Call {
+    pub(super) fn work_tree(mut self, folder: &Path) -> GitCall {
         self.command.env("GIT_WORK_TREE", folder).current_dir(folder);
         self
     }
 
     /// Has a folder for files that git makes for a moment.
-    pub(super) fn scratch(mut self, folder: &Path) -> Call {
+    pub(super) fn scratch(mut self, folder: &Path) -> GitCall {
         self.command.current_dir(folder);
         self
     }
 
     /// Takes paths for patterns, where they are no flow's.
-    pub(super) fn patterns(mut self) -> Call {
+    pub(super) fn patterns(mut self) -> GitCall {
         self.command.env_remove("GIT_LITERAL_PATHSPECS");
         self
     }
 
     /// Works with an index of its own.
-    pub(super) fn index(mut self, file: &Path) -> Call {
+    pub(super) fn index(mut self, file: &Path) -> GitCall {
         self.command.env("GIT_INDEX_FILE", file);
         self
     }
 
     /// The time of a commit, in seconds since 1970.
-    pub(super) fn at(mut self, now: u64) -> Call {
+    pub(super) fn at(mut self, now: u64) -> GitCall {
         let date = format!("{now} +0000");
         self.command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
         self
     }
 
-    pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Call {
+    pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> GitCall {
         for arg in args {
             if self.what.is_empty() {
                 arg.clone_into(&mut self.what);
@@ -236,19 +236,19 @@ impl Call {
         self
     }
 
-    pub(super) fn path(mut self, path: &Path) -> Call {
+    pub(super) fn path(mut self, path: &Path) -> GitCall {
         self.command.arg(path);
         self
     }
 
-    pub(super) fn input(mut self, input: Vec<u8>) -> Call {
+    pub(super) fn input(mut self, input: Vec<u8>) -> GitCall {
         self.input = Some(input);
         self
     }
 
     /// Has git hold a locked file, as its input that it never reads. So the lock outlives this process when it is
     /// killed, and ends with git.
-    pub(super) fn holding(mut self, file: &File) -> Result<Call> {
+    pub(super) fn holding(mut self, file: &File) -> Result<GitCall> {
         let held = file.try_clone();
         self.held =
             Some(held.map_err(|error| Failure::new(Code::GitFailed, format!("a lock cannot be shared: {error}")))?);
@@ -256,28 +256,28 @@ impl Call {
     }
 
     /// Will be asked while it runs.
-    pub(super) fn asked(mut self) -> Call {
+    pub(super) fn interactive(mut self) -> GitCall {
         self.input = Some(Vec::new());
         self
     }
 
     /// May take this long.
-    pub(super) fn within(mut self, limit: Duration) -> Call {
+    pub(super) fn with_timeout(mut self, limit: Duration) -> GitCall {
         self.bounds.time = limit;
         self
     }
 
     /// Is read up to so many bytes, and then ended.
-    pub(super) fn first(mut self, bytes: usize) -> Call {
-        self.bounds = Bounds { output: bytes, cut: true, ..self.bounds };
+    pub(super) fn limit_output(mut self, bytes: usize) -> GitCall {
+        self.bounds = CallBounds { output: bytes, cut: true, ..self.bounds };
         self
     }
 
     /// Starts it, with pipes for what it is asked and what it writes.
     pub(super) fn start(mut self) -> Result<Running> {
         self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
-        let Call { what, mut command, group, bounds, .. } = self;
-        Running::start(Started { what: &what, command: &mut command, group, bounds })
+        let GitCall { what, mut command, group, bounds, .. } = self;
+        Running::start(GitLaunch { what: &what, command: &mut command, group, bounds })
     }
 
     /// Runs it and returns how it ended, well or not.
@@ -287,8 +287,8 @@ impl Call {
             (None, Some(file)) => Stdio::from(file),
             (None, None) => Stdio::null(),
         });
-        let Call { what, mut command, input, group, bounds, .. } = self;
-        run::whole(Started { what: &what, command: &mut command, group, bounds }, input)
+        let GitCall { what, mut command, input, group, bounds, .. } = self;
+        process::run_to_end(GitLaunch { what: &what, command: &mut command, group, bounds }, input)
     }
 
     /// Runs it and returns what it wrote; failing is an error.

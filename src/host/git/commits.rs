@@ -24,11 +24,11 @@ impl Repository {
     /// its own. Nothing of the user's moves; where nothing is changed, it is the commit that is checked out.
     pub(super) fn snapshot(&self, now: u64) -> Result<Committed> {
         let head = self.head()?.commit;
-        let _alone = self.alone()?;
+        let _alone = self.lock_worktrees()?;
         let folder =
             tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
         let index = folder.path().join("index");
-        let own = self.found()?.own.clone();
+        let own = self.git_folders()?.own.clone();
         let call = || Ok(self.call_at(&own)?.work_tree(&self.workspace).index(&index));
         call()?.args(["read-tree", &head]).bytes()?;
         self.tell_filters(&own, &self.workspace, call)?;
@@ -37,7 +37,7 @@ impl Repository {
         let changed = files(&list).filter(|path| !is_of_runs(&path.to_string_lossy())).map(OsStr::to_owned).collect();
         let left = stage(&call, &self.workspace, &changed, false)?;
         if !left.is_empty() {
-            self.remark(format!("left out of what the run works on: {}", stage::told(&left)));
+            self.remark(format!("left out of what the run works on: {}", stage::describe_left_out(&left)));
         }
         let tree = call()?.args(WRITE_TREE).line()?;
         let before = call()?.args(["rev-parse", "--verify", "-q", &format!("{head}^{{tree}}")]).line()?;
@@ -53,7 +53,7 @@ impl Repository {
 impl Worktree<'_> {
     fn not_committed(&self, left: &[(String, String)]) {
         if !left.is_empty() {
-            let (name, named) = (&self.name, stage::told(left));
+            let (name, named) = (&self.name, stage::describe_left_out(left));
             self.repository.remark(format!("not committed from the worktree `{name}`: {named}"));
         }
     }
@@ -66,8 +66,8 @@ impl Worktree<'_> {
     pub(super) fn probe_commit(&self, before: &TreeBefore) -> Option<Committed> {
         let TreeBefore::Commit { head: before } = before else { return None };
         let commit = self.head().ok()?;
-        let parent = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
-        let tree = self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
+        let parent = self.read_only_call().args(["rev-parse", "--verify", "-q", "HEAD^1"]).line().ok()?;
+        let tree = self.read_only_call().args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]).line().ok()?;
         (parent == *before).then_some(Committed { commit, changed: true, tree: Some(tree) })
     }
 
@@ -80,7 +80,7 @@ impl Worktree<'_> {
             let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
             return Err(Failure::new(Code::GitFailed, message));
         }
-        self.not_committed(&stage(&|| self.call(), &self.folder, &self.unclean()?, true)?);
+        self.not_committed(&stage(&|| self.call(), &self.folder, &self.uncommitted_paths()?, true)?);
         let tree = self.call()?.args(WRITE_TREE).line()?;
         let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
         let (head, old) = before.trim_end().split_once('\n').unwrap_or_default();
@@ -95,7 +95,7 @@ impl Worktree<'_> {
     /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
     /// are protected. Returns the protected files that the commit has changed.
     pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Vec<String>> {
-        self.as_committed()?;
+        self.reset_to_head()?;
         let Some(Protect { from, globs: patterns }) = protect else { return Ok(Vec::new()) };
         check_commit(from)?;
         let globs = globs(patterns)?;
@@ -125,20 +125,20 @@ impl Worktree<'_> {
     }
 
     /// Makes everything as in the last commit, ignored files included.
-    fn as_committed(&self) -> Result<()> {
+    fn reset_to_head(&self) -> Result<()> {
         // What is not known goes first: a link may stand where a folder has to be.
         let by_git = self
             .call()?
             .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"])
             .bytes()
-            .and_then(|known| sweep::keep(&self.folder, &known))
-            .and_then(|()| self.doubt())
+            .and_then(|known| sweep::remove_unlisted(&self.folder, &known))
+            .and_then(|()| self.recheck_racy_files())
             .and_then(|()| self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).bytes());
-        by_git.map(drop).or_else(|_| self.anew())
+        by_git.map(drop).or_else(|_| self.rebuild_from_head())
     }
 
     /// Makes everything anew from the last commit, whatever is there.
-    pub(super) fn anew(&self) -> Result<()> {
+    pub(super) fn rebuild_from_head(&self) -> Result<()> {
         sweep::empty(&self.folder, &[".git"])?;
         let index = self.git_dir.join("index");
         match std::fs::remove_file(&index) {

@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::call::Call;
-use super::run::failure;
+use super::call::GitCall;
+use super::process::failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
@@ -22,9 +22,9 @@ const LONGEST_LINE: u64 = 8 << 10;
 
 /// One file, folder or other thing of a tree.
 #[derive(Debug)]
-pub struct Listed {
+pub struct FetchedEntry {
     pub path: Vec<u8>,
-    pub kind: Kind,
+    pub kind: FetchedKind,
     pub executable: bool,
     /// In bytes; what is no file has none.
     pub size: u64,
@@ -32,7 +32,7 @@ pub struct Listed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FetchedKind {
     File,
     Folder,
     Link,
@@ -40,9 +40,9 @@ pub enum Kind {
 }
 
 /// Who takes what is in a tree: first all that is listed, then the contents of the files, in the same order.
-pub trait Taker {
-    fn listed(&mut self, listed: &Listed) -> Result<()>;
-    fn content(&mut self, listed: &Listed, content: &mut dyn Read) -> Result<()>;
+pub trait TreeVisitor {
+    fn visit_entry(&mut self, listed: &FetchedEntry) -> Result<()>;
+    fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()>;
 }
 
 /// Fetches the commit that `reference` names (a tag, a branch, a whole commit) and gives those of its top files and
@@ -52,7 +52,7 @@ pub fn fetch(
     (url, reference): (&str, &str),
     scratch: &Path,
     wanted: impl Fn(&str) -> bool,
-    taker: &mut dyn Taker,
+    taker: &mut dyn TreeVisitor,
 ) -> Result<String> {
     let unreachable = |why: String| {
         Failure::new(Code::PackNotFound, format!("{} at {}: {why}", excerpt(url), excerpt(reference)))
@@ -61,10 +61,10 @@ pub fn fetch(
     if reference.starts_with('-') || reference.contains([':', '*', '^', '~', ' ']) || reference.contains("..") {
         return Err(unreachable("this is no name of a tag or commit".to_owned()));
     }
-    let git = || Call::of_stranger(environment);
+    let git = || GitCall::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;
     let here = || git().in_repository(scratch);
-    let fetched = |call: Call| call.within(FETCHING).output().map_err(|failure| unreachable(failure.message));
+    let fetched = |call: GitCall| call.with_timeout(FETCHING).output().map_err(|failure| unreachable(failure.message));
     // A whole commit is not always given by its name; then everything is fetched, and it is looked for.
     let one = fetched(here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
     let name = match one.status.success() {
@@ -96,7 +96,7 @@ pub fn fetch(
     let tree = here().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
     list(tree.args(parts.iter().map(String::as_str)), &mut |line| {
         let listed = parse(line).ok_or_else(|| unreachable("git lists its files in an unknown form".to_owned()))?;
-        taker.listed(&listed)?;
+        taker.visit_entry(&listed)?;
         all.push(listed);
         Ok(())
     })?;
@@ -107,7 +107,7 @@ pub fn fetch(
 /// Returns the tags of a repository.
 pub fn tags(environment: &BTreeMap<String, String>, url: &str) -> Result<Vec<String>> {
     let mut listed = Vec::new();
-    let call = Call::of_stranger(environment).args(["ls-remote", "-q", "--tags", "--refs", "--", url]);
+    let call = GitCall::of_stranger(environment).args(["ls-remote", "-q", "--tags", "--refs", "--", url]);
     lines(call, b'\n', &mut |line| {
         let line = std::str::from_utf8(line).unwrap_or_default();
         listed.extend(line.split_once("refs/tags/").map(|(_, tag)| tag.to_owned()));
@@ -120,19 +120,19 @@ fn is_commit(reference: &str) -> bool {
     reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn list(call: Call, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+fn list(call: GitCall, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     lines(call, 0, each)
 }
 
 /// Gives what git writes to `each`, piece by piece, while git writes it. Git ends when `each` has had enough.
-fn lines(call: Call, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+fn lines(call: GitCall, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let running = call.start()?;
     let mut from = BufReader::new(running.output()).take(LONGEST_LIST);
     let mut line = Vec::new();
     loop {
         line.clear();
         let read = (&mut from).take(LONGEST_LINE).read_until(end, &mut line);
-        read.map_err(|error| running.broken(&error))?;
+        read.map_err(|error| running.pipe_failure(&error))?;
         match line.pop() {
             None => break,
             Some(last) if last == end => each(&line)?,
@@ -142,31 +142,37 @@ fn lines(call: Call, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Resu
             }
         }
     }
-    running.ended()
+    running.wait_for_success()
 }
 
 /// Reads a line of `ls-tree -l`: `100644 blob 0123… 42<TAB>flows/a.lua`.
-fn parse(line: &[u8]) -> Option<Listed> {
+fn parse(line: &[u8]) -> Option<FetchedEntry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let mut words = std::str::from_utf8(&line[..tab]).ok()?.split_ascii_whitespace();
     let (mode, _, object, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let kind = match mode {
-        "040000" => Kind::Folder,
-        "120000" => Kind::Link,
-        "160000" => Kind::Submodule,
-        _ => Kind::File,
+        "040000" => FetchedKind::Folder,
+        "120000" => FetchedKind::Link,
+        "160000" => FetchedKind::Submodule,
+        _ => FetchedKind::File,
     };
-    let size = if kind == Kind::File { size.parse().ok()? } else { 0 };
-    Some(Listed { path: line[tab + 1..].to_vec(), kind, executable: mode == "100755", size, object: object.to_owned() })
+    let size = if kind == FetchedKind::File { size.parse().ok()? } else { 0 };
+    Some(FetchedEntry {
+        path: line[tab + 1..].to_vec(),
+        kind,
+        executable: mode == "100755",
+        size,
+        object: object.to_owned(),
+    })
 }
 
 /// Reads the files, one after the other.
-fn contents(call: Call, all: &[Listed], taker: &mut dyn Taker) -> Result<()> {
-    let running = call.asked().start()?;
-    let broken = |why: &dyn std::fmt::Display| running.broken(why);
+fn contents(call: GitCall, all: &[FetchedEntry], taker: &mut dyn TreeVisitor) -> Result<()> {
+    let running = call.interactive().start()?;
+    let broken = |why: &dyn std::fmt::Display| running.pipe_failure(why);
     let mut input = running.input();
     let mut from = BufReader::new(running.output());
-    for listed in all.iter().filter(|listed| listed.kind == Kind::File) {
+    for listed in all.iter().filter(|listed| listed.kind == FetchedKind::File) {
         input.write_all(format!("{}\n", listed.object).as_bytes()).map_err(|error| broken(&error))?;
         let mut head = String::new();
         (&mut from).take(LONGEST_LINE).read_line(&mut head).map_err(|error| broken(&error))?;
@@ -174,12 +180,12 @@ fn contents(call: Call, all: &[Listed], taker: &mut dyn Taker) -> Result<()> {
             return Err(broken(&format!("{} is not what was listed", excerpt(&String::from_utf8_lossy(&listed.path)))));
         }
         let mut content = (&mut from).take(listed.size);
-        taker.content(listed, &mut content)?;
+        taker.visit_content(listed, &mut content)?;
         std::io::copy(&mut content, &mut std::io::sink()).map_err(|error| broken(&error))?;
         from.read_exact(&mut [0]).map_err(|error| broken(&error))?;
     }
     drop(input);
-    running.ended()
+    running.wait_for_success()
 }
 
 #[cfg(test)]
@@ -189,10 +195,10 @@ mod tests {
     #[test]
     fn a_line_of_a_tree_says_what_stands_there() {
         let listed = parse(b"100755 blob 0123abcd      42\tflows/a b.lua").expect("a file");
-        assert_eq!((listed.kind, listed.executable, listed.size), (Kind::File, true, 42));
+        assert_eq!((listed.kind, listed.executable, listed.size), (FetchedKind::File, true, 42));
         assert_eq!(listed.path, b"flows/a b.lua");
-        assert_eq!(parse(b"160000 commit 0123abcd       -\tsub").expect("a submodule").kind, Kind::Submodule);
-        assert_eq!(parse(b"120000 blob 0123abcd       9\tlink").expect("a link").kind, Kind::Link);
+        assert_eq!(parse(b"160000 commit 0123abcd       -\tsub").expect("a submodule").kind, FetchedKind::Submodule);
+        assert_eq!(parse(b"120000 blob 0123abcd       9\tlink").expect("a link").kind, FetchedKind::Link);
         assert!(parse(b"100644 blob 0123").is_none());
     }
 }

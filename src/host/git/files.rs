@@ -4,13 +4,13 @@ use rustix::fs::{Dir, FileType};
 
 use super::worktree::Worktree;
 use crate::error::{Code, Failure, Result};
-use crate::host::confined::{Access, ConfinedDir, Largest, invalid};
+use crate::host::confined::{Access, ConfinedDir, SizeLimit, invalid};
 use crate::model::digest::Digest;
 use crate::model::effect::worktree::{Entries, TreeBefore, TreeEntry};
 use crate::model::text::excerpt;
 
 /// The largest file that a flow can read.
-const LARGEST: Largest = Largest { megabytes: 1, hint: Some("look for what you need with `grep`") };
+const LARGEST: SizeLimit = SizeLimit { megabytes: 1, hint: Some("look for what you need with `grep`") };
 /// The most entries of a folder that a flow gets.
 const MOST_ENTRIES: usize = 2000;
 

@@ -75,8 +75,8 @@ impl Repository {
 
     /// Refuses a branch that is reached through a link which leaves the git folder.
     pub(super) fn check_read(&self, branch: &str) -> Result<()> {
-        let common = &self.found()?.common;
-        parts(BRANCHES, branch).try_for_each(|way| match leaves(common, &way, true) {
+        let common = &self.git_folders()?.common;
+        parts(BRANCHES, branch).try_for_each(|way| match leads_out(common, &way, true) {
             true => Err(through_a_link(&common.join(way))),
             false => Ok(()),
         })
@@ -84,14 +84,14 @@ impl Repository {
 
     /// Refuses to move a branch that is another reference's name, or that is reached through any link.
     pub(super) fn check_moved(&self, branch: &str) -> Result<()> {
-        let common = &self.found()?.common;
+        let common = &self.git_folders()?.common;
         for way in parts(BRANCHES, branch).chain(parts(LOGS, branch)) {
             if common.join(&way).is_symlink() {
                 return Err(through_a_link(&common.join(way)));
             }
         }
         let full = format!("{BRANCHES}/{branch}");
-        let leads = self.reading()?.args(["symbolic-ref", "-q", &full]).output()?;
+        let leads = self.read_only_call()?.args(["symbolic-ref", "-q", &full]).output()?;
         if !leads.status.success() {
             return Ok(());
         }
@@ -111,12 +111,12 @@ pub(super) fn check_plain(folder: &Path) -> Result<()> {
 }
 
 fn check_ways(folder: &Path) -> Result<()> {
-    let found = WAYS.iter().find(|way| leaves(folder, Path::new(way), **way == HEAD));
+    let found = WAYS.iter().find(|way| leads_out(folder, Path::new(way), **way == HEAD));
     found.map_or(Ok(()), |way| Err(through_a_link(&folder.join(way))))
 }
 
 /// Tells whether a link leads out of a folder, or nowhere: what is `read` alone may do that.
-fn leaves(folder: &Path, way: &Path, read: bool) -> bool {
+fn leads_out(folder: &Path, way: &Path, read: bool) -> bool {
     let path = folder.join(way);
     path.is_symlink() && path.canonicalize().map_or(!read, |to| !to.starts_with(folder))
 }

@@ -21,9 +21,9 @@ pub mod fetch;
 mod files;
 mod folders;
 mod names;
-mod own;
+mod user_config;
 mod programs;
-mod run;
+mod process;
 mod search;
 mod stage;
 mod worktree;
@@ -40,11 +40,11 @@ use crate::error::{Code, Failure, Result};
 use crate::host::path;
 use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
 use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
-use crate::model::git::Limits;
+use crate::model::git::GitLimits;
 use crate::model::text::shell;
-use call::Call;
+use call::GitCall;
+pub use process::end_all;
 use programs::Programs;
-pub use run::end_all;
 
 /// The oldest git that merges in memory.
 const OLDEST: (u32, u32) = (2, 38);
@@ -57,24 +57,24 @@ pub struct Repository {
     worktrees: PathBuf,
     run: String,
     path: String,
-    limits: Limits,
+    limits: GitLimits,
     /// Commands of the repository's configuration that the user trusts.
     trusted: Arc<BTreeSet<String>>,
     /// What of the environment says where the user's configuration is.
     user: BTreeMap<String, String>,
     /// What filters get of the user's environment.
-    of_user: Arc<Vec<(String, OsString)>>,
-    found: Arc<OnceLock<Found>>,
-    patterns: Arc<OnceLock<own::Settings>>,
+    filter_variables: Arc<Vec<(String, OsString)>>,
+    git_folders: Arc<OnceLock<GitFolders>>,
+    patterns: Arc<OnceLock<user_config::GitSettings>>,
     /// What was found in each git folder's configuration, within one request.
     programs: Arc<Mutex<HashMap<PathBuf, Arc<Programs>>>>,
     remarks: Arc<Mutex<Remarks>>,
-    busy: Arc<Mutex<HashMap<String, Busy>>>,
+    worktree_locks: Arc<Mutex<HashMap<String, WorktreeLocks>>>,
 }
 
 /// Who is in a worktree.
 #[derive(Clone, Debug, Default)]
-struct Busy {
+struct WorktreeLocks {
     /// One request at a time.
     request: Arc<Mutex<()>>,
     /// Commands, as many as like; or git, which goes by names and not by what it has opened.
@@ -90,7 +90,7 @@ struct Remarks {
 
 /// A repository that was looked at.
 #[derive(Clone, Debug)]
-struct Found {
+struct GitFolders {
     /// The workspace's own git folder, and the one that all worktrees share.
     own: PathBuf,
     common: PathBuf,
@@ -99,7 +99,7 @@ struct Found {
 /// Returns what the git of a `PATH` says of itself, if it is new enough.
 pub fn version(path: &str) -> Result<String> {
     let version =
-        Call::new(path, Limits::default()).args(["version"]).text().map_err(|failure| match failure.code {
+        GitCall::new(path, GitLimits::default()).args(["version"]).text().map_err(|failure| match failure.code {
             Code::GitFailed => failure,
             _ => Failure::new(Code::GitMissing, "git is needed, and cannot be started")
                 .because(failure.message)
@@ -119,7 +119,7 @@ impl Repository {
         worktrees: &Path,
         run: &str,
         environment: &BTreeMap<String, String>,
-        limits: Limits,
+        limits: GitLimits,
     ) -> Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
@@ -127,16 +127,16 @@ impl Repository {
             // As git writes it down.
             worktrees: path::resolved(worktrees).join(&digest[..8]),
             run: run.to_owned(),
-            path: path::of(environment),
+            path: path::search_path(environment),
             limits,
             trusted: Arc::default(),
             user: call::configuration(environment),
-            of_user: Arc::new(own::variables(environment)),
-            found: Arc::default(),
+            filter_variables: Arc::new(user_config::variables(environment)),
+            git_folders: Arc::default(),
             patterns: Arc::default(),
             programs: Arc::default(),
             remarks: Arc::default(),
-            busy: Arc::default(),
+            worktree_locks: Arc::default(),
         }
     }
 
@@ -159,13 +159,13 @@ impl Repository {
     }
 
     /// Returns the repository as it is for a new request: its configuration is looked at again.
-    fn anew(&self) -> Repository {
+    fn for_new_request(&self) -> Repository {
         Repository { programs: Arc::default(), ..self.clone() }
     }
 
     /// Performs a request; `again` if it may have been begun before. `now` is the time for commits, in seconds.
     pub fn perform(&self, op: &GitOp, again: bool, now: u64) -> Result<GitOutcome> {
-        let this = self.anew();
+        let this = self.for_new_request();
         Ok(match op {
             GitOp::Head => GitOutcome::Head(this.head()?),
             GitOp::Commit { branch } => GitOutcome::Commit(this.commit_of(branch)?),
@@ -186,13 +186,13 @@ impl Repository {
 
     /// Performs a request to a worktree; `again` and `now` as above.
     pub fn perform_in(&self, WorktreeOp { tree, op }: &WorktreeOp, again: bool, now: u64) -> Result<TreeOutcome> {
-        let busy = self.busy(tree);
+        let busy = self.locks_of(tree);
         let _alone = op.is_by_git().then(|| busy.commands.blocking_write());
         let _held = busy.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
             return Ok(TreeOutcome::Removed);
         }
-        let this = self.anew();
+        let this = self.for_new_request();
         let tree = this.tree(tree)?;
         Ok(match op {
             TreeOp::Read { path } => TreeOutcome::Read(files::read(&tree, path)?),
@@ -212,18 +212,18 @@ impl Repository {
 
     /// Returns the folder of a worktree, for a command that runs in it. Git does nothing there until the second is dropped.
     pub async fn lend(&self, tree: &str) -> Result<(PathBuf, OwnedRwLockReadGuard<()>)> {
-        let held = self.busy(tree).commands.read_owned().await;
+        let held = self.locks_of(tree).commands.read_owned().await;
         Ok((self.tree(tree)?.folder().to_owned(), held))
     }
 
-    fn busy(&self, tree: &str) -> Busy {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner).entry(tree.to_owned()).or_default().clone()
+    fn locks_of(&self, tree: &str) -> WorktreeLocks {
+        self.worktree_locks.lock().unwrap_or_else(PoisonError::into_inner).entry(tree.to_owned()).or_default().clone()
     }
 
     /// Returns what has to be known to find out after a crash whether a request happened.
     pub fn prepare(&self, op: &GitOp) -> Result<GitBefore> {
         match op {
-            GitOp::Merge { from, into, .. } => self.anew().prepare_merge(from, into),
+            GitOp::Merge { from, into, .. } => self.for_new_request().prepare_merge(from, into),
             GitOp::Head
             | GitOp::Commit { .. }
             | GitOp::Branch { .. }
@@ -240,9 +240,11 @@ impl Repository {
     /// Returns the outcome of a request whose intent was written, if it happened.
     pub fn probe(&self, op: &GitOp, before: &GitBefore) -> Option<Result<GitOutcome>> {
         match op {
-            GitOp::Merge { into, .. } => self.anew().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done))),
+            GitOp::Merge { into, .. } => {
+                self.for_new_request().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done)))
+            }
             GitOp::Branch { name, commit } => {
-                let there = self.anew().commit_of(name).ok()??;
+                let there = self.for_new_request().commit_of(name).ok()??;
                 let made = NewBranch { name: name.clone(), commit: commit.clone() };
                 (there == *commit).then_some(Ok(GitOutcome::Branch(made)))
             }
@@ -259,7 +261,7 @@ impl Repository {
     }
 
     pub fn prepare_in(&self, WorktreeOp { tree, op }: &WorktreeOp) -> Result<TreeBefore> {
-        let this = self.anew();
+        let this = self.for_new_request();
         match op {
             TreeOp::Commit { .. } => this.tree(tree)?.prepare_commit(),
             TreeOp::Replace { path, old, new } => files::prepare_replace(&this.tree(tree)?, path, old, new),
@@ -274,7 +276,7 @@ impl Repository {
     }
 
     pub fn probe_in(&self, WorktreeOp { tree, op }: &WorktreeOp, before: &TreeBefore) -> Option<Result<TreeOutcome>> {
-        let this = self.anew();
+        let this = self.for_new_request();
         let tree = this.tree(tree).ok()?;
         match op {
             TreeOp::Commit { .. } => tree.probe_commit(before).map(|done| Ok(TreeOutcome::Commit(done))),
@@ -292,15 +294,15 @@ impl Repository {
     }
 
     /// Looks at the repository, once.
-    fn found(&self) -> Result<&Found> {
-        if let Some(found) = self.found.get() {
+    fn git_folders(&self) -> Result<&GitFolders> {
+        if let Some(found) = self.git_folders.get() {
             return Ok(found);
         }
-        let found = self.find()?;
-        Ok(self.found.get_or_init(|| found))
+        let found = self.find_git_folders()?;
+        Ok(self.git_folders.get_or_init(|| found))
     }
 
-    fn find(&self) -> Result<Found> {
+    fn find_git_folders(&self) -> Result<GitFolders> {
         version(&self.path)?;
         let place = self.workspace.display();
         let no_repository = || {
@@ -310,12 +312,12 @@ impl Repository {
         folders::check_plain(&self.workspace.join(".git"))?;
         let asked =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-        let out = self.git().discover(&self.workspace).configured(&self.user).args(asked).output()?;
+        let out = self.git().discover(&self.workspace).with_user_config(&self.user).args(asked).output()?;
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr);
             return Err(match said.contains("dubious ownership") {
                 true => self.of_another_user(),
-                false => no_repository().because(run::failure("rev-parse", &out).message),
+                false => no_repository().because(process::failure("rev-parse", &out).message),
             });
         }
         let out = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -331,7 +333,7 @@ impl Repository {
             return Err(Failure::new(Code::GitMissing, message).hint("set NIETZ_HOME to a folder outside of it"));
         }
         self.check_whose(&own, &common)?;
-        Ok(Found { own: path::resolved(&own), common: path::resolved(&common) })
+        Ok(GitFolders { own: path::resolved(&own), common: path::resolved(&common) })
     }
 
     fn of_another_user(&self) -> Failure {
@@ -341,26 +343,26 @@ impl Repository {
             .hint(format!("if you trust it: git config --global --add safe.directory {}", shell(&place.to_string())))
     }
 
-    fn git(&self) -> Call {
-        Call::new(&self.path, self.limits)
+    fn git(&self) -> GitCall {
+        GitCall::new(&self.path, self.limits)
     }
 
     /// A git command for the repository that all worktrees share.
-    fn call(&self) -> Result<Call> {
-        self.call_at(&self.found()?.common)
+    fn call(&self) -> Result<GitCall> {
+        self.call_at(&self.git_folders()?.common)
     }
 
     /// A git command that reads objects, references and names alone: git runs nothing for those, so that it does not
     /// matter what the configuration names.
-    fn reading(&self) -> Result<Call> {
-        Ok(self.git().repository(&self.found()?.common))
+    fn read_only_call(&self) -> Result<GitCall> {
+        Ok(self.git().repository(&self.git_folders()?.common))
     }
 
     /// A git command for one git folder of the repository, which runs nothing that its configuration names.
-    fn call_at(&self, git_dir: &Path) -> Result<Call> {
+    fn call_at(&self, git_dir: &Path) -> Result<GitCall> {
         let programs = self.programs_at(git_dir)?;
         let call = self.git().repository(git_dir).of_user(self.patterns()?, &[]);
-        let call = if programs.run_filters() { call.of_user(&[], &self.of_user) } else { call };
+        let call = if programs.run_filters() { call.of_user(&[], &self.filter_variables) } else { call };
         Ok(call.with(&programs.settings, programs.hint()))
     }
 
@@ -370,21 +372,21 @@ impl Repository {
         if let Some(programs) = known.get(git_dir) {
             return Ok(Arc::clone(programs));
         }
-        let mut programs = Programs::of(&self.listed(git_dir)?, &self.trusted);
-        own::configured(&mut programs.settings);
+        let mut programs = Programs::of(&self.program_settings(git_dir)?, &self.trusted);
+        user_config::configure_filters(&mut programs.settings);
         let programs = Arc::new(programs);
         known.insert(git_dir.to_owned(), Arc::clone(&programs));
         Ok(programs)
     }
 
     /// Returns what the configuration says of programs.
-    fn listed(&self, git_dir: &Path) -> Result<Vec<u8>> {
-        let call = self.git().repository(git_dir).configured(&self.user);
+    fn program_settings(&self, git_dir: &Path) -> Result<Vec<u8>> {
+        let call = self.git().repository(git_dir).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
-                run::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+                process::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
         Ok(listed.stdout)

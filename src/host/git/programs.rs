@@ -16,8 +16,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use super::Repository;
-use super::call::Call;
-use super::stage::named;
+use super::call::GitCall;
+use super::stage::summarize_names;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::{excerpt, line, shell};
 
@@ -28,7 +28,7 @@ const FILTER: &[&str] = &["clean", "smudge", PROCESS];
 const PROCESS: &str = "process";
 const REQUIRED: &str = "required";
 /// What stands before a filter's command: git would run it where the files are, which a model has written.
-const AWAY: &[u8] = b"cd /; ";
+const LEAVE_WORKTREE: &[u8] = b"cd /; ";
 /// What of a command leads to the worktree, wherever it runs.
 const LEADING: &[&str] = &["--show-toplevel", "--show-cdup", "--show-prefix", "GIT_WORK_TREE", "GIT_PREFIX"];
 /// Of the variables by which git-lfs chooses a program for transfers: the end.
@@ -47,19 +47,19 @@ const MERGE: &str = "git merge-file -q --marker-size=%L %A %O %B || exit 1";
 pub(super) struct Programs {
     pub settings: Vec<(OsString, OsString)>,
     /// Filters of the user's own, with their commands.
-    pub own: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
+    pub user_filters: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
     /// Filters of the repository alone that the user trusts, by their commands.
     pub trusted: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
     /// What only the repository has git-lfs run.
     pub lfs: BTreeSet<String>,
     /// Filters of the repository that the user does not trust.
-    pub emptied: BTreeSet<Vec<u8>>,
+    pub disabled_filters: BTreeSet<Vec<u8>>,
     /// How each of these can be let through.
     pub allowed_by: BTreeMap<Vec<u8>, String>,
 }
 
 /// A variable of the configuration: `filter.NAME.clean`.
-struct Entry<'a> {
+struct ConfigEntry<'a> {
     /// Whether the repository says so, and not the user or the machine.
     repository: bool,
     section: &'a [u8],
@@ -73,7 +73,7 @@ impl Programs {
     pub(super) fn of(listing: &[u8], trusted: &BTreeSet<String>) -> Programs {
         let mut programs = Programs::default();
         let mut own: BTreeMap<&[u8], BTreeMap<&[u8], &[u8]>> = BTreeMap::new();
-        let entries: Vec<Entry<'_>> = entries(listing).collect();
+        let entries: Vec<ConfigEntry<'_>> = entries(listing).collect();
         for entry in entries.iter().filter(|entry| !entry.repository && entry.section == b"filter") {
             own.entry(entry.name).or_default().insert(entry.variable, entry.value.unwrap_or_default());
         }
@@ -91,7 +91,7 @@ impl Programs {
                 match variables.get(variable.as_bytes()) {
                     Some([]) => programs.set(b"filter", name, variable, b""),
                     Some(value) => {
-                        programs.set(b"filter", name, variable, &[AWAY, value].concat());
+                        programs.set(b"filter", name, variable, &[LEAVE_WORKTREE, value].concat());
                         commands.push((*variable, String::from_utf8_lossy(value).into_owned()));
                     }
                     None if say(name, variable) => programs.set(b"filter", name, variable, b""),
@@ -101,7 +101,7 @@ impl Programs {
             if let Some(required) = variables.get(REQUIRED.as_bytes()) {
                 programs.set(b"filter", name, REQUIRED, required);
             }
-            programs.own.insert(name.to_vec(), commands);
+            programs.user_filters.insert(name.to_vec(), commands);
         }
         for key in keys_of_lfs(listing) {
             let value = if key.to_lowercase().ends_with(AGENT) { "" } else { "false" };
@@ -113,14 +113,14 @@ impl Programs {
         let theirs: BTreeSet<(&[u8], &[u8])> = theirs.map(|entry| (entry.section, entry.name)).collect();
         for (section, name) in theirs {
             match section {
-                b"filter" if !programs.own.contains_key(name) => {
+                b"filter" if !programs.user_filters.contains_key(name) => {
                     let commands = commands_of(&entries, name);
                     let fine = |(variable, command): &(&'static str, String)| {
                         item(name, variable, command).is_some_and(|item| trusted.contains(&item))
                     };
                     if !commands.is_empty() && commands.iter().all(fine) {
                         for (variable, command) in &commands {
-                            programs.set(section, name, variable, &[AWAY, command.as_bytes()].concat());
+                            programs.set(section, name, variable, &[LEAVE_WORKTREE, command.as_bytes()].concat());
                         }
                         programs.trusted.insert(name.to_vec(), commands);
                         continue;
@@ -128,7 +128,7 @@ impl Programs {
                     for variable in FILTER {
                         programs.set(section, name, variable, b"");
                     }
-                    programs.emptied.insert(name.to_vec());
+                    programs.disabled_filters.insert(name.to_vec());
                     programs.allowed_by.insert(name.to_vec(), to_allow(&entries, name));
                 }
                 b"merge" => programs.set(section, name, "driver", MERGE.as_bytes()),
@@ -147,7 +147,7 @@ impl Programs {
 
     /// Tells whether git may run a filter.
     pub(super) fn run_filters(&self) -> bool {
-        !self.own.is_empty() || !self.trusted.is_empty()
+        !self.user_filters.is_empty() || !self.trusted.is_empty()
     }
 
     fn set(&mut self, section: &[u8], name: &[u8], variable: &str, value: &[u8]) {
@@ -158,7 +158,7 @@ impl Programs {
 
 /// Returns the commands of a filter that only the repository has. One that is no text is as good as any other that nobody
 /// trusts.
-fn commands_of(entries: &[Entry<'_>], name: &[u8]) -> Vec<(&'static str, String)> {
+fn commands_of(entries: &[ConfigEntry<'_>], name: &[u8]) -> Vec<(&'static str, String)> {
     let last = |variable: &&'static str| {
         let mut all = entries.iter().filter(|entry| entry.section == b"filter" && entry.name == name);
         let found = all.rfind(|entry| entry.variable == variable.as_bytes())?.value.unwrap_or_default();
@@ -179,11 +179,11 @@ fn item(name: &[u8], variable: &str, command: &str) -> Option<String> {
 impl Repository {
     /// Returns the commands of filters that the repository's own configuration names, as the user can trust them.
     pub fn filters(&self) -> Result<BTreeSet<String>> {
-        let own = self.found()?.own.clone();
-        let listed = self.listed(&own)?;
-        let entries: Vec<Entry<'_>> = entries(&listed).collect();
+        let own = self.git_folders()?.own.clone();
+        let listed = self.program_settings(&own)?;
+        let entries: Vec<ConfigEntry<'_>> = entries(&listed).collect();
         let programs = Programs::of(&listed, &BTreeSet::new());
-        let items = programs.emptied.iter().flat_map(|name| {
+        let items = programs.disabled_filters.iter().flat_map(|name| {
             commands_of(&entries, name).into_iter().filter_map(|(variable, command)| item(name, variable, &command))
         });
         Ok(items.collect())
@@ -191,7 +191,7 @@ impl Repository {
 
     /// Tells the user which filters files of a folder have: those that run, outside of any sandbox, and those that do not.
     /// Refuses those of the user's own whose command is a file of the folder. `call` is one for a checkout.
-    pub(super) fn tell_filters(&self, git_dir: &Path, folder: &Path, call: impl Fn() -> Result<Call>) -> Result<()> {
+    pub(super) fn tell_filters(&self, git_dir: &Path, folder: &Path, call: impl Fn() -> Result<GitCall>) -> Result<()> {
         let programs = self.programs_at(git_dir)?;
         let used = |name: &[u8]| -> Result<bool> {
             let name = String::from_utf8_lossy(name);
@@ -200,11 +200,11 @@ impl Repository {
             // A name that git cannot be asked for this way may be used.
             Ok(!files.status.success() || !files.stdout.is_empty())
         };
-        let own = programs.own.iter().map(|filter| (filter, "your own configuration"));
+        let own = programs.user_filters.iter().map(|filter| (filter, "your own configuration"));
         let trusted = programs.trusted.iter().map(|filter| (filter, "the repository's configuration, which you trust"));
         for ((name, commands), whose) in own.take(MOST_ASKED).chain(trusted.take(MOST_ASKED)) {
             if used(name)? {
-                let name = shown(name);
+                let name = display_name(name);
                 for (variable, command) in commands {
                     if let Some(word) = word_within(command, folder) {
                         return Err(refused(&format!("filter.{name}.{variable}"), command, word));
@@ -213,19 +213,19 @@ impl Repository {
                 self.remark(format!("git runs the filter `{name}` of {whose}, outside of the sandbox"));
             }
         }
-        for name in programs.emptied.iter().take(MOST_ASKED) {
+        for name in programs.disabled_filters.iter().take(MOST_ASKED) {
             if used(name)? {
                 let how = programs.allowed_by.get(name).map_or("", String::as_str);
-                let what = format!("the filter `{}` of the repository's configuration", shown(name));
+                let what = format!("the filter `{}` of the repository's configuration", display_name(name));
                 self.remark(format!("{what} is not run: files stay as they are; {how}"));
             }
         }
-        if !programs.lfs.is_empty() && !programs.own.is_empty() {
-            let named = named(programs.lfs.iter().map(|key| format!("`{}`", excerpt(key))));
+        if !programs.lfs.is_empty() && !programs.user_filters.is_empty() {
+            let named = summarize_names(programs.lfs.iter().map(|key| format!("`{}`", excerpt(key))));
             self.remark(format!("what the repository's configuration has git-lfs run is not run: {named}"));
         }
-        if programs.emptied.len() > MOST_ASKED {
-            let count = programs.emptied.len();
+        if programs.disabled_filters.len() > MOST_ASKED {
+            let count = programs.disabled_filters.len();
             self.remark(format!("none of the {count} filters of the repository's configuration is run"));
         }
         Ok(())
@@ -274,12 +274,12 @@ fn keys_of_lfs(listing: &[u8]) -> Vec<String> {
     keys.filter(runs).collect()
 }
 
-fn shown(name: &[u8]) -> String {
+fn display_name(name: &[u8]) -> String {
     excerpt(&String::from_utf8_lossy(name))
 }
 
 /// Says how a filter of the repository's is let through: as lines to copy, if all of it can be shown as it is.
-fn to_allow(entries: &[Entry<'_>], name: &[u8]) -> String {
+fn to_allow(entries: &[ConfigEntry<'_>], name: &[u8]) -> String {
     let mut all = commands_of(entries, name);
     let required = entries
         .iter()
@@ -301,7 +301,7 @@ fn to_allow(entries: &[Entry<'_>], name: &[u8]) -> String {
     if all.is_empty() || !clear(&name) || !all.iter().all(|(_, value)| clear(value)) {
         return format!(
             "{trust}: git config --global {} …",
-            shell(&format!("filter.{}.clean", shown(name.as_bytes())))
+            shell(&format!("filter.{}.clean", display_name(name.as_bytes())))
         );
     }
     let lines = all.iter().map(|(variable, value)| {
@@ -311,7 +311,7 @@ fn to_allow(entries: &[Entry<'_>], name: &[u8]) -> String {
 }
 
 /// Returns the entries of a listing: a scope, NUL, a name, a line end and the value if there is one, NUL.
-fn entries(listing: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+fn entries(listing: &[u8]) -> impl Iterator<Item = ConfigEntry<'_>> {
     let mut parts = listing.split(|byte| *byte == 0);
     std::iter::from_fn(move || Some((parts.next()?, parts.next()?))).filter_map(|(scope, entry)| {
         let (key, value) = match memchr::memchr(b'\n', entry) {
@@ -322,7 +322,7 @@ fn entries(listing: &[u8]) -> impl Iterator<Item = Entry<'_>> {
         // `merge.tool` has no name: nothing that is named is meant.
         let name = key.get(first + 1..last)?;
         let repository = !matches!(scope, b"system" | b"global");
-        Some(Entry { repository, section: &key[..first], name, variable: &key[last + 1..], value })
+        Some(ConfigEntry { repository, section: &key[..first], name, variable: &key[last + 1..], value })
     })
 }
 
@@ -334,7 +334,7 @@ mod tests {
         let programs = Programs::of(listing.replace('|', "\0").as_bytes(), &BTreeSet::new());
         let settings = programs.settings.iter();
         let settings = settings.map(|(key, value)| format!("{}={}", key.display(), value.display())).collect();
-        (settings, programs.own.len(), programs.emptied.len())
+        (settings, programs.user_filters.len(), programs.disabled_filters.len())
     }
 
     #[test]

@@ -8,13 +8,13 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::call::names;
 use super::files;
 use super::worktree::Worktree;
-use crate::cpu::{CpuLimit, Overrun, Thread, within};
+use crate::cpu::{CpuLimit, Overrun, ThreadClock, run_within};
 use crate::error::{Code, Failure, Result};
 use crate::host::confined::ConfinedDir;
-use crate::host::globs::{found, globs};
+use crate::host::globs::{globs, limit_files};
 use crate::model::effect::worktree::{MatchedLine, Matches};
 use crate::model::file::FoundFiles;
-use crate::model::regexes::Compiled;
+use crate::model::regexes::CompiledRegex;
 use crate::model::text::excerpt;
 
 /// The most lines that one search gives.
@@ -28,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 16 << 10;
 
 fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
-    let list = tree.reading().of_user(tree.patterns()?, &[]);
+    let list = tree.read_only_call().of_user(tree.patterns()?, &[]);
     let list = list.args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).bytes()?;
-    let deleted = tree.reading().args(["ls-files", "-z", "-d"]).bytes()?;
+    let deleted = tree.read_only_call().args(["ls-files", "-z", "-d"]).bytes()?;
     let mut all: BTreeSet<String> = names(&list).filter(|path| !path.ends_with('/')).map(str::to_owned).collect();
     for path in names(&deleted) {
         all.remove(path);
@@ -40,7 +40,7 @@ fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
 
 pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<FoundFiles> {
     let matcher = globs(&[glob.to_owned()])?;
-    Ok(found(all(tree)?.into_iter().filter(|path| matcher.is_match(path)).collect()))
+    Ok(limit_files(all(tree)?.into_iter().filter(|path| matcher.is_match(path)).collect()))
 }
 
 pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Matches> {
@@ -48,16 +48,16 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
         let message = format!("`{}` is no regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
     })?;
-    let size = Compiled::new(pattern).ok();
+    let size = CompiledRegex::new(pattern).ok();
     let matcher = globs(&[glob.unwrap_or("**").to_owned()])?;
     let folder = ConfinedDir::open(tree.folder())?;
     let too_long = |path: &str| {
         let message = format!("searching for `{}` takes too long; it came to `{path}`", excerpt(pattern));
         Failure::new(Code::TimedOut, message).hint("search in fewer files, or for a text that repeats nothing")
     };
-    let limit = CpuLimit::new(Thread::current(), PATIENCE);
+    let limit = CpuLimit::new(ThreadClock::current(), PATIENCE);
     CpuLimit::hold(Some(limit));
-    let _released = Released;
+    let _released = LimitGuard;
     let mut lines = Vec::new();
     for path in all(tree)?.into_iter().filter(|path| matcher.is_match(path)) {
         if limit.is_over() {
@@ -74,7 +74,7 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
             return Err(too_long(&path));
         } else {
             let regex = regex.clone();
-            within(PATIENCE, move || matches(&regex, &bytes)).map_err(|Overrun| too_long(&path))?
+            run_within(PATIENCE, move || matches(&regex, &bytes)).map_err(|Overrun| too_long(&path))?
         };
         for (line, text) in found {
             if lines.len() == MOST_LINES {
@@ -87,9 +87,9 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
 }
 
 /// Frees the thread of its limit.
-struct Released;
+struct LimitGuard;
 
-impl Drop for Released {
+impl Drop for LimitGuard {
     fn drop(&mut self) {
         CpuLimit::hold(None);
     }

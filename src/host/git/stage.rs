@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::call::Call;
+use super::call::GitCall;
 use crate::error::Result;
 use crate::host::sweep;
 use crate::model::text::excerpt;
@@ -23,7 +23,7 @@ const MOST_HOLES: u64 = 100 << 20;
 const COUNTS: u64 = 64 << 10;
 
 /// What a path that has changed is now.
-enum Now {
+enum PathState {
     There,
     /// It is a file whose content was never written, but for a part; so many bytes.
     Sparse(u64),
@@ -36,7 +36,7 @@ enum Now {
 /// Stages the paths. `call` makes a command for the index; `folder` holds the files, whose owner may be given the right
 /// to read them if they are `ours`. Returns the paths that are left out, each with its reason.
 pub(super) fn stage(
-    call: &dyn Fn() -> Result<Call>,
+    call: &dyn Fn() -> Result<GitCall>,
     folder: &Path,
     paths: &BTreeSet<OsString>,
     ours: bool,
@@ -45,20 +45,20 @@ pub(super) fn stage(
     let mut folders = HashMap::new();
     let mut holes = 0_u64;
     for path in paths {
-        match now(folder, path, &mut folders) {
-            Now::Sparse(bytes) if holes.saturating_add(bytes) > MOST_HOLES => {
+        match path_state(folder, path, &mut folders) {
+            PathState::Sparse(bytes) if holes.saturating_add(bytes) > MOST_HOLES => {
                 left.push((
                     path.to_string_lossy().into_owned(),
                     format!("{} MB of it were never written", bytes >> 20),
                 ));
             }
-            Now::Sparse(bytes) => {
+            PathState::Sparse(bytes) => {
                 holes += bytes;
                 there.push(path.as_os_str());
             }
-            Now::There => there.push(path.as_os_str()),
-            Now::Gone => gone.push(path.as_os_str()),
-            Now::Other => {
+            PathState::There => there.push(path.as_os_str()),
+            PathState::Gone => gone.push(path.as_os_str()),
+            PathState::Other => {
                 gone.push(path.as_os_str());
                 left.push((path.to_string_lossy().into_owned(), "is neither a file nor a link".to_owned()));
             }
@@ -100,12 +100,12 @@ pub(super) fn stage(
 }
 
 /// Says which paths are not committed, and why.
-pub(super) fn told(left: &[(String, String)]) -> String {
-    named(left.iter().map(|(path, why)| format!("`{}` ({})", excerpt(path), excerpt(why))))
+pub(super) fn describe_left_out(left: &[(String, String)]) -> String {
+    summarize_names(left.iter().map(|(path, why)| format!("`{}` ({})", excerpt(path), excerpt(why))))
 }
 
 /// Returns the first of many things, and how many there are besides.
-pub(super) fn named(mut all: impl Iterator<Item = String>) -> String {
+pub(super) fn summarize_names(mut all: impl Iterator<Item = String>) -> String {
     let mut named: Vec<String> = all.by_ref().take(NAMED).collect();
     let more = all.count();
     named.extend((more > 0).then(|| format!("{more} more")));
@@ -113,7 +113,7 @@ pub(super) fn named(mut all: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns what a path is, of whose folders these are known already.
-fn now<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool>) -> Now {
+fn path_state<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool>) -> PathState {
     for end in memchr::memchr_iter(b'/', path.as_bytes()) {
         let above = OsStr::from_bytes(&path.as_bytes()[..end]);
         let real = *folders.entry(above).or_insert_with(|| {
@@ -122,18 +122,18 @@ fn now<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool
             found.map_or_else(|error| error.kind() == std::io::ErrorKind::PermissionDenied, |found| found.is_dir())
         });
         if !real {
-            return Now::Gone;
+            return PathState::Gone;
         }
     }
     match std::fs::symlink_metadata(folder.join(path)) {
         Ok(found) if found.is_file() => match holes(&folder.join(path), &found) {
-            0 => Now::There,
-            bytes => Now::Sparse(bytes),
+            0 => PathState::There,
+            bytes => PathState::Sparse(bytes),
         },
-        Ok(found) if found.is_symlink() || found.is_dir() => Now::There,
-        Ok(_) => Now::Other,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Now::Gone,
-        Err(_) => Now::There,
+        Ok(found) if found.is_symlink() || found.is_dir() => PathState::There,
+        Ok(_) => PathState::Other,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => PathState::Gone,
+        Err(_) => PathState::There,
     }
 }
 

@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Repository;
-use super::call::{Call, paths};
-use super::own::Settings;
-use super::run::failure;
+use super::call::{GitCall, paths};
+use super::process::failure;
 use super::stage;
+use super::user_config::GitSettings;
 use crate::error::{Code, Failure, Result};
 use crate::host::sweep;
 use crate::model::git::is_reserved;
@@ -30,28 +30,28 @@ impl Worktree<'_> {
         &self.folder
     }
 
-    pub(super) fn call(&self) -> Result<Call> {
+    pub(super) fn call(&self) -> Result<GitCall> {
         Ok(self.repository.call_at(&self.git_dir)?.work_tree(&self.folder))
     }
 
     /// One that reads objects, references and names alone.
-    pub(super) fn reading(&self) -> Call {
+    pub(super) fn read_only_call(&self) -> GitCall {
         self.repository.git().repository(&self.git_dir).work_tree(&self.folder)
     }
 
-    pub(super) fn patterns(&self) -> Result<&Settings> {
+    pub(super) fn patterns(&self) -> Result<&GitSettings> {
         self.repository.patterns()
     }
 
     pub(super) fn head(&self) -> Result<String> {
-        self.reading().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
+        self.read_only_call().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
     }
 
     /// Returns the paths that are not as in the last commit and not ignored. A repository within the worktree is left
     /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
     /// merged with the rest.
-    pub(super) fn unclean(&self) -> Result<BTreeSet<OsString>> {
-        self.doubt()?;
+    pub(super) fn uncommitted_paths(&self) -> Result<BTreeSet<OsString>> {
+        self.recheck_racy_files()?;
         let list = || self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).output();
         let mut listed = list()?;
         if !listed.stderr.is_empty() {
@@ -67,7 +67,7 @@ impl Worktree<'_> {
         if !left_out.is_empty() {
             let (name, named) = (
                 &self.name,
-                stage::named(left_out.iter().map(|path| format!("`{}`", excerpt(&path.to_string_lossy())))),
+                stage::summarize_names(left_out.iter().map(|path| format!("`{}`", excerpt(&path.to_string_lossy())))),
             );
             self.repository
                 .remark(format!("not committed from the worktree `{name}`, as it belongs to nietz itself: {named}"));
@@ -77,9 +77,9 @@ impl Worktree<'_> {
 
     /// Has git compare what may have changed although nothing tells it: it takes a file for unchanged whose size is the same,
     /// and whose times are within the same second, and one of the two can be set at will.
-    pub(super) fn doubt(&self) -> Result<()> {
-        let listed = self.reading().args(["ls-files", "-s", "-z", "--debug"]).bytes()?;
-        let doubted = doubted(&listed, &self.folder)
+    pub(super) fn recheck_racy_files(&self) -> Result<()> {
+        let listed = self.read_only_call().args(["ls-files", "-s", "-z", "--debug"]).bytes()?;
+        let doubted = racy_entries(&listed, &self.folder)
             .ok_or_else(|| Failure::new(Code::GitFailed, "git lists what it knows of its files in an unknown form"))?;
         if !doubted.is_empty() {
             // An entry that was put there by hand has no times.
@@ -96,7 +96,7 @@ pub(super) fn files(list: &[u8]) -> impl Iterator<Item = &OsStr> {
 
 /// Returns the entries, as git takes them, of files that were changed within the second in which git has looked at them. Nothing
 /// where the listing is not understood.
-fn doubted(listing: &[u8], folder: &Path) -> Option<Vec<u8>> {
+fn racy_entries(listing: &[u8], folder: &Path) -> Option<Vec<u8>> {
     let mut doubted = Vec::new();
     let mut parts = listing.split(|byte| *byte == 0);
     let mut entry = parts.next()?;

@@ -9,7 +9,7 @@ use super::names::check_own;
 use super::stage;
 use super::worktree::Worktree;
 use crate::error::{Code, Failure, Result};
-use crate::host::sweep::{self, clear};
+use crate::host::sweep::{self, remove_folder};
 use crate::model::effect::git::NewWorktree;
 use crate::model::text::excerpt;
 
@@ -29,10 +29,10 @@ impl Repository {
         let commit = self.need_commit_of(branch)?;
         let (folder, git_dir) = self.place(name)?;
         // Held by git as well: one that outlives a killed run goes on for a moment.
-        let alone = self.alone()?;
+        let alone = self.lock_worktrees()?;
         if again {
-            clear(&folder)?;
-            clear(&git_dir)?;
+            remove_folder(&folder)?;
+            remove_folder(&git_dir)?;
         } else if folder.exists() || git_dir.exists() {
             let message = format!("there is a worktree `{name}` of this run already");
             return Err(Failure::new(Code::GitFailed, message).hint("give each worktree a name of its own"));
@@ -40,7 +40,7 @@ impl Repository {
         if let Err(mut failure) = self.make(name, branch, &alone) {
             // Whoever puts right what was in the way begins anew.
             for left in [&folder, &git_dir] {
-                if let Err(other) = clear(left) {
+                if let Err(other) = remove_folder(left) {
                     failure = failure.because(other.message);
                 }
             }
@@ -64,7 +64,7 @@ impl Repository {
 
     /// Has git-crypt find the keys of a repository that is unlocked: it looks for them in a worktree's own git folder.
     fn share_keys(&self, git_dir: &Path) -> Result<()> {
-        let there = std::fs::symlink_metadata(self.found()?.common.join(KEYS)).is_ok_and(|found| found.is_dir());
+        let there = std::fs::symlink_metadata(self.git_folders()?.common.join(KEYS)).is_ok_and(|found| found.is_dir());
         let link = git_dir.join(KEYS);
         if !there || link.is_symlink() || link.exists() {
             return Ok(());
@@ -79,15 +79,15 @@ impl Repository {
         if folder.exists() {
             return Ok(false);
         }
-        let _alone = self.alone()?;
-        clear(&gone(&folder))?;
-        clear(&git_dir)?;
+        let _alone = self.lock_worktrees()?;
+        remove_folder(&removal_folder(&folder))?;
+        remove_folder(&git_dir)?;
         Ok(true)
     }
 
     /// Waits until no other run of this repository makes, lists or removes a worktree: git is not prepared to find
     /// one that is half there. The lock goes with the file.
-    pub(super) fn alone(&self) -> Result<File> {
+    pub(super) fn lock_worktrees(&self) -> Result<File> {
         let failed = |error| Failure::io(&self.worktrees, "lock", &error);
         sweep::make_private(&self.worktrees)?;
         let file = File::options().create(true).truncate(false).write(true).open(self.worktrees.join(".lock"));
@@ -105,7 +105,7 @@ impl Repository {
             return Err(Failure::new(Code::RequestInvalid, message));
         }
         let id = format!("{}-{name}", self.run);
-        Ok((self.worktrees.join(&id), self.found()?.common.join("worktrees").join(&id)))
+        Ok((self.worktrees.join(&id), self.git_folders()?.common.join("worktrees").join(&id)))
     }
 
     /// Returns a worktree that is there, and is still that of this repository.
@@ -132,13 +132,13 @@ impl Worktree<'_> {
         if std::fs::symlink_metadata(self.folder.join(".gitmodules")).is_err() {
             return Ok(());
         }
-        let listed = self.reading().args(["ls-files", "-s", "-z"]).bytes()?;
+        let listed = self.read_only_call().args(["ls-files", "-s", "-z"]).bytes()?;
         let submodules = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(SUBMODULE));
         let paths: Vec<String> = submodules
             .filter_map(|entry| Some(String::from_utf8_lossy(&entry[memchr::memchr(b'\t', entry)? + 1..]).into_owned()))
             .collect();
         if !paths.is_empty() {
-            let named = stage::named(paths.iter().map(|path| format!("`{}`", excerpt(path))));
+            let named = stage::summarize_names(paths.iter().map(|path| format!("`{}`", excerpt(path))));
             self.repository.remark(format!(
                 "submodules are not in worktrees, their folders are empty: {named}; what needs them runs with --no-sandbox \
                  alone, after `git submodule update --init` in the same command, which fetches them anew"
@@ -158,7 +158,7 @@ impl Worktree<'_> {
         write(EVERYTHING.as_bytes())?;
         let Err(why) = read() else { return Ok(()) };
         write(&patterns)?;
-        self.anew()?;
+        self.rebuild_from_head()?;
         let name = &self.name;
         self.repository.remark(format!("the worktree `{name}` is sparse, as this partial clone lacks files: {why}"));
         Ok(())
@@ -172,24 +172,24 @@ impl Worktree<'_> {
             let message = format!("the commit {head} of the worktree `{}` is on no branch", self.name);
             return Err(Failure::new(Code::GitFailed, message).hint("it would be lost: give it a branch"));
         }
-        if !discard && let Some(path) = self.unclean()?.first() {
+        if !discard && let Some(path) = self.uncommitted_paths()?.first() {
             let shown = excerpt(&path.to_string_lossy());
             let message = format!("`{shown}` in the worktree `{}` is not committed", self.name);
             return Err(Failure::new(Code::GitFailed, message).hint("commit first, or give `discard = true`"));
         }
         // From this instant on it counts as removed, wherever a crash ends the rest.
-        let gone = gone(&self.folder);
-        clear(&gone)?;
+        let gone = removal_folder(&self.folder);
+        remove_folder(&gone)?;
         std::fs::rename(&self.folder, &gone).map_err(|error| Failure::io(&self.folder, "remove", &error))?;
         {
-            let _alone = self.repository.alone()?;
-            clear(&self.git_dir)?;
+            let _alone = self.repository.lock_worktrees()?;
+            remove_folder(&self.git_dir)?;
         }
-        clear(&gone)
+        remove_folder(&gone)
     }
 }
 
 /// Returns where a worktree lies while it is removed.
-fn gone(folder: &Path) -> PathBuf {
+fn removal_folder(folder: &Path) -> PathBuf {
     folder.with_extension("gone")
 }

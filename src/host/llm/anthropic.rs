@@ -5,8 +5,8 @@ mod request;
 
 use serde_json::Value;
 
-use super::families::Manner;
-use super::refusal::Part;
+use super::families::ModelProfile;
+use super::refusal::RequestPart;
 use super::schema;
 use crate::model::chat::ChatRequest;
 
@@ -25,24 +25,24 @@ pub(super) const VERSION: &str = "2023-06-01";
 const REPLY_TOOL: &str = "nietz_reply";
 
 /// How a structured reply is had.
-enum By {
+enum ReplyMethod {
     /// By the tool, whose arguments are always an object.
     Tool,
     /// By the wire itself, with a schema of the kind that it takes.
     Format(Value),
     /// By what the system prompt says.
-    Words,
+    Prompt,
 }
 
 /// Returns how a request gets its structured reply; nothing where it wants none.
-fn replies_by(manner: &Manner, request: &ChatRequest) -> Option<By> {
+fn reply_method(profile: &ModelProfile, request: &ChatRequest) -> Option<ReplyMethod> {
     let schema = request.schema.as_ref()?;
     let object = schema::has_object_root(schema);
-    let format =
-        (object && manner.native_schema && !manner.refuses(Part::OutputConfig)).then(|| schema::closed(schema));
+    let format = (object && profile.native_schema && !profile.refuses(RequestPart::OutputConfig))
+        .then(|| schema::closed_schema(schema));
     Some(match format.flatten() {
-        Some(format) => By::Format(format),
-        None if object && !manner.refuses(Part::ToolChoice) => By::Tool,
-        None => By::Words,
+        Some(format) => ReplyMethod::Format(format),
+        None if object && !profile.refuses(RequestPart::ToolChoice) => ReplyMethod::Tool,
+        None => ReplyMethod::Prompt,
     })
 }

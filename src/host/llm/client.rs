@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::choice::{Choice, Local, Resolver, Row};
-use super::families::{self, Learnt};
-use super::fault::{Fault, Subject};
+use super::attempt_error::{AttemptError, CallContext};
+use super::families::{self, LearnedProfiles};
 use super::http;
 use super::provider::{LOCAL, Provider};
-use super::refusal::Part;
+use super::refusal::RequestPart;
+use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
 use super::retry::Attempts;
 use super::secret::{KeySource, Secret, run_command};
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use super::state;
 use crate::error::{Code, Failure, Lost, Result};
 use crate::host::{CallEvent, Models};
@@ -26,66 +26,71 @@ use crate::model::redact::Redactor;
 /// Building one costs next to nothing: TLS, keys from commands and the choice of a model wait until
 /// they are needed. It belongs to one thread, as flows do.
 pub struct Client {
-    names: Resolver,
-    learnt: Learnt,
+    resolver: Resolver,
+    learned: LearnedProfiles,
     /// Who has to know of keys that commands print.
     redactor: Redactor,
     /// One for each provider, in the order of the settings.
-    lanes: Vec<Lane>,
+    provider_states: Vec<ProviderState>,
 }
 
 /// What the calls to one provider share.
-struct Lane {
+struct ProviderState {
     permits: Semaphore,
     /// The key that a command gave. Locked while the command runs, so that it runs once.
     key: Mutex<Option<Secret>>,
 }
 
 impl Client {
-    pub fn new(settings: Settings) -> Client {
-        let lane = |provider: &Provider| {
+    pub fn new(settings: ClientSettings) -> Client {
+        let provider_state = |provider: &Provider| {
             let permits = provider.max_parallel.min(Semaphore::MAX_PERMITS);
-            Lane { permits: Semaphore::new(permits), key: Mutex::new(None) }
+            ProviderState { permits: Semaphore::new(permits), key: Mutex::new(None) }
         };
-        let lanes = settings.providers.iter().map(lane).collect();
-        Client { names: Resolver::new(settings), learnt: Learnt::default(), redactor: Redactor::default(), lanes }
+        let provider_states = settings.providers.iter().map(provider_state).collect();
+        Client {
+            resolver: Resolver::new(settings),
+            learned: LearnedProfiles::default(),
+            redactor: Redactor::default(),
+            provider_states,
+        }
     }
 
     /// Has every key that a command prints made known before it is used.
-    pub fn telling(self, redactor: Redactor) -> Client {
+    pub fn with_redactor(self, redactor: Redactor) -> Client {
         Client { redactor, ..self }
     }
 
     /// Adds what answers calls to `local/…`, and the model that is meant when nothing else can be had.
     pub fn with_local(mut self, models: Box<dyn Models>, model: impl Into<String>) -> Client {
-        self.names.local = Some(Local { models, model: model.into() });
+        self.resolver.local = Some(LocalProvider { models, model: model.into() });
         self
     }
 
     /// Returns the full name, `provider/model`, of what is meant by an alias, a provider, a full name,
     /// or by nothing at all.
     pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
-        self.names.resolve(name).await
+        self.resolver.resolve(name).await
     }
 
     /// Returns the model of those who made no choice: the configured one, else that of the first provider
     /// with a key, else one of an Ollama that answers, else the local one.
-    pub async fn choice(&self) -> Result<&Choice> {
-        self.names.choice().await
+    pub async fn default_model(&self) -> Result<&DefaultModel> {
+        self.resolver.default_model().await
     }
 
     /// Returns a row for each provider, and why the chosen one was chosen.
-    pub async fn explain(&self) -> Vec<Row> {
-        self.names.explain().await
+    pub async fn provider_summaries(&self) -> Vec<ProviderSummary> {
+        self.resolver.provider_summaries().await
     }
 
     /// Returns the short names that the user gave to models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
-        &self.names.settings.aliases
+        &self.resolver.settings.aliases
     }
 
     /// Returns the key of a provider; `None` where none is needed.
-    async fn key(&self, provider: &Provider, lane: &Lane) -> Result<Option<Secret>> {
+    async fn key(&self, provider: &Provider, provider_state: &ProviderState) -> Result<Option<Secret>> {
         match &provider.key {
             KeySource::NotNeeded => Ok(None),
             KeySource::Variable { key, .. } => Ok(Some(key.clone())),
@@ -95,9 +100,9 @@ impl Client {
                     .hint(format!("put the key into the variable {names}, or name another model")))
             }
             KeySource::Command(command) => {
-                let mut known = lane.key.lock().await;
+                let mut known = provider_state.key.lock().await;
                 if known.is_none() {
-                    let key = run_command(&provider.name, command, &self.names.settings.child_environment).await?;
+                    let key = run_command(&provider.name, command, &self.resolver.settings.child_environment).await?;
                     key.tell(&self.redactor, &provider.key.describe(&provider.name));
                     *known = Some(key);
                 }
@@ -107,21 +112,21 @@ impl Client {
     }
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
-        let (name, model) = self.names.split(&request.model)?;
+        let (name, model) = self.resolver.split(&request.model)?;
         if name == LOCAL {
-            return self.names.local()?.models.chat(request, report).await;
+            return self.resolver.local()?.models.chat(request, report).await;
         }
-        let (provider, lane) = self
-            .names
+        let (provider, provider_state) = self
+            .resolver
             .settings
             .providers
             .iter()
-            .zip(&self.lanes)
+            .zip(&self.provider_states)
             .find(|(provider, _)| provider.name == name)
-            .ok_or_else(|| self.names.unknown(&request.model))?;
+            .ok_or_else(|| self.resolver.unknown(&request.model))?;
         let mut lost = Lost::default();
-        let calling = self.attempts((provider, lane), model, request, report, &mut lost);
-        let outcome = match tokio::time::timeout(provider.whole, calling).await {
+        let calling = self.call_with_retries((provider, provider_state), model, request, report, &mut lost);
+        let outcome = match tokio::time::timeout(provider.call_limit, calling).await {
             Ok(outcome) => outcome,
             Err(_) => Err(took_too_long(provider, &request.model)),
         };
@@ -134,28 +139,28 @@ impl Client {
 
     /// Asks a provider, again and again where that can help. What came of replies that did not come whole is `lost`, from
     /// their first piece on: whoever waits may give up at any time.
-    async fn attempts(
+    async fn call_with_retries(
         &self,
-        (provider, lane): (&Provider, &Lane),
+        (provider, provider_state): (&Provider, &ProviderState),
         model: &str,
         request: &ChatRequest,
         report: &mut dyn FnMut(CallEvent<'_>),
         lost: &mut Lost,
     ) -> Result<ChatReply> {
-        let key = self.key(provider, lane).await?;
-        let client = self.names.http()?;
-        let mut attempts = Attempts::new(&self.names.settings.retry);
+        let key = self.key(provider, provider_state).await?;
+        let client = self.resolver.http()?;
+        let mut attempts = Attempts::new(&self.resolver.settings.retry);
         // What the server did not take in this call: more of it each time, so that this ends.
-        let mut without: Vec<Part> = Vec::new();
+        let mut without: Vec<RequestPart> = Vec::new();
         loop {
             let (outcome, refused) = {
                 // Not held while waiting: a call that pauses leaves its place to others.
-                let _permit = lane.permits.acquire().await.expect("the semaphore is never closed");
+                let _permit = provider_state.permits.acquire().await.expect("the semaphore is never closed");
                 // Only now: what others have learnt meanwhile is known here, too.
-                let mut manner = self.learnt.manner(&request.model);
-                without.iter().for_each(|part| manner.learn(*part));
-                let subject = Subject { provider, model, key: key.as_ref(), manner: &manner };
-                let http = http::request(subject, request)?;
+                let mut profile = self.learned.profile(&request.model);
+                without.iter().for_each(|part| profile.learn(*part));
+                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
+                let http = http::request(context, request)?;
                 let sent = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
                 let mut heard = |text: &str| {
@@ -163,17 +168,17 @@ impl Client {
                     lost.bytes += text.len() as u64;
                     report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
                 };
-                let outcome = http::attempt(client, http, subject, request, &mut heard).await;
+                let outcome = http::attempt(client, http, context, request, &mut heard).await;
                 if outcome.is_ok() {
                     *lost = before;
                 }
                 let body = sent.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-                let refused = outcome.as_ref().err().and_then(|fault| dispensable(subject, request, fault, body));
+                let refused = outcome.as_ref().err().and_then(|fault| dispensable_part(context, request, fault, body));
                 (outcome, refused)
             };
             let fault = match outcome {
                 Ok(mut reply) => {
-                    let name = |part: &Part| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
+                    let name = |part: &RequestPart| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
                     reply.refused = without.iter().filter_map(name).collect();
                     return Ok(reply);
                 }
@@ -181,18 +186,18 @@ impl Client {
             };
             if let Some(part) = refused.filter(|part| !without.contains(part)) {
                 without.push(part);
-                if self.learnt.learn(&request.model, part) {
-                    report(CallEvent::Notice(&part.told(&request.model)));
+                if self.learned.learn(&request.model, part) {
+                    report(CallEvent::Notice(&part.notice(&request.model)));
                 }
                 continue;
             }
             if fault.failure.code == Code::KeyRefused {
                 // Keys from commands may be short-lived; the next call asks for a new one.
-                *lane.key.lock().await = None;
+                *provider_state.key.lock().await = None;
             }
-            let wait = attempts.after(&fault)?;
+            let wait = attempts.wait_after(&fault)?;
             report(CallEvent::Retry {
-                attempt: attempts.next(),
+                attempt: attempts.next_number(),
                 reason: &fault.failure.message,
                 wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             });
@@ -202,7 +207,7 @@ impl Client {
 }
 
 fn took_too_long(provider: &Provider, model: &str) -> Failure {
-    let message = format!("the call to {model} took longer than {} seconds in all", provider.whole.as_secs_f64());
+    let message = format!("the call to {model} took longer than {} seconds in all", provider.call_limit.as_secs_f64());
     Failure::new(Code::ModelUnreachable, message).hint(format!(
         "more is allowed in config.yaml: models: {{ providers: {{ {}: {{ call_seconds: … }} }} }}",
         provider.name
@@ -210,34 +215,39 @@ fn took_too_long(provider: &Provider, model: &str) -> Failure {
 }
 
 /// Returns the part of a refused request that it can do without.
-fn dispensable(subject: Subject<'_>, request: &ChatRequest, fault: &Fault, body: &[u8]) -> Option<Part> {
+fn dispensable_part(
+    context: CallContext<'_>,
+    request: &ChatRequest,
+    fault: &AttemptError,
+    body: &[u8],
+) -> Option<RequestPart> {
     let refusal = fault.refusal.as_ref()?;
-    if refusal.is_of_state() && state::goes_back(subject, request) {
-        return Some(Part::State);
+    if refusal.is_of_state() && state::goes_back(context, request) {
+        return Some(RequestPart::State);
     }
-    let part = refusal.part(subject.provider.wire, body)?;
+    let part = refusal.part(context.provider.wire, body)?;
     let other = match part {
-        Part::MaxTokens => Part::MaxCompletionTokens,
-        Part::MaxCompletionTokens => Part::MaxTokens,
+        RequestPart::MaxTokens => RequestPart::MaxCompletionTokens,
+        RequestPart::MaxCompletionTokens => RequestPart::MaxTokens,
         // It thinks where it has tools because it cannot do otherwise.
-        Part::Thinking => Part::ReasoningEffort,
+        RequestPart::Thinking => RequestPart::ReasoningEffort,
         _ => return Some(part),
     };
-    (!subject.manner.refuses(other)).then_some(part)
+    (!context.profile.refuses(other)).then_some(part)
 }
 
 impl Models for Client {
     fn price(&self, model: &str) -> Option<Price> {
-        self.names.settings.price(model)
+        self.resolver.settings.price(model)
     }
 
     fn thinks(&self, model: &str) -> u32 {
-        families::manner(model).thinks
+        families::profile(model).thinks
     }
 
     fn recall(&self, model: &str, refused: &[String]) {
         let parts = refused.iter().filter_map(|name| serde_json::from_value(name.as_str().into()).ok());
-        parts.for_each(|part| _ = self.learnt.learn(model, part));
+        parts.for_each(|part| _ = self.learned.learn(model, part));
     }
 
     /// The local engine is. Providers promise nothing of the kind, and some refuse a seed.

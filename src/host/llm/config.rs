@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use serde::Deserialize;
 
 use super::provider::{LOCAL, MaxTokensField, Wire};
-use super::providers;
+use super::provider_defaults;
 use crate::model::budget::Price;
 
 /// The `models:` part of the configuration.
@@ -32,7 +32,9 @@ pub struct ModelsConfig {
 impl ModelsConfig {
     /// Tells whether a name means a provider: one that nietz knows, or one of the user's.
     pub fn is_provider(&self, name: &str) -> bool {
-        name == LOCAL || providers::ALL.iter().any(|facts| facts.name == name) || self.providers.contains_key(name)
+        name == LOCAL
+            || provider_defaults::ALL.iter().any(|facts| facts.name == name)
+            || self.providers.contains_key(name)
     }
 }
 

@@ -7,15 +7,15 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::by_name::ByName;
-use super::refusal::Part;
+use super::model_table::ModelTable;
+use super::refusal::RequestPart;
 
 /// How one model is asked.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Manner {
+pub(super) struct ModelProfile {
     /// What is left out, or put in another way.
-    pub(super) refuses: BTreeSet<Part>,
+    pub(super) refuses: BTreeSet<RequestPart>,
     /// Whether Anthropic's wire holds its replies to a schema (`output_config.format`), where others are made to call a tool.
     pub(super) native_schema: bool,
     /// How hard it may think where it has tools (`reasoning_effort`).
@@ -24,15 +24,15 @@ pub(super) struct Manner {
     pub(super) thinks: u32,
 }
 
-impl Manner {
-    pub(super) fn refuses(&self, part: Part) -> bool {
+impl ModelProfile {
+    pub(super) fn refuses(&self, part: RequestPart) -> bool {
         self.refuses.contains(&part)
     }
 
     /// Changes it by what a server said.
-    pub(super) fn learn(&mut self, part: Part) {
+    pub(super) fn learn(&mut self, part: RequestPart) {
         match part {
-            Part::Thinking => self.effort_with_tools = Some("none".to_owned()),
+            RequestPart::Thinking => self.effort_with_tools = Some("none".to_owned()),
             part => {
                 self.refuses.insert(part);
             }
@@ -40,60 +40,60 @@ impl Manner {
     }
 }
 
-fn file() -> &'static ByName<Manner> {
-    static FILE: OnceLock<ByName<Manner>> = OnceLock::new();
-    FILE.get_or_init(|| ByName::read(include_str!("families.json")))
+fn file() -> &'static ModelTable<ModelProfile> {
+    static FILE: OnceLock<ModelTable<ModelProfile>> = OnceLock::new();
+    FILE.get_or_init(|| ModelTable::read(include_str!("families.json")))
 }
 
 /// Returns how `provider/model` is asked, before it has said anything.
-pub(super) fn manner(model: &str) -> Manner {
-    file().nearest(model).cloned().unwrap_or_default()
+pub(super) fn profile(model: &str) -> ModelProfile {
+    file().find_by_prefix(model).cloned().unwrap_or_default()
 }
 
 /// What servers said in this run.
 #[derive(Default)]
-pub(super) struct Learnt {
-    manners: RefCell<BTreeMap<String, Manner>>,
-    told: RefCell<BTreeSet<(String, Part)>>,
+pub(super) struct LearnedProfiles {
+    profiles: RefCell<BTreeMap<String, ModelProfile>>,
+    reported: RefCell<BTreeSet<(String, RequestPart)>>,
 }
 
-impl Learnt {
+impl LearnedProfiles {
     /// Returns how `provider/model` is asked now.
-    pub(super) fn manner(&self, model: &str) -> Manner {
-        self.manners.borrow().get(model).cloned().unwrap_or_else(|| manner(model))
+    pub(super) fn profile(&self, model: &str) -> ModelProfile {
+        self.profiles.borrow().get(model).cloned().unwrap_or_else(|| profile(model))
     }
 
     /// Keeps what a server said, for all calls that follow; returns whether it is new. What concerns one conversation is
     /// kept for none.
-    pub(super) fn learn(&self, model: &str, part: Part) -> bool {
-        if part != Part::State {
-            let mut all = self.manners.borrow_mut();
-            all.entry(model.to_owned()).or_insert_with(|| manner(model)).learn(part);
+    pub(super) fn learn(&self, model: &str, part: RequestPart) -> bool {
+        if part != RequestPart::State {
+            let mut all = self.profiles.borrow_mut();
+            all.entry(model.to_owned()).or_insert_with(|| profile(model)).learn(part);
         }
-        self.told.borrow_mut().insert((model.to_owned(), part))
+        self.reported.borrow_mut().insert((model.to_owned(), part))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::llm::providers;
+    use crate::host::llm::provider_defaults;
 
     #[test]
     fn the_longest_name_counts_alone_and_a_stranger_refuses_nothing() {
-        let refuses = |model: &str| manner(model).refuses.into_iter().collect::<Vec<_>>();
-        assert_eq!(refuses("anthropic/claude-sonnet-5-5"), [Part::Temperature, Part::ToolChoice]);
-        assert_eq!(refuses("anthropic/claude-sonnet-5"), [Part::Temperature]);
+        let refuses = |model: &str| profile(model).refuses.into_iter().collect::<Vec<_>>();
+        assert_eq!(refuses("anthropic/claude-sonnet-5-5"), [RequestPart::Temperature, RequestPart::ToolChoice]);
+        assert_eq!(refuses("anthropic/claude-sonnet-5"), [RequestPart::Temperature]);
         assert_eq!(refuses("anthropic/claude-sonnet-4-6"), []);
         assert_eq!(
             (refuses("openai/gpt-5-mini"), refuses("openai/gpt-5-chat-latest")),
-            (vec![Part::Temperature, Part::MaxTokens], vec![])
+            (vec![RequestPart::Temperature, RequestPart::MaxTokens], vec![])
         );
-        assert_eq!(manner("openai/gpt-6-luna").effort_with_tools.as_deref(), Some("none"));
-        assert_eq!(manner("lab/gpt-6-luna"), Manner::default());
+        assert_eq!(profile("openai/gpt-6-luna").effort_with_tools.as_deref(), Some("none"));
+        assert_eq!(profile("lab/gpt-6-luna"), ModelProfile::default());
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();
-            assert!(providers::ALL.iter().any(|facts| facts.name == provider), "{name}");
+            assert!(provider_defaults::ALL.iter().any(|facts| facts.name == provider), "{name}");
         }
     }
 }

@@ -7,10 +7,10 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Url};
 
-use super::draft::{Assemble, Step};
-use super::fault::{Fault, Subject};
+use super::attempt_error::{AttemptError, CallContext};
+use super::partial_reply::{Assemble, ReplyStage};
 use super::provider::Wire;
-use super::stream::{self, Body};
+use super::stream::{self, ResponseBody};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -39,11 +39,11 @@ pub(in crate::host) fn client() -> Result<reqwest::Client> {
 }
 
 /// Writes the request of one attempt.
-pub(super) fn request(subject: Subject<'_>, request: &ChatRequest) -> Result<Request> {
-    let Subject { provider, key, .. } = subject;
+pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
+    let CallContext { provider, key, .. } = context;
     let (path, body) = match provider.wire {
-        Wire::OpenAi => (openai::PATH, openai::body(subject, request)),
-        Wire::Anthropic => (anthropic::PATH, anthropic::body(subject, request)),
+        Wire::OpenAi => (openai::PATH, openai::body(context, request)),
+        Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
     };
     let mut http = Request::new(Method::POST, endpoint(&provider.base, path));
     *http.body_mut() = Some(body.into());
@@ -84,61 +84,61 @@ fn endpoint(base: &Url, path: &str) -> Url {
 pub(super) async fn attempt(
     client: &reqwest::Client,
     http: Request,
-    subject: Subject<'_>,
+    context: CallContext<'_>,
     request: &ChatRequest,
     on_text: &mut dyn FnMut(&str),
-) -> Result<ChatReply, Fault> {
-    let silence = subject.provider.silence;
+) -> Result<ChatReply, AttemptError> {
+    let silence = context.provider.silence;
     let response = match tokio::time::timeout(silence, client.execute(http)).await {
-        Err(_) => return Err(subject.silent(silence)),
-        Ok(Err(error)) => return Err(not_sent(subject, &error)),
+        Err(_) => return Err(context.silence_error(silence)),
+        Ok(Err(error)) => return Err(send_error(context, &error)),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
     if status != 200 {
         let wait = retry_after(response.headers(), Utc::now());
-        return Err(subject.status(status, wait, &stream::start(response).await));
+        return Err(context.status_error(status, wait, &stream::read_start(response).await));
     }
-    let mut reply: Box<dyn Assemble + '_> = match subject.provider.wire {
-        Wire::OpenAi => Box::new(openai::Reply::new(subject, request)),
-        Wire::Anthropic => Box::new(anthropic::Reply::new(subject, request)),
+    let mut reply: Box<dyn Assemble + '_> = match context.provider.wire {
+        Wire::OpenAi => Box::new(openai::Reply::new(context, request)),
+        Wire::Anthropic => Box::new(anthropic::Reply::new(context, request)),
     };
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.contains("json") {
-        reply.whole(&stream::whole(response, silence, subject).await?, on_text)?;
-        return reply.reply();
+        reply.push_body(&stream::read_whole(response, silence, context).await?, on_text)?;
+        return reply.into_reply();
     }
     if kind.starts_with("text/html") {
-        return Err(subject.not_a_service("answered with a web page"));
+        return Err(context.not_a_service("answered with a web page"));
     }
-    let mut body = Body::new(response, silence);
-    let mut step = Step::More;
+    let mut body = ResponseBody::new(response, silence);
+    let mut step = ReplyStage::Streaming;
     loop {
         let data = match step {
-            Step::More => body.event(subject).await?,
-            Step::Finished => body.event_after_end(subject).await,
-            Step::Ended => {
+            ReplyStage::Streaming => body.event(context).await?,
+            ReplyStage::TextComplete => body.event_after_end(context).await,
+            ReplyStage::Ended => {
                 body.drain().await;
                 break;
             }
         };
         let Some(data) = data else { break };
-        step = match (step, reply.event(&data, on_text)) {
+        step = match (step, reply.push_event(&data, on_text)) {
             (_, Ok(next)) => next,
             // The reply is whole and paid for: nonsense after it is not worth another call.
-            (Step::Finished, Err(_)) => break,
+            (ReplyStage::TextComplete, Err(_)) => break,
             (_, Err(fault)) => return Err(fault),
         };
     }
-    reply.reply()
+    reply.into_reply()
 }
 
-fn not_sent(subject: Subject<'_>, error: &reqwest::Error) -> Fault {
+fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
     let mut fault = match (error.is_connect(), error.is_timeout()) {
-        (true, true) => subject.unreachable("cannot be reached: connecting took too long"),
-        (true, false) => subject.unreachable("cannot be reached"),
-        (false, true) => subject.unreachable("took too long"),
-        (false, false) => subject.unreachable("closed the connection without an answer"),
+        (true, true) => context.unreachable_error("cannot be reached: connecting took too long"),
+        (true, false) => context.unreachable_error("cannot be reached"),
+        (false, true) => context.unreachable_error("took too long"),
+        (false, false) => context.unreachable_error("closed the connection without an answer"),
     };
     // The innermost cause is the one that says something, such as "connection refused".
     let mut cause = std::error::Error::source(error);

@@ -16,20 +16,20 @@
 //! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
-mod by_name;
-mod choice;
+mod model_table;
+mod resolver;
 mod client;
 mod config;
-mod draft;
+mod partial_reply;
 mod families;
-mod fault;
+mod attempt_error;
 mod http;
 #[cfg(feature = "local")]
 pub mod local;
 mod openai;
 mod prices;
 mod provider;
-mod providers;
+mod provider_defaults;
 mod refusal;
 mod retry;
 mod schema;
@@ -40,13 +40,13 @@ mod state;
 mod stream;
 mod windows;
 
-pub use choice::{Choice, KeyState, Row};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
 pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
-pub use settings::Settings;
+pub use resolver::{DefaultModel, KeyState, ProviderSummary};
+pub use settings::ClientSettings;
 pub use windows::window;
 
 #[cfg(test)]

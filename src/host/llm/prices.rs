@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::by_name::ByName;
+use super::model_table::ModelTable;
 use super::provider::{LOCAL, Provider};
 use super::secret::KeySource;
 use crate::model::budget::Price;
 
-fn file() -> &'static ByName<Price> {
-    static FILE: OnceLock<ByName<Price>> = OnceLock::new();
-    FILE.get_or_init(|| ByName::read(include_str!("prices.json")))
+fn file() -> &'static ModelTable<Price> {
+    static FILE: OnceLock<ModelTable<Price>> = OnceLock::new();
+    FILE.get_or_init(|| ModelTable::read(include_str!("prices.json")))
 }
 
 /// Returns year and month of the prices that are known.
@@ -59,26 +59,26 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::config::ModelsConfig;
-    use super::super::settings::Settings;
+    use super::super::settings::ClientSettings;
     use super::{file, undated};
     use crate::model::budget::Price;
 
-    fn settings(variables: &[(&str, &str)], config: &str) -> Settings {
+    fn settings(variables: &[(&str, &str)], config: &str) -> ClientSettings {
         let config: ModelsConfig = serde_yaml::from_str(config).expect("the test's configuration is valid");
         let variables: BTreeMap<String, String> =
             variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Settings::from_environment(&variables, &config).expect("the test's settings are valid")
+        ClientSettings::from_environment(&variables, &config).expect("the test's settings are valid")
     }
 
     #[test]
     fn the_file_of_prices_names_known_providers_and_every_default_model() {
         for (model, price) in &file().models {
             let (provider, _) = model.split_once('/').expect("a model has a provider");
-            assert!(super::super::providers::ALL.iter().any(|facts| facts.name == provider), "{model}");
+            assert!(super::super::provider_defaults::ALL.iter().any(|facts| facts.name == provider), "{model}");
             assert_eq!(price.problem(), None, "{model}");
             assert_eq!(undated(model), model);
         }
-        for facts in super::super::providers::ALL {
+        for facts in super::super::provider_defaults::ALL {
             let Some(model) = facts.model.map(|model| format!("{}/{model}", facts.name)) else { continue };
             assert!(
                 file().models.contains_key(&model),
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_price_is_known_or_said_to_be_unknown_and_never_guessed() {
         let plain = settings(&[], "{}");
-        let input = |settings: &Settings, model: &str| settings.price(model).map(|price| price.input);
+        let input = |settings: &ClientSettings, model: &str| settings.price(model).map(|price| price.input);
         assert_eq!(input(&plain, "openai/gpt-4.1"), Some(2.0));
         assert_eq!(input(&plain, "openai/gpt-4.1-2025-04-14"), Some(2.0));
         assert_eq!(input(&plain, "anthropic/claude-sonnet-4-5-20250929"), Some(3.0));

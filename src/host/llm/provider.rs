@@ -24,12 +24,12 @@ pub(super) struct Provider {
     pub(super) max_parallel: usize,
     pub(super) silence: Duration,
     /// How long a whole call may take.
-    pub(super) whole: Duration,
+    pub(super) call_limit: Duration,
     /// Whether a schema is sent as `response_format`.
     pub(super) json_schema: bool,
     /// Whether a schema is also spelled out in the system prompt: wherever one cannot be sure that
     /// the other end heeds `response_format`.
-    pub(super) instruct: bool,
+    pub(super) schema_in_prompt: bool,
     pub(super) max_tokens_field: MaxTokensField,
 }
 

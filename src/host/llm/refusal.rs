@@ -8,7 +8,7 @@ use super::provider::Wire;
 /// A part of a request that can be left out or put in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Part {
+pub(super) enum RequestPart {
     Temperature,
     /// That a tool must be called.
     ToolChoice,
@@ -50,72 +50,76 @@ const REFUSING: [&str; 14] = [
     "invalid schema",
 ];
 
-impl Part {
-    const ON_THE_WIRE: [Part; 7] = [
-        Part::Temperature,
-        Part::ToolChoice,
-        Part::ResponseFormat,
-        Part::OutputConfig,
-        Part::MaxTokens,
-        Part::MaxCompletionTokens,
-        Part::ReasoningEffort,
+impl RequestPart {
+    const ON_THE_WIRE: [RequestPart; 7] = [
+        RequestPart::Temperature,
+        RequestPart::ToolChoice,
+        RequestPart::ResponseFormat,
+        RequestPart::OutputConfig,
+        RequestPart::MaxTokens,
+        RequestPart::MaxCompletionTokens,
+        RequestPart::ReasoningEffort,
     ];
 
     /// The name in a body, and what else servers call it.
     fn names(self) -> &'static [&'static str] {
         match self {
-            Part::Temperature => &["temperature"],
-            Part::ToolChoice => &["tool_choice", "tool choice"],
-            Part::ResponseFormat => &["response_format", "response format", "json_schema"],
-            Part::OutputConfig => &["output_config", "output_format", "schema", "grammar"],
-            Part::MaxTokens => &["max_tokens"],
-            Part::MaxCompletionTokens => &["max_completion_tokens"],
-            Part::ReasoningEffort => &["reasoning_effort"],
-            Part::Thinking | Part::State => &[],
+            RequestPart::Temperature => &["temperature"],
+            RequestPart::ToolChoice => &["tool_choice", "tool choice"],
+            RequestPart::ResponseFormat => &["response_format", "response format", "json_schema"],
+            RequestPart::OutputConfig => &["output_config", "output_format", "schema", "grammar"],
+            RequestPart::MaxTokens => &["max_tokens"],
+            RequestPart::MaxCompletionTokens => &["max_completion_tokens"],
+            RequestPart::ReasoningEffort => &["reasoning_effort"],
+            RequestPart::Thinking | RequestPart::State => &[],
         }
     }
 
     /// What the user is told, of `provider/model`.
-    pub(super) fn told(self, model: &str) -> String {
+    pub(super) fn notice(self, model: &str) -> String {
         match self {
-            Part::Temperature => format!("{model} takes no temperature: it is left out in this run"),
-            Part::ToolChoice => format!("{model} cannot be made to call a tool: in this run it decides itself"),
-            Part::ResponseFormat | Part::OutputConfig => {
+            RequestPart::Temperature => format!("{model} takes no temperature: it is left out in this run"),
+            RequestPart::ToolChoice => format!("{model} cannot be made to call a tool: in this run it decides itself"),
+            RequestPart::ResponseFormat | RequestPart::OutputConfig => {
                 format!("{model} does not hold its replies to this schema: in this run the prompt spells it out")
             }
-            Part::MaxTokens => {
+            RequestPart::MaxTokens => {
                 format!("{model} wants max_completion_tokens in the place of max_tokens: so it is in this run")
             }
-            Part::MaxCompletionTokens => {
+            RequestPart::MaxCompletionTokens => {
                 format!("{model} wants max_tokens in the place of max_completion_tokens: so it is in this run")
             }
-            Part::ReasoningEffort => format!("{model} takes no such reasoning_effort: it is left out in this run"),
-            Part::Thinking => {
+            RequestPart::ReasoningEffort => {
+                format!("{model} takes no such reasoning_effort: it is left out in this run")
+            }
+            RequestPart::Thinking => {
                 format!("{model} takes no tools while it thinks: where it has tools, it does not think in this run")
             }
-            Part::State => format!("{model} did not take back what it thought before: the call went on without that"),
+            RequestPart::State => {
+                format!("{model} did not take back what it thought before: the call went on without that")
+            }
         }
     }
 }
 
 impl Refusal {
     /// Returns the part of a body that the server does not take, if the request can do without it.
-    pub(super) fn part(&self, wire: Wire, body: &[u8]) -> Option<Part> {
+    pub(super) fn part(&self, wire: Wire, body: &[u8]) -> Option<RequestPart> {
         let Ok(Value::Object(sent)) = serde_json::from_slice(body) else { return None };
         let message = self.message.to_lowercase();
-        let effort = Part::ReasoningEffort.names()[0];
+        let effort = RequestPart::ReasoningEffort.names()[0];
         if sent.contains_key("tools")
             && !sent.contains_key(effort)
             && message.contains(effort)
             && message.contains("none")
         {
-            return Some(Part::Thinking);
+            return Some(RequestPart::Thinking);
         }
         if !REFUSING.iter().any(|words| message.contains(words)) {
             return None;
         }
-        let named = |part: &Part| part.names().iter().filter_map(|name| place(&message, name)).min();
-        let candidates = Part::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &sent));
+        let named = |part: &RequestPart| part.names().iter().filter_map(|name| find_word(&message, name)).min();
+        let candidates = RequestPart::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &sent));
         let by_field = candidates.clone().find(|part| self.param.split(['.', '[']).next() == Some(part.names()[0]));
         by_field.or_else(|| candidates.filter(|part| self.param.is_empty() && named(part).is_some()).min_by_key(named))
     }
@@ -128,16 +132,16 @@ impl Refusal {
     }
 }
 
-impl Part {
+impl RequestPart {
     fn is_in(self, wire: Wire, sent: &Map<String, Value>) -> bool {
         // Anthropic's wire has one name for the limit, and cannot do without.
-        let other_name = matches!(self, Part::MaxTokens | Part::MaxCompletionTokens);
+        let other_name = matches!(self, RequestPart::MaxTokens | RequestPart::MaxCompletionTokens);
         sent.contains_key(self.names()[0]) && (wire == Wire::OpenAi || !other_name)
     }
 }
 
 /// Returns where a name stands in a text as a word of its own.
-fn place(text: &str, name: &str) -> Option<usize> {
+fn find_word(text: &str, name: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|&at| {
         !text[..at].chars().next_back().is_some_and(is_part)

@@ -58,10 +58,10 @@ const BOUNDS: [&str; 15] = [
 
 /// Returns the schema in the narrow kind that Anthropic's wire holds replies to: closed objects and shapes, bounds as words
 /// in descriptions. Nothing where that kind cannot say what the schema says: objects of any members, references, conditions.
-pub(super) fn closed(schema: &Value) -> Option<Value> {
+pub(super) fn closed_schema(schema: &Value) -> Option<Value> {
     let members = schema.as_object()?;
     if let Some(Value::Array(types)) = members.get("type") {
-        return either(members, types);
+        return any_of_types(members, types);
     }
     let mut out = Map::new();
     let mut words = Vec::new();
@@ -71,12 +71,12 @@ pub(super) fn closed(schema: &Value) -> Option<Value> {
             "enum" if value.as_array()?.iter().all(is_scalar) => value.clone(),
             "const" if is_scalar(value) => value.clone(),
             "properties" => {
-                let closed = |(name, one): (&String, &Value)| Some((name.clone(), closed(one)?));
+                let closed = |(name, one): (&String, &Value)| Some((name.clone(), closed_schema(one)?));
                 Value::Object(value.as_object()?.iter().map(closed).collect::<Option<_>>()?)
             }
-            "items" => closed(value)?,
+            "items" => closed_schema(value)?,
             "anyOf" | "oneOf" => {
-                let all: Option<Vec<Value>> = value.as_array()?.iter().map(closed).collect();
+                let all: Option<Vec<Value>> = value.as_array()?.iter().map(closed_schema).collect();
                 out.insert("anyOf".to_owned(), Value::Array(all?));
                 continue;
             }
@@ -106,7 +106,7 @@ pub(super) fn closed(schema: &Value) -> Option<Value> {
 }
 
 /// Returns a schema of several types as one of each.
-fn either(members: &Map<String, Value>, types: &[Value]) -> Option<Value> {
+fn any_of_types(members: &Map<String, Value>, types: &[Value]) -> Option<Value> {
     let one = |kind: &Value| {
         if kind == "null" {
             return Some(json!({"type": "null"}));
@@ -116,7 +116,7 @@ fn either(members: &Map<String, Value>, types: &[Value]) -> Option<Value> {
         if let Some(Value::Array(values)) = members.get_mut("enum") {
             values.retain(|value| !value.is_null());
         }
-        closed(&Value::Object(members))
+        closed_schema(&Value::Object(members))
     };
     let all: Option<Vec<Value>> = types.iter().map(one).collect();
     Some(json!({"anyOf": all?}))
@@ -127,7 +127,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 /// Returns the system prompt with the schema spelled out, for providers that do not hold to it themselves.
-pub(super) fn instruct(system: Option<&str>, schema: &Value) -> String {
+pub(super) fn prompt_with_schema(system: Option<&str>, schema: &Value) -> String {
     let order = format!(
         "Reply with one JSON value that is valid by the following JSON Schema, and with nothing else: \
          no words around it, no code fence.\n{schema}"
@@ -139,7 +139,7 @@ pub(super) fn instruct(system: Option<&str>, schema: &Value) -> String {
 }
 
 /// Returns the text without the code fence that many models put around JSON whatever they are told.
-pub(super) fn unfenced(text: &str) -> &str {
+pub(super) fn strip_fence(text: &str) -> &str {
     let text = text.trim();
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };
     match inner.split_once('\n') {
@@ -183,7 +183,7 @@ mod tests {
             "score": {"anyOf": [{"type": "integer", "description": "(minimum: 0)"}, {"type": "null"}]},
             "kind": {"enum": ["a", null]},
         }, "additionalProperties": false});
-        assert_eq!(closed(&schema), Some(narrow));
+        assert_eq!(closed_schema(&schema), Some(narrow));
         for open in [
             json!({"type": "object"}),
             json!({"type": "object", "properties": {"a": {}}}),
@@ -192,7 +192,7 @@ mod tests {
             json!({"$ref": "#/$defs/a"}),
             json!({"type": "object", "properties": {"a": {"not": {"type": "null"}}}}),
         ] {
-            assert_eq!(closed(&open), None, "{open}");
+            assert_eq!(closed_schema(&open), None, "{open}");
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
             ("```{}```", "{}"),
             ("{\"a\": \"```\"}", "{\"a\": \"```\"}"),
         ] {
-            assert_eq!(unfenced(text), json);
+            assert_eq!(strip_fence(text), json);
         }
     }
 }

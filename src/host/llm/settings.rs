@@ -12,7 +12,7 @@ use reqwest::Url;
 use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
 use super::provider::{LOCAL, MaxTokensField, Provider, Wire};
-use super::providers::{self, Facts};
+use super::provider_defaults::{self, ProviderDefaults};
 use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
 use crate::model::budget::Price;
@@ -31,25 +31,25 @@ const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
 
 /// Everything that a [`Client`](super::Client) needs to know.
 #[derive(Clone)]
-pub struct Settings {
+pub struct ClientSettings {
     pub(super) providers: Vec<Provider>,
     pub(super) aliases: BTreeMap<String, String>,
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
-    pub(super) retry: Retry,
+    pub(super) retry: RetryLimits,
     /// The environment of key commands: the given one without the keys that are known.
     pub(super) child_environment: BTreeMap<String, String>,
 }
 
 /// The limits of trying again.
 #[derive(Clone, Debug)]
-pub(super) struct Retry {
+pub(super) struct RetryLimits {
     pub(super) attempts: u32,
     pub(super) total: Duration,
     pub(super) base_delay: Duration,
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for ClientSettings {
     /// Names the providers and leaves out the rest: the environment of key commands holds secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.providers.iter().map(|provider| provider.name.as_str()).collect();
@@ -57,33 +57,33 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-impl Settings {
+impl ClientSettings {
     /// Decides what holds, from the variables of the environment and the user's configuration.
-    pub fn from_environment(variables: &BTreeMap<String, String>, config: &ModelsConfig) -> Result<Settings> {
+    pub fn from_environment(variables: &BTreeMap<String, String>, config: &ModelsConfig) -> Result<ClientSettings> {
         let mut list = Vec::new();
         let nothing = ProviderConfig::default();
-        for facts in providers::ALL {
+        for facts in provider_defaults::ALL {
             let own = config.providers.get(facts.name).unwrap_or(&nothing);
             list.push(known_provider(facts, own, variables)?);
         }
         for (name, own) in &config.providers {
-            if !providers::ALL.iter().any(|facts| facts.name == name) {
-                list.push(own_provider(name, own, variables)?);
+            if !provider_defaults::ALL.iter().any(|facts| facts.name == name) {
+                list.push(custom_provider(name, own, variables)?);
             }
         }
         let mut child_environment = variables.clone();
-        for name in providers::ALL.iter().flat_map(|facts| facts.key_variables) {
+        for name in provider_defaults::ALL.iter().flat_map(|facts| facts.key_variables) {
             child_environment.remove(*name);
         }
         for name in config.providers.values().filter_map(|own| own.key_env.as_deref()) {
             child_environment.remove(name);
         }
-        Ok(Settings {
+        Ok(ClientSettings {
             providers: list,
             aliases: config.aliases.clone(),
             default: config.default.clone(),
-            prices: checked(&config.prices)?,
-            retry: Retry::new(&config.retry)?,
+            prices: check_prices(&config.prices)?,
+            retry: RetryLimits::new(&config.retry)?,
             child_environment,
         })
     }
@@ -94,7 +94,7 @@ impl Settings {
     }
 }
 
-fn checked(prices: &BTreeMap<String, Price>) -> Result<BTreeMap<String, Price>> {
+fn check_prices(prices: &BTreeMap<String, Price>) -> Result<BTreeMap<String, Price>> {
     for (model, price) in prices {
         if let Some(problem) = price.problem() {
             return Err(Failure::new(Code::ConfigInvalid, format!("models.prices.{model}: {problem}")));
@@ -103,12 +103,12 @@ fn checked(prices: &BTreeMap<String, Price>) -> Result<BTreeMap<String, Price>> 
     Ok(prices.clone())
 }
 
-impl Retry {
-    fn new(config: &RetryConfig) -> Result<Retry> {
+impl RetryLimits {
+    fn new(config: &RetryConfig) -> Result<RetryLimits> {
         if config.attempts == 0 {
             return Err(Failure::new(Code::ConfigInvalid, "models.retry.attempts is 0; a call needs one attempt"));
         }
-        Ok(Retry {
+        Ok(RetryLimits {
             attempts: config.attempts,
             total: seconds("models.retry.total_seconds", config.total_seconds)?,
             base_delay: Duration::from_millis(config.base_delay_ms),
@@ -117,8 +117,12 @@ impl Retry {
 }
 
 /// Returns a provider of the table, with the user's changes.
-fn known_provider(facts: &Facts, own: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
-    let variable = set(variables, facts.base_variable);
+fn known_provider(
+    facts: &ProviderDefaults,
+    own: &ProviderConfig,
+    variables: &BTreeMap<String, String>,
+) -> Result<Provider> {
+    let variable = nonempty_variable(variables, facts.base_variable);
     let base = match (&own.base_url, variable) {
         (Some(url), _) => address(&format!("models.providers.{}.base_url", facts.name), url)?,
         (None, Some(value)) if facts.base_variable == "OLLAMA_HOST" => {
@@ -140,9 +144,9 @@ fn known_provider(facts: &Facts, own: &ProviderConfig, variables: &BTreeMap<Stri
         models_path: facts.models_path,
         max_parallel: parallel(own, moved || facts.models_path.is_some()),
         silence: limit(facts.name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
-        whole: limit(facts.name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
+        call_limit: limit(facts.name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
         json_schema,
-        instruct: moved || facts.models_path.is_some() || !json_schema,
+        schema_in_prompt: moved || facts.models_path.is_some() || !json_schema,
         max_tokens_field: own.max_tokens_field.unwrap_or(if moved {
             MaxTokensField::MaxTokens
         } else {
@@ -155,7 +159,7 @@ fn known_provider(facts: &Facts, own: &ProviderConfig, variables: &BTreeMap<Stri
 }
 
 /// Returns a provider that only the user knows.
-fn own_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
+fn custom_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
     let invalid = |why: &str| Failure::new(Code::ConfigInvalid, format!("models.providers.{name}: {why}"));
     if name == LOCAL {
         return Err(invalid("this name stands for the models that nietz runs itself").hint("choose another name"));
@@ -164,7 +168,7 @@ fn own_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, S
         return Err(invalid("a provider's name has at least one character and no slash"));
     }
     let Some(url) = &own.base_url else {
-        let known = providers::ALL.iter().map(|facts| facts.name);
+        let known = provider_defaults::ALL.iter().map(|facts| facts.name);
         let failure = invalid("it has no base_url, and it is not a provider that nietz knows");
         return Err(match crate::error::nearest(name, known) {
             Some(near) => failure.hint(format!("did you mean {near}? otherwise add its base_url")),
@@ -181,9 +185,9 @@ fn own_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, S
         models_path: None,
         max_parallel: parallel(own, true),
         silence: limit(name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
-        whole: limit(name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
+        call_limit: limit(name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
         json_schema: own.json_schema.unwrap_or(true),
-        instruct: true,
+        schema_in_prompt: true,
         max_tokens_field: own.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens),
     })
 }
@@ -219,7 +223,7 @@ fn seconds(field: &str, given: f64) -> Result<Duration> {
         .map_err(|_| Failure::new(Code::ConfigInvalid, format!("{field} is {given}; it must be a number of seconds")))
 }
 
-fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+fn nonempty_variable<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 

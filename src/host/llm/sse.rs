@@ -36,7 +36,7 @@ impl Parser {
     }
 
     /// Returns how long the unfinished line is.
-    pub fn unfinished(&self) -> usize {
+    pub fn unfinished_length(&self) -> usize {
         self.buffer.len() - self.start
     }
 

@@ -5,12 +5,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::fault::Subject;
-use super::refusal::Part;
+use super::attempt_error::CallContext;
+use super::refusal::RequestPart;
 use crate::model::chat::{ChatRequest, Message};
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct ModelState {
     /// The model that made it, as `provider/model`.
     by: String,
     /// As the wire of that model has it.
@@ -18,24 +18,24 @@ struct Kept {
 }
 
 /// Returns the text that is kept.
-pub(super) fn keep(subject: Subject<'_>, what: &Value) -> String {
-    json!({ "by": name(subject), "what": what }).to_string()
+pub(super) fn keep(context: CallContext<'_>, what: &Value) -> String {
+    json!({ "by": name(context), "what": what }).to_string()
 }
 
 /// Returns what was kept with a message, if this model made it.
-pub(super) fn of<T: DeserializeOwned>(subject: Subject<'_>, message: &Message) -> Option<T> {
-    if subject.manner.refuses(Part::State) {
+pub(super) fn of<T: DeserializeOwned>(context: CallContext<'_>, message: &Message) -> Option<T> {
+    if context.profile.refuses(RequestPart::State) {
         return None;
     }
-    let kept: Kept = serde_json::from_str(message.state.as_deref()?).ok()?;
-    (kept.by == name(subject)).then(|| serde_json::from_value(kept.what).ok())?
+    let kept: ModelState = serde_json::from_str(message.state.as_deref()?).ok()?;
+    (kept.by == name(context)).then(|| serde_json::from_value(kept.what).ok())?
 }
 
 /// Tells whether something of what was kept goes back with this request.
-pub(super) fn goes_back(subject: Subject<'_>, request: &ChatRequest) -> bool {
-    request.messages.iter().any(|message| of::<Value>(subject, message).is_some())
+pub(super) fn goes_back(context: CallContext<'_>, request: &ChatRequest) -> bool {
+    request.messages.iter().any(|message| of::<Value>(context, message).is_some())
 }
 
-fn name(subject: Subject<'_>) -> String {
-    format!("{}/{}", subject.provider.name, subject.model)
+fn name(context: CallContext<'_>) -> String {
+    format!("{}/{}", context.provider.name, context.model)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fault::{Fault, Subject};
+use super::attempt_error::{AttemptError, CallContext};
 use super::sse::{NotUtf8, Parser};
 
 /// The longest line of a stream, and the largest reply that is not streamed.
@@ -25,52 +25,52 @@ const DRAIN_AT_ONCE: Duration = Duration::from_millis(10);
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A body that is being read.
-pub(super) struct Body {
+pub(super) struct ResponseBody {
     response: reqwest::Response,
     silence: Duration,
     parser: Parser,
     total: usize,
 }
 
-impl Body {
-    pub(super) fn new(response: reqwest::Response, silence: Duration) -> Body {
-        Body { response, silence, parser: Parser::default(), total: 0 }
+impl ResponseBody {
+    pub(super) fn new(response: reqwest::Response, silence: Duration) -> ResponseBody {
+        ResponseBody { response, silence, parser: Parser::default(), total: 0 }
     }
 
     /// Returns the data of the next event, or nothing at the end. Any byte ends a silence, also those of
     /// a comment.
-    pub(super) async fn event(&mut self, subject: Subject<'_>) -> Result<Option<String>, Fault> {
+    pub(super) async fn event(&mut self, context: CallContext<'_>) -> Result<Option<String>, AttemptError> {
         loop {
             match self.parser.event() {
                 Ok(Some(data)) => return Ok(Some(data)),
                 Ok(None) => {}
-                Err(NotUtf8) => return Err(subject.broken("is not UTF-8")),
+                Err(NotUtf8) => return Err(context.broken_reply("is not UTF-8")),
             }
-            if !self.more(subject).await? {
+            if !self.more(context).await? {
                 return Ok(None);
             }
         }
     }
 
     /// Returns what still comes after the whole text, if it comes soon. Trouble no longer matters.
-    pub(super) async fn event_after_end(&mut self, subject: Subject<'_>) -> Option<String> {
-        tokio::time::timeout(PATIENCE_AFTER_END, self.event(subject)).await.ok()?.ok()?
+    pub(super) async fn event_after_end(&mut self, context: CallContext<'_>) -> Option<String> {
+        tokio::time::timeout(PATIENCE_AFTER_END, self.event(context)).await.ok()?.ok()?
     }
 
     /// Reads the next bytes; `false` if there are none.
-    async fn more(&mut self, subject: Subject<'_>) -> Result<bool, Fault> {
+    async fn more(&mut self, context: CallContext<'_>) -> Result<bool, AttemptError> {
         match tokio::time::timeout(self.silence, self.response.chunk()).await {
-            Err(_) => return Err(subject.silent(self.silence)),
-            Ok(Err(error)) if error.is_timeout() => return Err(subject.unreachable("took too long")),
-            Ok(Err(_)) => return Err(subject.broken("was cut off")),
+            Err(_) => return Err(context.silence_error(self.silence)),
+            Ok(Err(error)) if error.is_timeout() => return Err(context.unreachable_error("took too long")),
+            Ok(Err(_)) => return Err(context.broken_reply("was cut off")),
             Ok(Ok(None)) => return Ok(false),
             Ok(Ok(Some(piece))) => {
                 self.total += piece.len();
                 self.parser.push(&piece);
             }
         }
-        if self.parser.unfinished() > LONGEST_LINE || self.total > LARGEST_REPLY {
-            return Err(subject.broken("is larger than any reply should be"));
+        if self.parser.unfinished_length() > LONGEST_LINE || self.total > LARGEST_REPLY {
+            return Err(context.broken_reply("is larger than any reply should be"));
         }
         Ok(true)
     }
@@ -78,7 +78,7 @@ impl Body {
     /// Reads the last bytes of the response, so that its connection can be used again. They nearly always
     /// come at once; a call does not wait for them any longer than that.
     pub(super) async fn drain(self) {
-        let Body { mut response, .. } = self;
+        let ResponseBody { mut response, .. } = self;
         let mut rest = Box::pin(async move { while let Ok(Some(_)) = response.chunk().await {} });
         if tokio::time::timeout(DRAIN_AT_ONCE, &mut rest).await.is_err() {
             // A server that goes on for longer than this only loses its connection.
@@ -88,28 +88,28 @@ impl Body {
 }
 
 /// Reads a body that is not streamed.
-pub(super) async fn whole(
+pub(super) async fn read_whole(
     mut response: reqwest::Response,
     silence: Duration,
-    subject: Subject<'_>,
-) -> Result<String, Fault> {
+    context: CallContext<'_>,
+) -> Result<String, AttemptError> {
     let mut body = Vec::new();
     loop {
         match tokio::time::timeout(silence, response.chunk()).await {
-            Err(_) => return Err(subject.silent(silence)),
-            Ok(Err(_)) => return Err(subject.broken("was cut off")),
+            Err(_) => return Err(context.silence_error(silence)),
+            Ok(Err(_)) => return Err(context.broken_reply("was cut off")),
             Ok(Ok(None)) => break,
             Ok(Ok(Some(piece))) => body.extend_from_slice(&piece),
         }
         if body.len() > LONGEST_LINE {
-            return Err(subject.broken("is larger than any reply should be"));
+            return Err(context.broken_reply("is larger than any reply should be"));
         }
     }
-    String::from_utf8(body).map_err(|_| subject.broken("is not UTF-8"))
+    String::from_utf8(body).map_err(|_| context.broken_reply("is not UTF-8"))
 }
 
 /// Reads the start of a short body: as much as comes soon and without trouble.
-pub(super) async fn start(mut response: reqwest::Response) -> String {
+pub(super) async fn read_start(mut response: reqwest::Response) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(piece)) = response.chunk().await {

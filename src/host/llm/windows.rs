@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::by_name::ByName;
+use super::model_table::ModelTable;
 
-fn file() -> &'static ByName<u64> {
-    static FILE: OnceLock<ByName<u64>> = OnceLock::new();
-    FILE.get_or_init(|| ByName::read(include_str!("windows.json")))
+fn file() -> &'static ModelTable<u64> {
+    static FILE: OnceLock<ModelTable<u64>> = OnceLock::new();
+    FILE.get_or_init(|| ModelTable::read(include_str!("windows.json")))
 }
 
 /// Returns how many tokens `provider/model` takes in one call, request and reply together; nothing where nobody said.
 pub fn window(own: &BTreeMap<String, u64>, model: &str) -> Option<u64> {
-    own.get(model).or_else(|| file().nearest(model)).copied()
+    own.get(model).or_else(|| file().find_by_prefix(model)).copied()
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
         assert_eq!(window(&own, "openai/test"), None);
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();
-            let known = super::super::providers::ALL.iter().any(|facts| facts.name == provider);
+            let known = super::super::provider_defaults::ALL.iter().any(|facts| facts.name == provider);
             assert!(known || provider == "local", "{name}");
         }
     }

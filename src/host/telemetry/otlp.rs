@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum AttributeValue {
     Text(String),
     Bool(bool),
     Whole(i64),
@@ -15,7 +15,7 @@ pub(super) enum Value {
     Texts(Vec<String>),
 }
 
-pub(super) type Attributes = Vec<(String, Value)>;
+pub(super) type Attributes = Vec<(String, AttributeValue)>;
 
 /// What a span is about, by its number in the protocol.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +52,9 @@ const ERROR: u64 = 2;
 
 macro_rules! values {
     ($($from:ty => $variant:ident),*) => {
-        $(impl From<$from> for Value {
-            fn from(value: $from) -> Value {
-                Value::$variant(value.into())
+        $(impl From<$from> for AttributeValue {
+            fn from(value: $from) -> AttributeValue {
+                AttributeValue::$variant(value.into())
             }
         })*
     };
@@ -103,12 +103,12 @@ fn json_span(span: &Span) -> Json {
 }
 
 fn json_attributes(attributes: &Attributes) -> Vec<Json> {
-    let value = |value: &Value| match value {
-        Value::Text(text) => json!({ "stringValue": text }),
-        Value::Bool(bool) => json!({ "boolValue": bool }),
-        Value::Whole(whole) => json!({ "intValue": whole.to_string() }),
-        Value::Number(number) => json!({ "doubleValue": number }),
-        Value::Texts(texts) => {
+    let value = |value: &AttributeValue| match value {
+        AttributeValue::Text(text) => json!({ "stringValue": text }),
+        AttributeValue::Bool(bool) => json!({ "boolValue": bool }),
+        AttributeValue::Whole(whole) => json!({ "intValue": whole.to_string() }),
+        AttributeValue::Number(number) => json!({ "doubleValue": number }),
+        AttributeValue::Texts(texts) => {
             let values: Vec<Json> = texts.iter().map(|text| json!({ "stringValue": text })).collect();
             json!({ "arrayValue": { "values": values } })
         }
@@ -123,7 +123,7 @@ fn hex(bytes: &[u8]) -> String {
 /// Returns an `ExportTraceServiceRequest` as Protocol Buffers.
 pub(super) fn to_protobuf(resource: &Attributes, spans: &[Span]) -> Vec<u8> {
     let (name, version) = scope();
-    let mut request = Message::default();
+    let mut request = ProtobufMessage::default();
     request.message(1, |resource_spans| {
         resource_spans.message(1, |out| out.attributes(1, resource));
         resource_spans.message(2, |scope_spans| {
@@ -139,9 +139,9 @@ pub(super) fn to_protobuf(resource: &Attributes, spans: &[Span]) -> Vec<u8> {
 
 /// A message in the making, field after field.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtobufMessage(Vec<u8>);
 
-impl Message {
+impl ProtobufMessage {
     fn varint(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.0.push(number as u8 | 0x80);
@@ -170,8 +170,8 @@ impl Message {
         self.0.extend(bytes);
     }
 
-    fn message(&mut self, field: u64, fill: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
+    fn message(&mut self, field: u64, fill: impl FnOnce(&mut ProtobufMessage)) {
+        let mut inner = ProtobufMessage::default();
         fill(&mut inner);
         self.bytes(field, &inner.0);
     }
@@ -185,13 +185,13 @@ impl Message {
         }
     }
 
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, value: &AttributeValue) {
         match value {
-            Value::Text(text) => self.bytes(1, text.as_bytes()),
-            Value::Bool(bool) => self.whole(2, u64::from(*bool)),
-            Value::Whole(whole) => self.whole(3, *whole as u64),
-            Value::Number(number) => self.fixed(4, number.to_bits()),
-            Value::Texts(texts) => self.message(5, |list| {
+            AttributeValue::Text(text) => self.bytes(1, text.as_bytes()),
+            AttributeValue::Bool(bool) => self.whole(2, u64::from(*bool)),
+            AttributeValue::Whole(whole) => self.whole(3, *whole as u64),
+            AttributeValue::Number(number) => self.fixed(4, number.to_bits()),
+            AttributeValue::Texts(texts) => self.message(5, |list| {
                 texts.iter().for_each(|text| list.message(1, |item| item.bytes(1, text.as_bytes())));
             }),
         }

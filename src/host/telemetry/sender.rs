@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::otlp::{self, Attributes, Span, Value};
+use super::otlp::{self, AttributeValue, Attributes, Span};
 use crate::error::{Code, Failure, Result};
 use crate::host::llm;
 
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where spans go, and in which form.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct ExportSettings {
     address: reqwest::Url,
     /// The address as it is shown: without a user and a password.
     place: String,
@@ -33,7 +33,7 @@ pub(super) struct Settings {
     queue: usize,
     resource: Attributes,
     /// The part of all runs that is sent, from 0 to 1.
-    pub(super) share: f64,
+    pub(super) sample_ratio: f64,
 }
 
 /// The variables, without those that are empty.
@@ -53,7 +53,7 @@ impl<'a> Variables<'a> {
     fn number(&self, name: &str, default: usize) -> Result<usize> {
         match self.get(name) {
             None => Ok(default),
-            Some(value) => value.parse().map_err(|_| unusable(name, value, "a whole number")),
+            Some(value) => value.parse().map_err(|_| invalid_variable(name, value, "a whole number")),
         }
     }
 
@@ -62,7 +62,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-fn unusable(name: &str, value: &str, wanted: &str) -> Failure {
+fn invalid_variable(name: &str, value: &str, wanted: &str) -> Failure {
     // Headers and addresses may hold keys.
     let value = if name.ends_with("HEADERS") || name.ends_with("ENDPOINT") { "" } else { value };
     Failure::new(
@@ -72,19 +72,19 @@ fn unusable(name: &str, value: &str, wanted: &str) -> Failure {
     .hint("set that variable right, or unset it")
 }
 
-impl Settings {
-    pub(super) fn read(environment: &BTreeMap<String, String>) -> Result<Settings> {
+impl ExportSettings {
+    pub(super) fn read(environment: &BTreeMap<String, String>) -> Result<ExportSettings> {
         let variables = Variables(environment);
         let json = match variables.exporter("PROTOCOL") {
             None => false,
             Some((_, "http/protobuf")) => false,
             Some((_, "http/json")) => true,
-            Some((name, value)) => return Err(unusable(&name, value, "http/protobuf or http/json")),
+            Some((name, value)) => return Err(invalid_variable(&name, value, "http/protobuf or http/json")),
         };
         let gzip = match variables.exporter("COMPRESSION") {
             None | Some((_, "none")) => false,
             Some((_, "gzip")) => true,
-            Some((name, value)) => return Err(unusable(&name, value, "gzip or none")),
+            Some((name, value)) => return Err(invalid_variable(&name, value, "gzip or none")),
         };
         let timeout = match variables.exporter("TIMEOUT") {
             None => TIMEOUT,
@@ -95,7 +95,7 @@ impl Settings {
         // Addresses with http have both; what is not there is not taken out.
         let _ = shown.set_username("").and_then(|()| shown.set_password(None));
         shown.set_query(None);
-        Ok(Settings {
+        Ok(ExportSettings {
             place: shown.to_string(),
             address,
             headers: headers(&variables)?,
@@ -106,7 +106,7 @@ impl Settings {
             batch: variables.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", BATCH)?.max(1),
             queue: variables.number("OTEL_BSP_MAX_QUEUE_SIZE", QUEUE)?.max(1),
             resource: resource(&variables)?,
-            share: share(&variables)?,
+            sample_ratio: sample_ratio(&variables)?,
         })
     }
 }
@@ -117,13 +117,15 @@ fn address(variables: &Variables) -> Result<reqwest::Url> {
     let general = general.map(|value| ("", format!("{}/v1/traces", value.trim_end_matches('/'))));
     let (part, address) = own.or(general).unwrap_or_default();
     let address = reqwest::Url::parse(&address).ok().filter(|address| matches!(address.scheme(), "http" | "https"));
-    address.ok_or_else(|| unusable(&format!("OTEL_EXPORTER_OTLP{part}_ENDPOINT"), "", "an address with http or https"))
+    address.ok_or_else(|| {
+        invalid_variable(&format!("OTEL_EXPORTER_OTLP{part}_ENDPOINT"), "", "an address with http or https")
+    })
 }
 
 fn headers(variables: &Variables) -> Result<reqwest::header::HeaderMap> {
     let mut headers = reqwest::header::HeaderMap::new();
     let Some((name, list)) = variables.exporter("HEADERS") else { return Ok(headers) };
-    let wrong = || unusable(&name, "", "a list such as key=value,other=value");
+    let wrong = || invalid_variable(&name, "", "a list such as key=value,other=value");
     for (key, value) in pairs(list) {
         let value = value.ok_or_else(wrong)?;
         let key = reqwest::header::HeaderName::from_bytes(key.as_bytes()).map_err(|_| wrong())?;
@@ -138,11 +140,11 @@ fn resource(variables: &Variables) -> Result<Attributes> {
         ("telemetry.sdk.name", "nietz"),
         ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
     ]
-    .map(|(key, value)| (key.to_owned(), Value::from(value)))
+    .map(|(key, value)| (key.to_owned(), AttributeValue::from(value)))
     .to_vec();
     let list = variables.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     for (key, value) in pairs(list) {
-        let wrong = || unusable("OTEL_RESOURCE_ATTRIBUTES", list, "a list such as key=value,other=value");
+        let wrong = || invalid_variable("OTEL_RESOURCE_ATTRIBUTES", list, "a list such as key=value,other=value");
         resource.push((key.to_owned(), value.ok_or_else(wrong)?.into()));
     }
     if let Some(name) = variables.get("OTEL_SERVICE_NAME") {
@@ -156,7 +158,7 @@ fn resource(variables: &Variables) -> Result<Attributes> {
 }
 
 /// Returns the part of all runs that is sent. A run has no parent, so the samplers that ask it are those that they stand for.
-fn share(variables: &Variables) -> Result<f64> {
+fn sample_ratio(variables: &Variables) -> Result<f64> {
     let name = "OTEL_TRACES_SAMPLER";
     let Some(sampler) = variables.get(name) else { return Ok(1.0) };
     match sampler.strip_prefix("parentbased_").unwrap_or(sampler) {
@@ -165,21 +167,21 @@ fn share(variables: &Variables) -> Result<f64> {
         "traceidratio" => {
             let value = variables.get("OTEL_TRACES_SAMPLER_ARG").unwrap_or("1");
             let share: Option<f64> = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-            share.ok_or_else(|| unusable("OTEL_TRACES_SAMPLER_ARG", value, "a number from 0 to 1"))
+            share.ok_or_else(|| invalid_variable("OTEL_TRACES_SAMPLER_ARG", value, "a number from 0 to 1"))
         }
-        _ => Err(unusable(name, sampler, "always_on, always_off or traceidratio")),
+        _ => Err(invalid_variable(name, sampler, "always_on, always_off or traceidratio")),
     }
 }
 
 /// Returns the pairs of a list such as `key=value,other=value`, in which `%2C` stands for a comma.
 fn pairs(list: &str) -> impl Iterator<Item = (&str, Option<String>)> {
     list.split(',').map(str::trim).filter(|pair| !pair.is_empty()).map(|pair| match pair.split_once('=') {
-        Some((key, value)) => (key.trim(), decoded(value.trim())),
+        Some((key, value)) => (key.trim(), percent_decode(value.trim())),
         None => (pair, None),
     })
 }
 
-fn decoded(value: &str) -> Option<String> {
+fn percent_decode(value: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();
     while let Some(byte) = rest.next() {
@@ -202,7 +204,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn start(settings: Settings) -> Sender {
+    pub(super) fn start(settings: ExportSettings) -> Sender {
         let (spans, waiting) = mpsc::sync_channel(settings.queue);
         let (finished, done) = mpsc::channel();
         std::thread::spawn(move || {
@@ -213,7 +215,7 @@ impl Sender {
     }
 
     /// Hands a span over. Where more wait than the queue has room for, it is given up, as the conventions want it.
-    pub(super) fn give(&self, span: Span) {
+    pub(super) fn enqueue(&self, span: Span) {
         let _ = self.spans.try_send(span);
     }
 
@@ -227,7 +229,7 @@ impl Sender {
     }
 }
 
-fn work(settings: &Settings, waiting: &mpsc::Receiver<Span>) -> Option<String> {
+fn work(settings: &ExportSettings, waiting: &mpsc::Receiver<Span>) -> Option<String> {
     let mut problem = None;
     let mut open = true;
     while open {
@@ -249,7 +251,7 @@ fn work(settings: &Settings, waiting: &mpsc::Receiver<Span>) -> Option<String> {
     problem
 }
 
-fn send(settings: &Settings, spans: &[Span]) -> Result<(), String> {
+fn send(settings: &ExportSettings, spans: &[Span]) -> Result<(), String> {
     let (kind, mut body) = match settings.json {
         true => ("application/json", otlp::to_json(&settings.resource, spans)),
         false => ("application/x-protobuf", otlp::to_protobuf(&settings.resource, spans)),
@@ -278,9 +280,9 @@ fn send(settings: &Settings, spans: &[Span]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Settings> {
+    fn read(variables: &[(&str, &str)]) -> Result<ExportSettings> {
         let all = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Settings::read(&all.collect())
+        ExportSettings::read(&all.collect())
     }
 
     #[test]
@@ -298,7 +300,7 @@ mod tests {
         assert_eq!(settings.address.as_str(), "http://localhost:1/base/v1/traces");
         assert_eq!(settings.headers["api-key"], "a,b");
         assert_eq!(settings.timeout, Duration::from_millis(250));
-        assert_eq!(settings.share, 0.25);
+        assert_eq!(settings.sample_ratio, 0.25);
         assert_eq!(settings.resource.last(), Some(&("team".to_owned(), "a".into())));
         let own = [("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://localhost:1/as/it/is"), ("OTEL_SERVICE_NAME", "x")];
         let settings = read(&own).expect("they are right");

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::error::{Code, Failure};
-use crate::model::question::{Choice, Question, QuestionKind};
+use crate::model::question::{Question, QuestionKind, QuestionOption};
 use crate::model::text::{clean, excerpt};
 
 /// Returns the answer that this text means, or a sentence that says why it means none.
@@ -15,7 +15,7 @@ use crate::model::text::{clean, excerpt};
 pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
     let text = text.trim();
     if text.is_empty() {
-        return empty(question);
+        return empty_answer(question);
     }
     match question.kind {
         QuestionKind::Ask => Ok(Value::from(clean(text))),
@@ -30,7 +30,7 @@ pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
 /// a fraction: YAML has already made `1.10` into 1.1 by the time that we see it.
 pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
     match value {
-        Value::Null => empty(question),
+        Value::Null => empty_answer(question),
         Value::String(text) => parse(question, text),
         Value::Bool(yes) if question.kind == QuestionKind::Confirm => Ok(Value::from(*yes)),
         Value::Bool(yes) => parse(question, if *yes { "true" } else { "false" }),
@@ -54,13 +54,13 @@ pub fn default(question: &Question) -> Option<Value> {
 
 /// Returns what an empty line means, to stand behind a prompt. In signs rather than words, because the prompt is in the
 /// language of the flow.
-pub fn on_empty(question: &Question) -> String {
+pub fn empty_hint(question: &Question) -> String {
     let default = default(question);
     match (question.kind, &default) {
         (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
         (QuestionKind::Confirm, Some(_)) => " (y/N)".to_owned(),
         (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
-        (QuestionKind::Ask, Some(value)) => match shown(question, value) {
+        (QuestionKind::Ask, Some(value)) => match display_text(question, value) {
             text if text.is_empty() => " [↵]".to_owned(),
             text => format!(" [{text}]"),
         },
@@ -70,7 +70,7 @@ pub fn on_empty(question: &Question) -> String {
 }
 
 /// Returns what may be answered, as the end of a sentence.
-pub fn allowed(question: &Question) -> String {
+pub fn allowed_answers(question: &Question) -> String {
     match question.kind {
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
         QuestionKind::Ask => "any text".to_owned(),
@@ -87,7 +87,7 @@ pub fn allowed(question: &Question) -> String {
 }
 
 /// Returns an answer as a person reads it: the label of the option, yes or no, the text itself.
-pub fn shown(question: &Question, answer: &Value) -> String {
+pub fn display_text(question: &Question, answer: &Value) -> String {
     match answer {
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
@@ -100,31 +100,31 @@ pub fn shown(question: &Question, answer: &Value) -> String {
 }
 
 /// Returns the failure for an answer that nobody is there to correct.
-pub fn refuse(question: &Question, why: &str) -> Failure {
+pub fn invalid_failure(question: &Question, why: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerInvalid, format!("the answer to `{id}` is not valid: {why}"))
-        .hint(format!("`{id}` may be answered with {}", allowed(question)))
+        .hint(format!("`{id}` may be answered with {}", allowed_answers(question)))
         .because(format!("the question: {}", excerpt(&question.prompt)))
 }
 
 /// Returns the failure for a question that nobody answers; the run waits and can be resumed.
-pub fn missing(question: &Question, run: &str) -> Failure {
+pub fn missing_failure(question: &Question, run: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerMissing, format!("nobody is there to answer `{id}`: {}", excerpt(&question.prompt)))
         .hint(format!(
             "go on with `nietz resume {run}` at a terminal, or put `{id}: ANSWER` into a file and use \
              `nietz resume {run} --answers FILE`"
         ))
-        .because(format!("it may be answered with {}", allowed(question)))
+        .because(format!("it may be answered with {}", allowed_answers(question)))
 }
 
 /// Returns the failure for a question that was left with Ctrl-C, or whose terminal is gone.
-pub fn interrupted(question: &Question, run: &str) -> Failure {
+pub fn interrupted_failure(question: &Question, run: &str) -> Failure {
     Failure::new(Code::Interrupted, format!("interrupted at the question `{}`", excerpt(&question.id)))
         .hint(format!("`nietz resume {run}` asks it again; everything before it is kept"))
 }
 
-fn empty(question: &Question) -> Result<Value, String> {
+fn empty_answer(question: &Question) -> Result<Value, String> {
     match default(question) {
         Some(value) => Ok(value),
         None if question.kind == QuestionKind::Ask && question.optional => Ok(Value::from("")),
@@ -133,7 +133,7 @@ fn empty(question: &Question) -> Result<Value, String> {
 }
 
 /// Finds an option by value, label, number or beginning, in that order: a value `2` beats the second option.
-fn choose<'a>(options: &'a [Choice], text: &str) -> Result<&'a Choice, String> {
+fn choose<'a>(options: &'a [QuestionOption], text: &str) -> Result<&'a QuestionOption, String> {
     let lower = text.to_lowercase();
     let exact = options
         .iter()
@@ -149,10 +149,10 @@ fn choose<'a>(options: &'a [Choice], text: &str) -> Result<&'a Choice, String> {
             .and_then(|index| options.get(index))
             .ok_or_else(|| format!("there is no option {number}; there are {}", options.len()));
     }
-    let begins = |choice: &&Choice| {
+    let begins = |choice: &&QuestionOption| {
         choice.value.to_lowercase().starts_with(&lower) || choice.label.to_lowercase().starts_with(&lower)
     };
-    let found: Vec<&Choice> = options.iter().filter(begins).collect();
+    let found: Vec<&QuestionOption> = options.iter().filter(begins).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => Err(format!("`{}` is none of the options", excerpt(text))),
@@ -175,7 +175,7 @@ fn confirm(text: &str) -> Result<Value, String> {
 mod tests {
     use serde_json::json;
 
-    use super::{allowed, check, default, on_empty, parse, refuse};
+    use super::{allowed_answers, check, default, empty_hint, invalid_failure, parse};
     use crate::model::question::Question;
 
     fn question(json: serde_json::Value) -> Question {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_an_empty_line_means_is_shown_in_no_language() {
-        let put = |fields| on_empty(&question(fields));
+        let put = |fields| empty_hint(&question(fields));
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?"})), "");
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "optional": true})), " [↵]");
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "default": "tea"})), " [tea]");
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_question_and_what_is_allowed() {
-        let failure = refuse(&shape(), "`blue` is none of the options");
+        let failure = invalid_failure(&shape(), "`blue` is none of the options");
         assert_eq!(failure.message, "the answer to `shape` is not valid: `blue` is none of the options");
         assert_eq!(failure.hint.as_deref(), Some("`shape` may be answered with round, square or rough"));
-        assert_eq!(allowed(&shape()), "round, square or rough");
+        assert_eq!(allowed_answers(&shape()), "round, square or rough");
     }
 }

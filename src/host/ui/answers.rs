@@ -25,8 +25,8 @@ const ANY: &str = "*";
 
 /// A front end that looks into a file before it asks the one behind it.
 pub struct Answers {
-    behind: Box<dyn FrontEnd>,
-    entries: RefCell<IndexMap<String, Entry>>,
+    inner: Box<dyn FrontEnd>,
+    entries: RefCell<IndexMap<String, AnswerEntry>>,
     /// The ids that were asked and that the file does not name; a misspelt entry is near one of them.
     unknown: RefCell<Vec<String>>,
 }
@@ -35,13 +35,13 @@ pub struct Answers {
 const LARGEST: u64 = 16 << 20;
 
 /// What the file says to one question.
-struct Entry {
-    given: Given,
+struct AnswerEntry {
+    given: GivenAnswer,
     /// Whether the question was ever asked.
     used: bool,
 }
 
-enum Given {
+enum GivenAnswer {
     Always(Value),
     /// In the order of asking, reversed so that the next one is the last.
     InTurn(Vec<Value>),
@@ -80,13 +80,13 @@ impl Answers {
             let given = match value {
                 Value::Array(mut list) => {
                     list.reverse();
-                    Given::InTurn(list)
+                    GivenAnswer::InTurn(list)
                 }
-                one => Given::Always(one),
+                one => GivenAnswer::Always(one),
             };
-            entries.insert(id, Entry { given, used: false });
+            entries.insert(id, AnswerEntry { given, used: false });
         }
-        Ok(Answers { behind, entries: RefCell::new(entries), unknown: RefCell::default() })
+        Ok(Answers { inner: behind, entries: RefCell::new(entries), unknown: RefCell::default() })
     }
 
     /// Returns a line for each entry that no question asked for, with the id that it may have meant.
@@ -112,22 +112,22 @@ impl Answers {
         let entry = entries.get_mut(key)?;
         entry.used = true;
         match &mut entry.given {
-            Given::Always(value) => Some(value.clone()),
-            Given::InTurn(list) => list.pop(),
+            GivenAnswer::Always(value) => Some(value.clone()),
+            GivenAnswer::InTurn(list) => list.pop(),
         }
     }
 
     async fn answer(&self, question: &Question) -> Result<Value> {
         match self.take(&question.id) {
-            Some(value) => answer::check(question, &value).map_err(|why| answer::refuse(question, &why)),
-            None => self.behind.ask(question).await,
+            Some(value) => answer::check(question, &value).map_err(|why| answer::invalid_failure(question, &why)),
+            None => self.inner.ask(question).await,
         }
     }
 }
 
 impl FrontEnd for Answers {
     fn show(&self, event: &Event) {
-        self.behind.show(event);
+        self.inner.show(event);
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::out::tests::Captured;
-    use super::super::pipe::{Pipe, Questions, Streams};
+    use super::super::pipe::{Pipe, QuestionMode, Streams};
     use super::super::samples::{save, shape, topic};
     use super::Answers;
     use crate::error::{Code, Result};
@@ -157,7 +157,7 @@ mod tests {
     fn answers(text: &str, input: &'static str) -> (Result<Answers>, Captured) {
         let out = Captured::default();
         let streams = Streams { input: Box::new(Cursor::new(input)), out: out.stream(), err: out.stream() };
-        (Answers::parse("a.yaml", text, Box::new(Pipe::new("r1", Questions::Echoed, streams))), out)
+        (Answers::parse("a.yaml", text, Box::new(Pipe::new("r1", QuestionMode::Echoed, streams))), out)
     }
 
     #[tokio::test]

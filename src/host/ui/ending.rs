@@ -13,7 +13,7 @@ use crate::model::text::clean;
 use unicode_width::UnicodeWidthStr;
 
 /// The parts of `Event::RunEnded` that a person reads.
-pub(super) struct Ending<'a> {
+pub(super) struct RunEnding<'a> {
     pub(super) status: EndStatus,
     pub(super) failure: Option<&'a Failure>,
     pub(super) spent: &'a [Spent],
@@ -21,7 +21,7 @@ pub(super) struct Ending<'a> {
 }
 
 /// Returns the lines that end the run, each with its line end; `paint` colours the words that matter.
-pub(super) fn text(ending: &Ending<'_>, run: &str, paint: &dyn Fn(Tone, &str) -> String) -> String {
+pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str) -> String) -> String {
     let mut out = String::new();
     let failure = ending.failure.filter(|_| ending.status != EndStatus::Done);
     if let Some(failure) = failure {
@@ -66,7 +66,7 @@ pub enum Tone {
 }
 
 /// Returns the text as it is, for front ends without colours.
-pub fn plain(_: Tone, text: &str) -> String {
+pub fn without_colour(_: Tone, text: &str) -> String {
     text.to_owned()
 }
 
@@ -75,7 +75,7 @@ fn indented(text: &str) -> String {
     clean(text.trim_end()).replace('\n', "\n  ")
 }
 
-fn summary(ending: &Ending<'_>) -> String {
+fn summary(ending: &RunEnding<'_>) -> String {
     let how = match ending.status {
         EndStatus::Done => "done in",
         EndStatus::Failed => "failed after",
@@ -89,7 +89,7 @@ fn summary(ending: &Ending<'_>) -> String {
             thousands(ending.spent.iter().fold(0, |sum, spent| sum.saturating_add(part(&spent.usage))))
         };
         let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
-        let _ = write!(out, " · {} · {input} tokens in, {output} out", counted(calls));
+        let _ = write!(out, " · {} · {input} tokens in, {output} out", call_count(calls));
         let _ = match budget::cost(ending.spent) {
             Some(cost) => write!(out, " · {}", money(Some(cost))),
             None => {
@@ -117,7 +117,7 @@ fn table(spent: &[Spent]) -> Vec<String> {
             let [input, output] = tokens;
             let what = format!("{} ({})", clean(&spent.label), clean(&spent.model));
             let cost = if priced { money(spent.cost) } else { String::new() };
-            [what, counted(spent.calls), input, output, cost]
+            [what, call_count(spent.calls), input, output, cost]
         })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
@@ -133,7 +133,7 @@ fn table(spent: &[Spent]) -> Vec<String> {
     rows.iter().map(padded).collect()
 }
 
-fn counted(calls: u64) -> String {
+fn call_count(calls: u64) -> String {
     format!("{} {}", thousands(calls), if calls == 1 { "call" } else { "calls" })
 }
 
@@ -174,7 +174,7 @@ mod tests {
 
     use insta::assert_snapshot;
 
-    use super::{Ending, duration, plain, text, thousands};
+    use super::{RunEnding, duration, text, thousands, without_colour};
     use crate::error::{Code, Failure};
     use crate::model::budget::Spent;
     use crate::model::chat::Usage;
@@ -185,13 +185,13 @@ mod tests {
         Spent { model: model.to_owned(), label: label.to_owned(), calls, usage, cost }
     }
 
-    fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>, spent: &'a [Spent]) -> Ending<'a> {
-        Ending { status, failure, spent, elapsed: Duration::from_secs(192) }
+    fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>, spent: &'a [Spent]) -> RunEnding<'a> {
+        RunEnding { status, failure, spent, elapsed: Duration::from_secs(192) }
     }
 
     #[test]
     fn a_good_end_is_one_line() {
-        let done = |spent: &[Spent]| text(&ending(EndStatus::Done, None, spent), "r1", &plain);
+        let done = |spent: &[Spent]| text(&ending(EndStatus::Done, None, spent), "r1", &without_colour);
         let local = done(&[spent("local/small", "model", 14, Some(0.0))]);
         assert_snapshot!(local, @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · free");
         assert_snapshot!(done(&[]), @"done in 3m12s");
@@ -200,14 +200,14 @@ mod tests {
     #[test]
     fn what_was_used_is_told_by_model_and_persona() {
         let both = [spent("a/big", "Éléonore", 1, Some(1.2)), spent("a/small", "Max", 1200, Some(0.004))];
-        let done = text(&ending(EndStatus::Done, None, &both), "r1", &plain);
+        let done = text(&ending(EndStatus::Done, None, &both), "r1", &without_colour);
         assert_snapshot!(done, @r"
         done in 3m12s · 1,201 calls · 24,680 tokens in, 4,200 out · $1.20
           Éléonore (a/big)       1 call  12,340 in  2,100 out    $1.20
           Max (a/small)     1,200 calls  12,340 in  2,100 out  $0.0040
         ");
         let unknown = [spent("a/big", "Max", 1, Some(1.2)), spent("lab/qwen", "Max", 1, None)];
-        let done = text(&ending(EndStatus::Done, None, &unknown), "r1", &plain);
+        let done = text(&ending(EndStatus::Done, None, &unknown), "r1", &without_colour);
         assert_snapshot!(done, @r"
         done in 3m12s · 2 calls · 24,680 tokens in, 4,200 out · no price is known for lab/qwen
           Max (a/big)     1 call  12,340 in  2,100 out          $1.20
@@ -221,7 +221,7 @@ mod tests {
             .because("tried OPENAI_API_KEY\nand the configuration")
             .hint("set it");
         let used = [spent("a/big", "Max", 14, Some(0.5))];
-        let failed = text(&ending(EndStatus::Failed, Some(&failure), &used), "r1", &plain);
+        let failed = text(&ending(EndStatus::Failed, Some(&failure), &used), "r1", &without_colour);
         assert_snapshot!(failed, @r"
         error[key-missing]: no key for openai␇
           - tried OPENAI_API_KEY
@@ -230,7 +230,7 @@ mod tests {
         failed after 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50
         resume with: nietz resume r1
         ");
-        let interrupted = text(&ending(EndStatus::Interrupted, None, &used), "r1", &plain);
+        let interrupted = text(&ending(EndStatus::Interrupted, None, &used), "r1", &without_colour);
         assert_snapshot!(interrupted, @r"
         interrupted after 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50
         resume with: nietz resume r1
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn nobody_is_told_to_resume_a_run_that_was_called_wrongly() {
         let failure = Failure::new(Code::Usage, "--fast and --slow exclude each other").hint("give one of them");
-        let failed = text(&ending(EndStatus::Failed, Some(&failure), &[]), "r1", &plain);
+        let failed = text(&ending(EndStatus::Failed, Some(&failure), &[]), "r1", &without_colour);
         assert_snapshot!(failed, @r"
         error[usage]: --fast and --slow exclude each other
         hint: give one of them

@@ -39,7 +39,7 @@ impl Hangup {
     }
 
     /// Resolves when one of the terminals is gone.
-    pub async fn gone(&self) {
+    pub async fn wait_until_gone(&self) {
         self.told.notified().await;
     }
 }
@@ -61,7 +61,7 @@ fn wait(devices: &[OwnedFd], woken: &impl AsFd) -> bool {
 }
 
 /// Tells whether a terminal is gone. Only its own device may be asked: the end of a pipe looks the same.
-pub(super) fn hung_up(terminal: impl AsFd) -> bool {
+pub(super) fn is_hung_up(terminal: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&terminal, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
@@ -69,15 +69,15 @@ pub(super) fn hung_up(terminal: impl AsFd) -> bool {
 
 /// What is typed at a terminal. Its end is no end of the input where the terminal is gone: reading fails with
 /// [`LOST`] then.
-pub(super) struct Typed<R>(pub(super) R);
+pub(super) struct TerminalReader<R>(pub(super) R);
 
 /// How reading from a terminal fails that is gone.
 pub(super) const LOST: io::ErrorKind = io::ErrorKind::ConnectionAborted;
 
-impl<R: Read + AsFd> Read for Typed<R> {
+impl<R: Read + AsFd> Read for TerminalReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.0.read(into) {
-            Ok(0) | Err(_) if !into.is_empty() && hung_up(&self.0) => Err(LOST.into()),
+            Ok(0) | Err(_) if !into.is_empty() && is_hung_up(&self.0) => Err(LOST.into()),
             read => read,
         }
     }

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use super::answer;
 use super::lines::Lines;
-use super::out::Out;
+use super::out::OutputStream;
 use crate::error::{Code, Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::chat::Usage;
@@ -37,7 +37,7 @@ const VERSION: u32 = 1;
 pub struct Json {
     run: String,
     lines: Lines,
-    out: Out,
+    out: OutputStream,
     seq: Cell<u64>,
     ended: Cell<bool>,
     /// Calls under way whose text is not meant for the user: a flow may throw away what it has not judged yet.
@@ -49,7 +49,7 @@ pub struct Json {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     v: u32,
     seq: u64,
     run: &'a str,
@@ -60,7 +60,7 @@ struct Line<'a> {
 /// What a program writes to answer one question.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reply {
+struct AnswerLine {
     id: String,
     answer: Value,
 }
@@ -70,7 +70,7 @@ impl Json {
         Json {
             run: run.to_owned(),
             lines: Lines::new(input),
-            out: Out::new(out),
+            out: OutputStream::new(out),
             seq: Cell::new(0),
             ended: Cell::new(false),
             hidden: RefCell::default(),
@@ -89,7 +89,7 @@ impl Json {
             match answer::check(question, &given) {
                 Ok(value) => return Ok(value),
                 Err(why) => {
-                    let (id, allowed) = (excerpt(&question.id), answer::allowed(question));
+                    let (id, allowed) = (excerpt(&question.id), answer::allowed_answers(question));
                     self.notice(format!("the answer to `{id}` is not valid: {why}; answer with {allowed}"));
                 }
             }
@@ -108,11 +108,11 @@ impl Json {
                 () = self.arrived.notified() => continue,
                 line = self.lines.next() => line,
             };
-            let Some(line) = line else { return Err(self.lines.over(question, &self.run)) };
+            let Some(line) = line else { return Err(self.lines.end_failure(question, &self.run)) };
             if !line.trim_start().starts_with('{') {
                 return Ok(Value::from(line));
             }
-            match serde_json::from_str::<Reply>(&line) {
+            match serde_json::from_str::<AnswerLine>(&line) {
                 Ok(reply) => {
                     self.early.borrow_mut().entry(reply.id).or_default().push_back(reply.answer);
                     self.arrived.notify_waiters();
@@ -143,7 +143,7 @@ impl FrontEnd for Json {
             Event::CallDelta { call, .. } if self.hidden.borrow().contains(call) => return,
             _ => {}
         }
-        let line = Line { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
+        let line = EventLine { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
         if let Ok(text) = serde_json::to_string(&line) {
             self.out.put(&format!("{}\n", json(&text)));
         }

@@ -75,8 +75,8 @@ impl Lines {
 
 impl Lines {
     /// Returns the failure for a question to which no line came: nobody is there, or the terminal is gone.
-    pub(super) fn over(&self, question: &Question, run: &str) -> Failure {
-        let why = if self.lost.load(Ordering::SeqCst) { answer::interrupted } else { answer::missing };
+    pub(super) fn end_failure(&self, question: &Question, run: &str) -> Failure {
+        let why = if self.lost.load(Ordering::SeqCst) { answer::interrupted_failure } else { answer::missing_failure };
         why(question, run)
     }
 }

@@ -31,10 +31,10 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::fd::AsFd;
 
-use self::hangup::Typed;
+use self::hangup::TerminalReader;
 use self::json::Json;
-use self::pipe::{Pipe, Questions, Streams};
-use self::redacted::{Redacted, RedactedLines};
+use self::pipe::{Pipe, QuestionMode, Streams};
+use self::redacted::{RedactedLines, RedactingFrontEnd};
 use self::terminal::{Device, Terminal};
 use crate::host::FrontEnd;
 use crate::model::redact::Redactor;
@@ -50,19 +50,19 @@ pub enum Mode {
 
 /// Returns the front end for this process's standard streams and this environment, which shows no secrets.
 pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
-    Box::new(Redacted::new(plain(mode, run, env, redactor), redactor.clone()))
+    Box::new(RedactingFrontEnd::new(open_unredacted(mode, run, env, redactor), redactor.clone()))
 }
 
-fn plain(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
+fn open_unredacted(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
     let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
     let input: Box<dyn BufRead + Send> = match typed {
-        true => Box::new(RedactedLines::new(BufReader::new(Typed(io::stdin())), redactor.clone())),
+        true => Box::new(RedactedLines::new(BufReader::new(TerminalReader(io::stdin())), redactor.clone())),
         false => Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone())),
     };
     if mode == Mode::Json {
         return Box::new(Json::new(run, input, Box::new(io::stdout())));
     }
-    let look = Look::of(env);
+    let look = TerminalFeatures::of(env);
     if typed
         && seen
         && look.moves
@@ -73,9 +73,9 @@ fn plain(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redac
         return Box::new(Terminal::new(run, Device { tty, out, err, colour: look.colour, err_colour }));
     }
     let questions = match (typed, seen) {
-        (false, _) => Questions::Echoed,
-        (true, true) => Questions::Typed,
-        (true, false) => Questions::Aside,
+        (false, _) => QuestionMode::Echoed,
+        (true, true) => QuestionMode::Typed,
+        (true, false) => QuestionMode::OnStderr,
     };
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
     Box::new(Pipe::new(run, questions, streams))
@@ -83,17 +83,17 @@ fn plain(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redac
 
 /// What the environment says about the terminal.
 #[derive(Debug, PartialEq, Eq)]
-struct Look {
+struct TerminalFeatures {
     /// Whether it knows how to move its cursor.
     moves: bool,
     colour: bool,
 }
 
-impl Look {
-    fn of(env: &BTreeMap<String, String>) -> Look {
+impl TerminalFeatures {
+    fn of(env: &BTreeMap<String, String>) -> TerminalFeatures {
         let value = |name: &str| env.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let moves = value("TERM").is_some_and(|term| term != "dumb");
-        Look { moves, colour: moves && value("NO_COLOR").is_none() }
+        TerminalFeatures { moves, colour: moves && value("NO_COLOR").is_none() }
     }
 }
 
@@ -101,17 +101,17 @@ impl Look {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::Look;
+    use super::TerminalFeatures;
 
     #[test]
     fn no_color_and_a_dumb_terminal_are_respected() {
         let look = |pairs: &[(&str, &str)]| {
             let env = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Look::of(&env.collect::<BTreeMap<_, _>>())
+            TerminalFeatures::of(&env.collect::<BTreeMap<_, _>>())
         };
-        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")]), Look { moves: true, colour: true });
-        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "1")]), Look { moves: true, colour: false });
-        assert_eq!(look(&[("TERM", "dumb")]), Look { moves: false, colour: false });
-        assert_eq!(look(&[]), Look { moves: false, colour: false });
+        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")]), TerminalFeatures { moves: true, colour: true });
+        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "1")]), TerminalFeatures { moves: true, colour: false });
+        assert_eq!(look(&[("TERM", "dumb")]), TerminalFeatures { moves: false, colour: false });
+        assert_eq!(look(&[]), TerminalFeatures { moves: false, colour: false });
     }
 }

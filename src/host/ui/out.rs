@@ -9,14 +9,14 @@ use std::io::Write;
 use crate::model::text::clean;
 
 /// A stream for text, with the memory of whether it still takes any.
-pub(super) struct Out {
+pub(super) struct OutputStream {
     stream: RefCell<Box<dyn Write + Send>>,
     closed: Cell<bool>,
 }
 
-impl Out {
-    pub(super) fn new(stream: Box<dyn Write + Send>) -> Out {
-        Out { stream: RefCell::new(stream), closed: Cell::new(false) }
+impl OutputStream {
+    pub(super) fn new(stream: Box<dyn Write + Send>) -> OutputStream {
+        OutputStream { stream: RefCell::new(stream), closed: Cell::new(false) }
     }
 
     /// Writes the text and hands it on at once, so that a reader at the other end sees it.
@@ -31,7 +31,7 @@ impl Out {
     }
 
     /// Returns whether a write has failed.
-    pub(super) fn closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.closed.get()
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn safe(text: &str) -> String {
 
 /// Returns foreign text for a place where nietz itself speaks: later lines are set off, so that none looks like another
 /// of nietz's own.
-pub(super) fn aside(text: &str) -> String {
+pub(super) fn indent_lines(text: &str) -> String {
     safe(text.trim_end()).replace('\n', "\n  ")
 }
 
@@ -52,7 +52,7 @@ pub(super) mod tests {
     use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
 
-    use super::{Out, safe};
+    use super::{OutputStream, safe};
 
     /// A stream whose text a test can look at while a front end writes to it.
     #[derive(Clone, Default)]
@@ -83,10 +83,10 @@ pub(super) mod tests {
     fn a_closed_pipe_is_remembered_and_nothing_fails() {
         let (reader, writer) = io::pipe().expect("the system gives a pipe");
         drop(reader);
-        let out = Out::new(Box::new(writer));
-        assert!(!out.closed());
+        let out = OutputStream::new(Box::new(writer));
+        assert!(!out.is_closed());
         out.put("into the void");
-        assert!(out.closed());
+        assert!(out.is_closed());
     }
 
     #[test]

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::answer;
-use super::ending::{self, Ending};
+use super::ending::{self, RunEnding};
 use super::lines::Lines;
-use super::out::{Out, aside, safe};
+use super::out::{OutputStream, indent_lines, safe};
 use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
@@ -35,22 +35,22 @@ pub struct Streams {
 
 /// How questions are put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Questions {
+pub enum QuestionMode {
     /// Answers come from a pipe or a file: each is repeated after its question.
     Echoed,
     /// Answers are typed at a terminal, which shows them itself.
     Typed,
     /// Answers are typed at a terminal, but standard output goes elsewhere: questions go to standard error.
-    Aside,
+    OnStderr,
 }
 
 /// Plain text in, plain text out.
 pub struct Pipe {
     run: String,
     lines: Lines,
-    out: Out,
-    err: Out,
-    questions: Questions,
+    out: OutputStream,
+    err: OutputStream,
+    questions: QuestionMode,
     started: Instant,
     /// The shown calls that are under way: speaker and text so far.
     streams: RefCell<HashMap<String, (String, String)>>,
@@ -63,12 +63,12 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(run: &str, questions: Questions, streams: Streams) -> Pipe {
+    pub fn new(run: &str, questions: QuestionMode, streams: Streams) -> Pipe {
         Pipe {
             run: run.to_owned(),
             lines: Lines::new(streams.input),
-            out: Out::new(streams.out),
-            err: Out::new(streams.err),
+            out: OutputStream::new(streams.out),
+            err: OutputStream::new(streams.err),
             questions,
             started: Instant::now(),
             streams: RefCell::default(),
@@ -79,10 +79,10 @@ impl Pipe {
     }
 
     /// Where questions and their answers are shown.
-    fn aside(&self) -> &Out {
+    fn question_output(&self) -> &OutputStream {
         match self.questions {
-            Questions::Echoed | Questions::Typed => &self.out,
-            Questions::Aside => &self.err,
+            QuestionMode::Echoed | QuestionMode::Typed => &self.out,
+            QuestionMode::OnStderr => &self.err,
         }
     }
 
@@ -100,29 +100,29 @@ impl Pipe {
     async fn answer(&self, question: &Question) -> Result<Value> {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
-        let aside = self.aside();
+        let aside = self.question_output();
         self.fresh.set(false);
-        aside.put(&put(question));
+        aside.put(&question_text(question));
         loop {
             aside.put("> ");
             // Whoever closed the output cannot see the question, so no answer can be meant for it.
-            let unseen = aside.closed() && self.questions != Questions::Typed;
+            let unseen = aside.is_closed() && self.questions != QuestionMode::Typed;
             let line = if unseen { None } else { self.lines.next().await };
             let Some(line) = line else {
                 aside.put("\n");
-                return Err(self.lines.over(question, &self.run));
+                return Err(self.lines.end_failure(question, &self.run));
             };
-            if self.questions == Questions::Echoed {
+            if self.questions == QuestionMode::Echoed {
                 aside.put(&format!("{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
                 Ok(value) => {
-                    if line.trim().is_empty() && self.questions == Questions::Echoed {
-                        aside.put(&format!("  ({})\n", answer::shown(question, &value)));
+                    if line.trim().is_empty() && self.questions == QuestionMode::Echoed {
+                        aside.put(&format!("  ({})\n", answer::display_text(question, &value)));
                     }
                     return Ok(value);
                 }
-                Err(why) => aside.put(&format!("  {why}; answer with {}\n", answer::allowed(question))),
+                Err(why) => aside.put(&format!("  {why}; answer with {}\n", answer::allowed_answers(question))),
             }
         }
     }
@@ -138,8 +138,8 @@ impl FrontEnd for Pipe {
                     self.streams.borrow_mut().insert(call.clone(), (label.clone(), String::new()));
                 }
             }
-            Event::CallSent { request, .. } => self.err.put(&verbose::sent(request)),
-            Event::CallReceived { reply, .. } => self.err.put(&verbose::received(reply)),
+            Event::CallSent { request, .. } => self.err.put(&verbose::request_text(request)),
+            Event::CallReceived { reply, .. } => self.err.put(&verbose::reply_text(reply)),
             Event::CallDelta { call, text } => {
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.push_str(text);
@@ -163,16 +163,16 @@ impl FrontEnd for Pipe {
                 // Still open here means that it was not asked here: an answers file knew the answer.
                 let open = self.open.borrow_mut().remove(id);
                 if let Some(question) = open {
-                    let shown = safe(&answer::shown(&question, answer));
-                    self.aside().put(&format!("{}> {shown}\n", put(&question)));
+                    let shown = safe(&answer::display_text(&question, answer));
+                    self.question_output().put(&format!("{}> {shown}\n", question_text(&question)));
                 }
             }
-            Event::Notice { text } => self.err.put(&format!("{}\n", aside(text))),
+            Event::Notice { text } => self.err.put(&format!("{}\n", indent_lines(text))),
             Event::RunEnded { status, failure, spent, .. } => {
                 let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
-                self.err.put(&ending::text(&ending, &self.run, &ending::plain));
+                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed };
+                self.err.put(&ending::text(&ending, &self.run, &ending::without_colour));
             }
         }
     }
@@ -183,7 +183,7 @@ impl FrontEnd for Pipe {
 }
 
 /// Returns a question as lines of plain text: the prompt, what may be chosen, what an empty line means.
-fn put(question: &Question) -> String {
+fn question_text(question: &Question) -> String {
     let mut out = format!("? {}", safe(question.prompt.trim_end()));
     let default = answer::default(question);
     match question.kind {
@@ -201,7 +201,7 @@ fn put(question: &Question) -> String {
             }
         }
         QuestionKind::Confirm | QuestionKind::Ask => {
-            let _ = writeln!(out, "{}", safe(&answer::on_empty(question)));
+            let _ = writeln!(out, "{}", safe(&answer::empty_hint(question)));
         }
     }
     out
@@ -222,7 +222,7 @@ mod tests {
 
     use super::super::out::tests::Captured;
     use super::super::samples::{delta, ended, question, retried, save, shape, started, topic};
-    use super::{Pipe, Questions, Streams};
+    use super::{Pipe, QuestionMode, Streams};
     use crate::error::Code;
     use crate::host::FrontEnd;
     use crate::model::event::Event;
@@ -230,7 +230,7 @@ mod tests {
     fn pipe(input: &'static str) -> (Pipe, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
         let streams = Streams { input: Box::new(Cursor::new(input)), out: out.stream(), err: err.stream() };
-        (Pipe::new("r1", Questions::Echoed, streams), out, err)
+        (Pipe::new("r1", QuestionMode::Echoed, streams), out, err)
     }
 
     #[test]

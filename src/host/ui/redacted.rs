@@ -21,15 +21,15 @@ use crate::model::redact::Redactor;
 const LONGEST: u64 = 1024 * 1024;
 
 /// A front end that is shown no secrets.
-pub(super) struct Redacted {
-    behind: Box<dyn FrontEnd>,
+pub(super) struct RedactingFrontEnd {
+    inner: Box<dyn FrontEnd>,
     redactor: Redactor,
     /// By call: the end of its text that is not shown yet.
-    held: RefCell<HashMap<String, Held>>,
+    held: RefCell<HashMap<String, HeldText>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldText {
     text: String,
     /// A long text is not looked through with each piece, but when it has become this long.
     look_at: usize,
@@ -38,9 +38,9 @@ struct Held {
 /// Texts up to this length are looked through with each piece.
 const SHORT: usize = 4096;
 
-impl Redacted {
-    pub(super) fn new(behind: Box<dyn FrontEnd>, redactor: Redactor) -> Redacted {
-        Redacted { behind, redactor, held: RefCell::default() }
+impl RedactingFrontEnd {
+    pub(super) fn new(behind: Box<dyn FrontEnd>, redactor: Redactor) -> RedactingFrontEnd {
+        RedactingFrontEnd { inner: behind, redactor, held: RefCell::default() }
     }
 
     fn text(&self, text: &str) -> String {
@@ -49,7 +49,7 @@ impl Redacted {
 
     fn delta(&self, call: &str, text: &str) {
         let mut held = self.held.borrow_mut();
-        let Held { text: rest, look_at } = held.entry(call.to_owned()).or_default();
+        let HeldText { text: rest, look_at } = held.entry(call.to_owned()).or_default();
         // What is held back ends with a word that may become a key, or with the blanks before one: while these go on,
         // nothing is settled, and however long they get, they are not looked through with each piece.
         let blank = |byte: u8| byte == b' ' || byte == b'\t';
@@ -62,12 +62,12 @@ impl Redacted {
         if goes_on || rest.len() < *look_at {
             return;
         }
-        let settled = self.redactor.settled(rest);
+        let settled = self.redactor.settled_length(rest);
         if settled > 0 {
             let shown = self.text(&rest[..settled]);
             rest.drain(..settled);
             *look_at = 0;
-            self.behind.show(&Event::CallDelta { call: call.to_owned(), text: shown });
+            self.inner.show(&Event::CallDelta { call: call.to_owned(), text: shown });
         }
         if rest.len() > SHORT {
             *look_at = rest.len() + rest.len() / 8;
@@ -75,7 +75,7 @@ impl Redacted {
     }
 }
 
-impl FrontEnd for Redacted {
+impl FrontEnd for RedactingFrontEnd {
     fn show(&self, event: &Event) {
         let shown = match event {
             Event::CallDelta { call, text } => return self.delta(call, text),
@@ -86,7 +86,7 @@ impl FrontEnd for Redacted {
             }
             Event::CallEnded { call, usage, failure } => {
                 if let Some(rest) = self.held.borrow_mut().remove(call).filter(|rest| !rest.text.is_empty()) {
-                    self.behind.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest.text) });
+                    self.inner.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest.text) });
                 }
                 let failure = failure.clone().map(|failure| self.redactor.failure(failure));
                 Event::CallEnded { call: call.clone(), usage: *usage, failure }
@@ -99,10 +99,10 @@ impl FrontEnd for Redacted {
                 Event::CallStarted { call, model, label: self.text(label), show: *show }
             }
             // The gate has redacted the request, which is keyed.
-            Event::CallSent { .. } => return self.behind.show(event),
+            Event::CallSent { .. } => return self.inner.show(event),
             Event::CallReceived { call, reply } => {
                 let mut reply = reply.clone();
-                let whole = |text: &str| self.redactor.whole(text).into_owned();
+                let whole = |text: &str| self.redactor.json_text(text).into_owned();
                 reply.text = whole(&reply.text);
                 reply.tool_calls.iter_mut().for_each(|call| call.arguments = whole(&call.arguments));
                 Event::CallReceived { call: call.clone(), reply }
@@ -126,13 +126,13 @@ impl FrontEnd for Redacted {
                 Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls, spent }
             }
             // Nothing of anybody's in them; questions are redacted by the gate, which keys them.
-            Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.behind.show(event),
+            Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.inner.show(event),
         };
-        self.behind.show(&shown);
+        self.inner.show(&shown);
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
-        self.behind.ask(question)
+        self.inner.ask(question)
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::super::json::Json;
     use super::super::out::tests::Captured;
     use super::super::samples::{delta, ended, retried};
-    use super::{Redacted, RedactedLines};
+    use super::{RedactedLines, RedactingFrontEnd};
     use crate::host::FrontEnd;
     use crate::model::redact::Redactor;
 
@@ -199,7 +199,7 @@ mod tests {
     fn a_key_that_comes_in_pieces_is_never_shown() {
         let out = Captured::default();
         let json = Json::new("r1", Box::new(Cursor::new("")), out.stream());
-        let front = Redacted::new(Box::new(json), redactor());
+        let front = RedactingFrontEnd::new(Box::new(json), redactor());
         for text in ["the key: plan", "ted-sec", "ret", "-1 and so on, plan", "ned"] {
             front.show(&delta("a", text));
         }

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use crate::host::ui::out::safe;
-use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, Message, Role};
 
 /// Returns a request as lines, each with its line end.
-pub(super) fn sent(request: &ChatRequest) -> String {
+pub(super) fn request_text(request: &ChatRequest) -> String {
     let mut out = format!("→ {}", safe(&request.model));
     if let Some(limit) = request.max_tokens {
         let _ = write!(out, ", at most {limit} tokens");
@@ -32,11 +32,11 @@ pub(super) fn sent(request: &ChatRequest) -> String {
 }
 
 /// Returns a reply as lines, each with its line end.
-pub(super) fn received(reply: &ChatReply) -> String {
+pub(super) fn reply_text(reply: &ChatReply) -> String {
     let why = match reply.finish {
-        Finish::Stop => "done",
-        Finish::ToolCalls => "wants tools",
-        Finish::Length => "cut by the limit",
+        FinishReason::Stop => "done",
+        FinishReason::ToolCalls => "wants tools",
+        FinishReason::Length => "cut by the limit",
     };
     let usage = reply.usage;
     let model = safe(&reply.model);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::api::{Module, lazy, vm_error};
+use crate::lua::api::{ModuleBuilder, lazy, vm_error};
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
@@ -19,16 +19,21 @@ const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
 const LONGEST: usize = 200;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.effect("now", now)?.effect("unix", unix)?.pure("parse", parse)?.pure("format", format)?.build())
+    Ok(ModuleBuilder::new(vm)?
+        .effect("now", now)?
+        .effect("unix", unix)?
+        .pure("parse", parse)?
+        .pure("format", format)?
+        .build())
 }
 
 /// Puts recorded time behind Luau's `os`.
 pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
     fn os(vm: &Rc<Vm>) -> mlua::Result<Table> {
-        let native = Module::new(vm)?.effect("unix", unix)?.pure("date", date)?.pure("time", time)?.build();
-        Ok(Module::new(vm)?.luau(include_str!("os.luau"), native)?.build())
+        let native = ModuleBuilder::new(vm)?.effect("unix", unix)?.pure("date", date)?.pure("time", time)?.build();
+        Ok(ModuleBuilder::new(vm)?.luau(include_str!("os.luau"), native)?.build())
     }
-    let mut module = Module::new(vm)?;
+    let mut module = ModuleBuilder::new(vm)?;
     for name in ["time", "clock", "date", "difftime"] {
         module = module.value(name, LuaValue::Function(lazy(vm, os, name)?))?;
     }

@@ -10,20 +10,20 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::api::args::{Args, data, invalid};
 use crate::lua::api::schema::faults_to_lua;
-use crate::lua::api::{Module, context, vm_error};
+use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
-use crate::lua::manifest::Declared;
-use crate::lua::request::{Request, nothing};
+use crate::lua::manifest::DeclaredCollection;
+use crate::lua::request::{Request, outcome_to_nil};
 use crate::lua::vm::Vm;
-use crate::model::collection::{Collection, Format, Key};
+use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
 use crate::model::effect::documents::DocumentOp;
-use crate::model::pattern::Pattern;
-use crate::model::pointer::Parts;
+use crate::model::path_template::PathTemplate;
+use crate::model::pointer::Projection;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?
+    let native = ModuleBuilder::new(vm)?
         .pure("declared", declared)?
         .pure("key", key)?
         .pure("path", path)?
@@ -37,11 +37,11 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("rows", rows)?
         .effect("delete", delete)?
         .build();
-    Ok(Module::new(vm)?.luau(include_str!("documents.luau"), native)?.effect("query", query)?.build())
+    Ok(ModuleBuilder::new(vm)?.luau(include_str!("documents.luau"), native)?.effect("query", query)?.build())
 }
 
 /// The functions that a manifest declared with its collections, for `documents.luau`.
-pub(in crate::lua) struct Functions(pub std::collections::BTreeMap<String, Declared>);
+pub(in crate::lua) struct DeclaredCollections(pub std::collections::BTreeMap<String, DeclaredCollection>);
 
 fn collection(lua: &Lua, name: &str) -> Result<Collection> {
     let context = context(lua)?;
@@ -60,7 +60,7 @@ fn collection(lua: &Lua, name: &str) -> Result<Collection> {
 fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let name = Args::new(lua, "documents.collection", values).text(0)?;
     collection(lua, &name)?;
-    let functions = lua.app_data_ref::<Functions>();
+    let functions = lua.app_data_ref::<DeclaredCollections>();
     let table = lua.create_table().map_err(vm_error)?;
     let migrations = lua.create_table().map_err(vm_error)?;
     if let Some(declared) = functions.as_ref().and_then(|functions| functions.0.get(&name)) {
@@ -81,12 +81,12 @@ fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 }
 
 /// Reads a key: a table, or a text where the path has one hole.
-fn read_key(collection: &Collection, value: &Value) -> Result<Key> {
-    let pattern = Pattern::of(collection)?;
-    let holes: Vec<&str> = pattern.holes().collect();
+fn read_key(collection: &Collection, value: &Value) -> Result<DocumentKey> {
+    let pattern = PathTemplate::of(collection)?;
+    let holes: Vec<&str> = pattern.placeholders().collect();
     match value {
-        Value::Null if holes.is_empty() => Ok(Key::new()),
-        Value::String(text) if holes.len() == 1 => Ok(Key::from([(holes[0].to_owned(), text.clone())])),
+        Value::Null if holes.is_empty() => Ok(DocumentKey::new()),
+        Value::String(text) if holes.len() == 1 => Ok(DocumentKey::from([(holes[0].to_owned(), text.clone())])),
         Value::Object(_) => data(value.clone(), "key"),
         _ => Err(invalid(format!(
             "collection `{}` needs a key with {}",
@@ -102,7 +102,7 @@ fn key(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let collection = collection(lua, &args.text(0)?)?;
     let document = args.json(1, "document")?;
     let mut key = serde_json::Map::new();
-    for hole in Pattern::of(&collection)?.holes() {
+    for hole in PathTemplate::of(&collection)?.placeholders() {
         let pointer = collection.keys.get(hole).cloned().unwrap_or_else(|| format!("/{hole}"));
         match document.pointer(&pointer) {
             Some(Value::String(text)) => key.insert(hole.to_owned(), Value::from(text.as_str())),
@@ -123,7 +123,7 @@ fn path(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "documents.path", values);
     let collection = collection(lua, &args.text(0)?)?;
     let key = read_key(&collection, &args.json(1, "key")?)?;
-    let path = Pattern::of(&collection)?.fill(&key)?;
+    let path = PathTemplate::of(&collection)?.fill(&key)?;
     lua.create_string(path).map(LuaValue::String).map_err(vm_error)
 }
 
@@ -136,12 +136,12 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         Some("never") => crate::schema::Formats::Annotations,
         _ => crate::schema::Formats::Asserted,
     };
-    let faults = crate::schema::Schema::compile_with(&collection.schema, formats)?.faults(&document);
+    let faults = crate::schema::Schema::compile_with(&collection.schema, formats)?.violations(&document);
     faults_to_lua(lua, &faults)
 }
 
 /// Reads the collection and key that each operation begins with.
-fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, Key)> {
+fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, DocumentKey)> {
     let name = args.text(0)?;
     let key = read_key(&collection(lua, &name)?, &args.json(1, "key")?)?;
     Ok((name, key))
@@ -219,7 +219,7 @@ fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
 /// Returns the wanted parts of a document that was migrated in memory.
 fn parts(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "documents.each", values);
-    let found = Parts::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
+    let found = Projection::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
     convert::to_lua(lua, &found).map_err(vm_error)
 }
 
@@ -241,14 +241,14 @@ fn delete(lua: &Lua, values: MultiValue) -> Result<Request> {
     let options: SaveOptions = args.data(2, "options")?;
     Ok(Request::Effect(
         Box::new(Effect::Documents(DocumentOp::Delete { collection, key, expect: options.expect() })),
-        nothing,
+        outcome_to_nil,
     ))
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct QueryOptions {
-    key: Key,
+    key: DocumentKey,
     bind: Value,
     tables: Option<Vec<String>>,
 }
@@ -280,17 +280,18 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
         if asked.format != Format::Jsonl {
             continue;
         }
-        Pattern::of(&asked)?.fill(&key.clone().into_iter().filter(|(hole, _)| has_hole(&asked, hole)).collect())?;
+        PathTemplate::of(&asked)?
+            .fill(&key.clone().into_iter().filter(|(hole, _)| has_placeholder(&asked, hole)).collect())?;
     }
     Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Query { sql, bind, collections, key })), convert::to_lua))
 }
 
 /// Returns the collections of rows whose place the key says.
-fn askable(lua: &Lua, key: &Key) -> Result<Vec<String>> {
+fn askable(lua: &Lua, key: &DocumentKey) -> Result<Vec<String>> {
     let context = context(lua)?;
     let mut names = Vec::new();
     for (name, collection) in context.collections.borrow().iter() {
-        let placed = Pattern::of(collection)?.holes().all(|hole| key.contains_key(hole));
+        let placed = PathTemplate::of(collection)?.placeholders().all(|hole| key.contains_key(hole));
         if collection.format == Format::Jsonl && placed {
             names.push(name.clone());
         }
@@ -298,6 +299,6 @@ fn askable(lua: &Lua, key: &Key) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn has_hole(collection: &Collection, name: &str) -> bool {
-    Pattern::of(collection).is_ok_and(|pattern| pattern.holes().any(|hole| hole == name))
+fn has_placeholder(collection: &Collection, name: &str) -> bool {
+    PathTemplate::of(collection).is_ok_and(|pattern| pattern.placeholders().any(|hole| hole == name))
 }

@@ -6,7 +6,7 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::Module;
+use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::Args;
 use crate::lua::convert;
 use crate::lua::request::Request;
@@ -15,7 +15,7 @@ use crate::model::effect::Effect;
 use crate::model::file::FileOp;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.effect("read", read)?.effect("find", find)?.build())
+    Ok(ModuleBuilder::new(vm)?.effect("read", read)?.effect("find", find)?.build())
 }
 
 fn read(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::Module;
+use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
-use crate::lua::request::{Finish, Request, nothing};
+use crate::lua::request::{OutcomeToLua, Request, outcome_to_nil};
 use crate::lua::vm::Vm;
-use crate::model::command::{Command, Run};
+use crate::model::command::{CommandLine, ExecCommand};
 use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
 use crate::model::effect::worktree::{TreeOp, WorktreeOp};
@@ -26,7 +26,7 @@ const MOST_SECONDS: f64 = 86_400.0;
 const MOST_OUTPUT: usize = 1 << 20;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?
+    let native = ModuleBuilder::new(vm)?
         .effect("head", head)?
         .effect("commit_of", commit_of)?
         .effect("branch", branch)?
@@ -41,10 +41,10 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("tree", tree)?
         .effect("exec", exec)?
         .build();
-    Ok(Module::new(vm)?.luau(include_str!("git.luau"), native)?.build())
+    Ok(ModuleBuilder::new(vm)?.luau(include_str!("git.luau"), native)?.build())
 }
 
-fn git(git: GitOp, finish: Finish) -> Request {
+fn git(git: GitOp, finish: OutcomeToLua) -> Request {
     Request::Effect(Box::new(Effect::Git(git)), finish)
 }
 
@@ -64,12 +64,12 @@ fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
 
 fn branch(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.branch", values);
-    Ok(git(GitOp::Branch { name: args.text(0)?, commit: args.text(1)? }, nothing))
+    Ok(git(GitOp::Branch { name: args.text(0)?, commit: args.text(1)? }, outcome_to_nil))
 }
 
 fn delete_branch(lua: &Lua, values: MultiValue) -> Result<Request> {
     let name = Args::new(lua, "git.delete_branch", values).text(0)?;
-    Ok(git(GitOp::Delete { name }, nothing))
+    Ok(git(GitOp::Delete { name }, outcome_to_nil))
 }
 
 fn snapshot(_: &Lua, _: MultiValue) -> Result<Request> {
@@ -146,8 +146,8 @@ fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     let tree = args.text(0)?;
     let ExecOptions { program, shell, seconds, idle, repeatable, output } = args.data(1, "options")?;
     let run = match (program, shell) {
-        (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => Run::Program(words),
-        (None, Some(text)) if !text.trim().is_empty() => Run::Shell(text),
+        (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => CommandLine::Program(words),
+        (None, Some(text)) if !text.trim().is_empty() => CommandLine::Shell(text),
         _ => {
             return Err(invalid(
                 "worktree:exec: give either a program, { \"make\", \"test\" }, or a text for the shell",
@@ -161,6 +161,6 @@ fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     if output.is_some_and(|most| !(1024..=MOST_OUTPUT).contains(&most)) {
         return Err(invalid(format!("worktree:exec: output goes from 1024 to {MOST_OUTPUT} bytes")));
     }
-    let command = Command { tree, run, seconds, idle, repeatable, output };
+    let command = ExecCommand { tree, run, seconds, idle, repeatable, output };
     Ok(Request::Effect(Box::new(Effect::Exec(command)), convert::to_lua))
 }

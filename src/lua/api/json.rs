@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::Args;
-use crate::lua::api::{Module, context, vm_error};
+use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::collection::Format;
@@ -18,7 +18,7 @@ use crate::schema::source;
 const LONGEST: usize = 1024 * 1024;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?
+    Ok(ModuleBuilder::new(vm)?
         .value("null", LuaValue::NULL)?
         .pure("encode", encode)?
         .pure("decode", decode)?

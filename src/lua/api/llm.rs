@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::{Module, context, json, personas, schema, vm_error};
+use crate::lua::api::{ModuleBuilder, context, json, personas, schema, vm_error};
 use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
-use crate::model::chat::{ChatRequest, Message, Said, Tool, ToolChoice};
+use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice};
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
-use crate::model::effect::chat::{Chat, Show};
+use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?
+    let native = ModuleBuilder::new(vm)?
         .effect("call", call)?
-        .pure("learn", learn)?
-        .pure("tidy", tidy)?
+        .pure("learn", intern)?
+        .pure("tidy", evict)?
         .pure("keep", keep)?
         .pure("unknown", unknown)?
         .pure("decode", decode)?
@@ -31,8 +31,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("check", schema::check)?
         .pure("encode", json::encode)?
         .build();
-    vm.lua.set_app_data(Learned::default());
-    Ok(Module::new(vm)?
+    vm.lua.set_app_data(MessageCache::default());
+    Ok(ModuleBuilder::new(vm)?
         .luau(include_str!("llm.luau"), native)?
         .pure("count", count)?
         .pure("model", model)?
@@ -43,12 +43,12 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 /// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
 /// message of it becomes JSON, is searched for secrets and digested once. Those that the flow has dropped are dropped.
 #[derive(Default)]
-struct Learned(RefCell<Messages>);
+struct MessageCache(RefCell<CachedMessages>);
 
 #[derive(Default)]
-struct Messages {
+struct CachedMessages {
     /// By number.
-    all: Vec<Option<Rc<Said>>>,
+    all: Vec<Option<Rc<HashedMessage>>>,
     count: usize,
     /// Bytes of text in them, and in those that came since it was last looked which of them are still there.
     text: usize,
@@ -62,22 +62,22 @@ const MOST: usize = 50_000;
 /// After so many bytes of new text it is looked which messages the flow still has.
 const LOOK: usize = 1 << 20;
 
-impl Messages {
+impl CachedMessages {
     fn holds_more_than(&self, messages: usize, text: usize) -> bool {
         self.count > messages || self.text > text
     }
 }
 
-fn learned(lua: &Lua) -> Result<mlua::AppDataRef<'_, Learned>> {
+fn message_cache(lua: &Lua) -> Result<mlua::AppDataRef<'_, MessageCache>> {
     lua.app_data_ref().ok_or_else(|| Failure::new(Code::Internal, "the machine has no messages"))
 }
 
 /// Takes one message in and returns its number; the second argument is where it stands in the list.
-fn learn(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+fn intern(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "llm.chat", values);
     let at = args.number(1)?;
     let message: Message = args.data(0, &format!("messages[{at}]"))?;
-    let learned = learned(lua)?;
+    let learned = message_cache(lua)?;
     let mut messages = learned.0.borrow_mut();
     if messages.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
         return Err(too_long());
@@ -85,23 +85,25 @@ fn learn(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     messages.count += 1;
     messages.text += message.size();
     messages.since += message.size();
-    messages.all.push(Some(Rc::new(Said::new(message))));
+    messages.all.push(Some(Rc::new(HashedMessage::new(message))));
     #[allow(clippy::cast_precision_loss)]
     Ok(LuaValue::Number((messages.all.len() - 1) as f64))
 }
 
 /// Forgets all messages if they have become many, and says `all` then; says `some` when it is time to look which of
 /// them are still there.
-fn tidy(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
-    let learned = learned(lua)?;
+fn evict(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
+    let learned = message_cache(lua)?;
     let mut messages = learned.0.borrow_mut();
     if messages.holds_more_than(KEPT.0, KEPT.1) {
-        *messages = Messages::default();
-        return Ok(LuaValue::String(lua.create_string("all").map_err(|error| crate::lua::thrown::from_error(&error))?));
+        *messages = CachedMessages::default();
+        return Ok(LuaValue::String(
+            lua.create_string("all").map_err(|error| crate::lua::vm_errors::from_error(&error))?,
+        ));
     }
     if messages.since > LOOK {
         return Ok(LuaValue::String(
-            lua.create_string("some").map_err(|error| crate::lua::thrown::from_error(&error))?,
+            lua.create_string("some").map_err(|error| crate::lua::vm_errors::from_error(&error))?,
         ));
     }
     Ok(LuaValue::Nil)
@@ -110,9 +112,9 @@ fn tidy(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
 /// Keeps the messages with these numbers, and forgets all others.
 fn keep(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let Some(LuaValue::Buffer(numbers)) = values.into_iter().next() else { return Ok(LuaValue::Nil) };
-    let learned = learned(lua)?;
+    let learned = message_cache(lua)?;
     let mut messages = learned.0.borrow_mut();
-    let mut kept = Messages { all: vec![None; messages.all.len()], ..Messages::default() };
+    let mut kept = CachedMessages { all: vec![None; messages.all.len()], ..CachedMessages::default() };
     for number in numbers.to_vec().chunks(4).filter_map(number) {
         if let Some(said) = messages.all.get_mut(number).and_then(Option::take) {
             kept.count += 1;
@@ -137,12 +139,12 @@ fn too_long() -> Failure {
 }
 
 /// Returns the messages with these numbers: whole numbers of 32 bits, least byte first.
-fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<Said>>> {
+fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<HashedMessage>>> {
     let LuaValue::Buffer(numbers) = numbers else { return Err(invalid("llm.chat: messages must be a list")) };
     let numbers = numbers.to_vec();
-    let learned = learned(lua)?;
+    let learned = message_cache(lua)?;
     let messages = learned.0.borrow();
-    let said: Option<Vec<Rc<Said>>> =
+    let said: Option<Vec<Rc<HashedMessage>>> =
         numbers.chunks(4).map(|bytes| messages.all.get(number(bytes)?).cloned().flatten()).collect();
     let said = said.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
     if said.len() > MOST || said.iter().map(|said| said.message.size()).sum::<usize>() > convert::TEXT {
@@ -154,7 +156,7 @@ fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<Said>>> {
 /// One request, as `llm.luau` puts it together.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ChatOptions {
     model: Option<String>,
     system: Option<String>,
     schema: Option<Value>,
@@ -177,7 +179,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     {
         members.remove("tools");
     }
-    let call: Call = data(value, "llm.chat")?;
+    let call: ChatOptions = data(value, "llm.chat")?;
     if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
@@ -195,7 +197,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         temperature: call.temperature,
         seed: None,
     };
-    let show = Show { label: call.label, stream: call.stream };
+    let show = CallDisplay { label: call.label, stream: call.stream };
     Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
 }
 
@@ -244,7 +246,7 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let table = lua.create_table().map_err(vm_error)?;
     match value_of(&text) {
         Ok(value) => table.raw_set("value", convert::to_lua(lua, &value).map_err(vm_error)?),
-        Err(Unusable { problem, large }) => {
+        Err(UnusableReply { problem, large }) => {
             table.raw_set("problem", problem).and_then(|()| table.raw_set("large", large))
         }
     }
@@ -254,8 +256,8 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 /// Parses a reply, or says what is wrong with it, in words for the model. Most of a long one would be its own repetition, and
 /// what a flow could not check is no better than what is wrong.
-fn value_of(text: &str) -> std::result::Result<Value, Unusable> {
-    let unusable = |problem: String, large| Unusable { problem, large };
+fn value_of(text: &str) -> std::result::Result<Value, UnusableReply> {
+    let unusable = |problem: String, large| UnusableReply { problem, large };
     if text.len() > LONGEST_VALUE {
         return Err(unusable(format!("it is longer than {LONGEST_VALUE} bytes"), true));
     }
@@ -265,7 +267,7 @@ fn value_of(text: &str) -> std::result::Result<Value, Unusable> {
 }
 
 /// Why a reply has no value that a flow can use.
-struct Unusable {
+struct UnusableReply {
     problem: String,
     /// It is so large that it is not sent back to be mended.
     large: bool,

@@ -30,11 +30,11 @@ use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::{Failure, Result};
 use crate::lua::request::Request;
-use crate::lua::vm::{Vm, Yielded, answer};
-use crate::lua::{fault, thrown};
+use crate::lua::vm::{Vm, YieldedRequest, answer};
+use crate::lua::{error_values, vm_errors};
 use crate::model::collection::Collection;
 use crate::pack::persona::Personas;
-use crate::pack::tree::Tree;
+use crate::pack::tree::PackTree;
 
 /// Makes a module's table.
 type Make = fn(&Rc<Vm>) -> mlua::Result<Table>;
@@ -90,10 +90,10 @@ pub type Window = Box<dyn Fn(&str) -> Option<u64>>;
 /// What the modules need to know of the run.
 pub struct Context {
     /// The flow's own pack.
-    pub tree: Tree,
+    pub tree: PackTree,
     pub personas: Personas,
     /// Where quotes come from, nearest first.
-    pub layers: Vec<Tree>,
+    pub layers: Vec<PackTree>,
     /// Brings a model's name or alias to `provider/model`; without a name, the run's own.
     pub resolve: Resolve,
     /// How many tokens a model, by its full name, takes in one call, request and reply together; where it is known.
@@ -112,28 +112,28 @@ fn context(lua: &Lua) -> Result<Rc<Context>> {
 /// A pure function of a module.
 type Compute = fn(&Lua, MultiValue) -> Result<LuaValue>;
 /// A pure function that is told which file calls it.
-type Located = fn(&Lua, &str, MultiValue) -> Result<LuaValue>;
+type LocatedCompute = fn(&Lua, &str, MultiValue) -> Result<LuaValue>;
 /// An effect's function.
 type Describe = fn(&Lua, MultiValue) -> Result<Request>;
 
 /// Builds a module's table.
-struct Module<'a> {
+struct ModuleBuilder<'a> {
     vm: &'a Rc<Vm>,
     table: Table,
 }
 
-impl<'a> Module<'a> {
-    fn new(vm: &'a Rc<Vm>) -> mlua::Result<Module<'a>> {
-        Ok(Module { vm, table: vm.lua.create_table()? })
+impl<'a> ModuleBuilder<'a> {
+    fn new(vm: &'a Rc<Vm>) -> mlua::Result<ModuleBuilder<'a>> {
+        Ok(ModuleBuilder { vm, table: vm.lua.create_table()? })
     }
 
-    fn pure(self, name: &str, compute: Compute) -> mlua::Result<Module<'a>> {
+    fn pure(self, name: &str, compute: Compute) -> mlua::Result<ModuleBuilder<'a>> {
         let function = pure(self.vm, compute)?;
         self.table.raw_set(name, function)?;
         Ok(self)
     }
 
-    fn located(self, name: &str, compute: Located) -> mlua::Result<Module<'a>> {
+    fn located(self, name: &str, compute: LocatedCompute) -> mlua::Result<ModuleBuilder<'a>> {
         let native = self.vm.lua.create_function(move |lua, mut arguments: MultiValue| {
             let from = match arguments.pop_front() {
                 Some(LuaValue::String(from)) => from.to_string_lossy(),
@@ -146,25 +146,25 @@ impl<'a> Module<'a> {
         Ok(self)
     }
 
-    fn effect(self, name: &str, describe: Describe) -> mlua::Result<Module<'a>> {
+    fn effect(self, name: &str, describe: Describe) -> mlua::Result<ModuleBuilder<'a>> {
         let function = effect(self.vm, describe)?;
         self.table.raw_set(name, function)?;
         Ok(self)
     }
 
-    fn value(self, name: &str, value: LuaValue) -> mlua::Result<Module<'a>> {
+    fn value(self, name: &str, value: LuaValue) -> mlua::Result<ModuleBuilder<'a>> {
         self.table.raw_set(name, value)?;
         Ok(self)
     }
 
     /// Adds the functions that a chunk of Luau returns: those that take several steps. The chunk gets the
     /// table `native` and the bridge's `raise`.
-    fn luau(self, source: &str, native: Table) -> mlua::Result<Module<'a>> {
+    fn luau(self, source: &str, native: Table) -> mlua::Result<ModuleBuilder<'a>> {
         let steps: Table = self
             .vm
             .lua
             .load(source)
-            .set_name(fault::HOST_CHUNK)
+            .set_name(error_values::HOST_CHUNK)
             .set_mode(mlua::chunk::ChunkMode::Text)
             .call((native, self.vm.bridge.raise.clone()))?;
         for pair in steps.pairs::<String, LuaValue>() {
@@ -190,7 +190,9 @@ fn effect(vm: &Vm, describe: Describe) -> mlua::Result<Function> {
     let native = vm.lua.create_function(move |lua, arguments: MultiValue| {
         let described = describe(lua, arguments);
         let described = match described {
-            Ok(request) => Ok(one(LuaValue::UserData(lua.create_userdata(Yielded(RefCell::new(Some(request))))?))),
+            Ok(request) => {
+                Ok(one(LuaValue::UserData(lua.create_userdata(YieldedRequest(RefCell::new(Some(request))))?)))
+            }
             Err(failure) => Err(failure),
         };
         answer(lua, described)
@@ -214,8 +216,8 @@ fn one(value: LuaValue) -> MultiValue {
 
 /// Turns an error of the VM itself, such as running out of memory, into a failure.
 fn vm_error(error: mlua::Error) -> Failure {
-    thrown::from_error(&error)
+    vm_errors::from_error(&error)
 }
 
-pub(in crate::lua) use documents::Functions;
+pub(in crate::lua) use documents::DeclaredCollections;
 pub(in crate::lua) use nietz::is_flow;

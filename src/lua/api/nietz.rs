@@ -6,7 +6,7 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::Args;
-use crate::lua::api::{Module, vm_error};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::manifest::Manifest;
 use crate::lua::vm::Vm;
 
@@ -17,7 +17,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let metatable = vm.lua.create_table()?;
     metatable.raw_set("__metatable", "flow")?;
     vm.lua.set_named_registry_value(FLOW, metatable)?;
-    Ok(Module::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.pure("usage", usage)?.build())
+    Ok(ModuleBuilder::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.pure("usage", usage)?.build())
 }
 
 /// Returns whether a table came from `nietz.flow`.

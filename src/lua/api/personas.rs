@@ -8,13 +8,18 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::api::{Module, context, vm_error};
+use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::pack::persona::Persona;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.pure("find", find)?.pure("get", get)?.pure("list", list)?.pure("render", render)?.build())
+    Ok(ModuleBuilder::new(vm)?
+        .pure("find", find)?
+        .pure("get", get)?
+        .pure("list", list)?
+        .pure("render", render)?
+        .build())
 }
 
 fn to_lua(lua: &Lua, persona: &Persona) -> Result<LuaValue> {
@@ -41,12 +46,12 @@ fn get(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Filter {
+struct PersonaFilter {
     tag: Option<String>,
 }
 
 fn list(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    let filter: Option<Filter> = Args::new(lua, "personas.list", values).data(0, "filter")?;
+    let filter: Option<PersonaFilter> = Args::new(lua, "personas.list", values).data(0, "filter")?;
     let tag = filter.unwrap_or_default().tag;
     let all = context(lua)?.personas.list()?;
     let fits = all.iter().filter(|persona| tag.as_ref().is_none_or(|tag| persona.tags.contains(tag)));

@@ -7,18 +7,18 @@ use serde::Deserialize;
 
 use crate::error::Result;
 use crate::lua::api::args::Args;
-use crate::lua::api::{Module, context, vm_error};
+use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::pack::quote::{self, Quote};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.pure("find", find)?.pure("render", render)?.build())
+    Ok(ModuleBuilder::new(vm)?.pure("find", find)?.pure("render", render)?.build())
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Filter {
+struct QuoteFilter {
     context: Option<String>,
     philosopher: Option<String>,
     lang: Option<String>,
@@ -26,7 +26,7 @@ struct Filter {
 }
 
 fn find(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    let filter: Option<Filter> = Args::new(lua, "quotes.find", values).data(0, "filter")?;
+    let filter: Option<QuoteFilter> = Args::new(lua, "quotes.find", values).data(0, "filter")?;
     let filter = filter.unwrap_or_default();
     let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
     let found: Vec<Quote> = quote::all(&context(lua)?.layers)?

@@ -6,7 +6,7 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::{Module, lazy};
+use crate::lua::api::{ModuleBuilder, lazy};
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
@@ -22,8 +22,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 
 /// The module, and the stock function that stands on it.
 fn all(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    let native = Module::new(vm)?.effect("number", number)?.effect("uuid", uuid)?.build();
-    Ok(Module::new(vm)?.luau(include_str!("random.luau"), native)?.build())
+    let native = ModuleBuilder::new(vm)?.effect("number", number)?.effect("uuid", uuid)?.build();
+    Ok(ModuleBuilder::new(vm)?.luau(include_str!("random.luau"), native)?.build())
 }
 
 /// Puts recorded chance behind `math.random`.

@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::api::{Module, vm_error};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
-use crate::schema::check::{Fault, Schema};
+use crate::schema::check::{Schema, Violation};
 use crate::schema::shape;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.pure("check", check)?.build())
+    Ok(ModuleBuilder::new(vm)?.pure("check", check)?.build())
 }
 
 pub(super) fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
@@ -26,11 +26,11 @@ pub(super) fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         return Err(invalid("schema.check: the value is too large to be checked by this schema"));
     }
     shape::shape(&mut value, &definition);
-    faults_to_lua(lua, &schema.faults(&value))
+    faults_to_lua(lua, &schema.violations(&value))
 }
 
 /// Returns faults as a list of `{ pointer, message }`.
-pub(super) fn faults_to_lua(lua: &Lua, faults: &[Fault]) -> Result<LuaValue> {
+pub(super) fn faults_to_lua(lua: &Lua, faults: &[Violation]) -> Result<LuaValue> {
     let list = faults.iter().map(|fault| json!({ "pointer": fault.pointer, "message": fault.message })).collect();
     convert::to_lua(lua, &serde_json::Value::Array(list)).map_err(vm_error)
 }

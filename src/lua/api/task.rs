@@ -5,16 +5,16 @@ use std::rc::Rc;
 use mlua::{Function, Lua, MultiValue, Table};
 
 use crate::error::Result;
-use crate::lua::api::Module;
+use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::request::{Limited, Request};
+use crate::lua::request::{Request, ScopeLimit};
 use crate::lua::vm::Vm;
 
 /// The most branches that one call may start.
 const MOST: usize = 1000;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?
+    Ok(ModuleBuilder::new(vm)?
         .effect("all", all)?
         .effect("settle", settle)?
         .effect("scope", scope)?
@@ -55,13 +55,13 @@ fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 fn limit(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "task.limit", values);
-    let limit = Limited::Whole(seconds(&args, "task.limit")?);
+    let limit = ScopeLimit::Whole(seconds(&args, "task.limit")?);
     Ok(Request::Scope { name: "limit".to_owned(), run: args.function(1)?, limit: Some(limit) })
 }
 
 fn idle(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "task.idle", values);
-    let limit = Limited::Silence(seconds(&args, "task.idle")?);
+    let limit = ScopeLimit::Silence(seconds(&args, "task.idle")?);
     Ok(Request::Scope { name: "idle".to_owned(), run: args.function(1)?, limit: Some(limit) })
 }
 

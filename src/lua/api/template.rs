@@ -7,12 +7,12 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use crate::error::{Code, Result};
 use crate::lua::api::args::Args;
 use crate::lua::api::json::pack_file;
-use crate::lua::api::{Module, context, vm_error};
+use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::vm::Vm;
 use crate::template;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.located("render", render)?.pure("text", text)?.build())
+    Ok(ModuleBuilder::new(vm)?.located("render", render)?.pure("text", text)?.build())
 }
 
 fn render(lua: &Lua, from: &str, values: MultiValue) -> Result<LuaValue> {

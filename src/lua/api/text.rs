@@ -11,10 +11,10 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthStr;
 
-use crate::cpu::{Overrun, within};
+use crate::cpu::{Overrun, run_within};
 use crate::error::{Result, nearest};
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::api::{Module, vm_error};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::regexes;
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?
+    Ok(ModuleBuilder::new(vm)?
         .pure("slug", slug)?
         .pure("trim", trim)?
         .pure("lines", lines)?
@@ -55,7 +55,7 @@ fn list<'a>(lua: &Lua, items: impl Iterator<Item = &'a str>) -> Result<LuaValue>
 }
 
 /// Returns the text in lower case, without accents; œ, æ and ß are written out.
-fn folded(text: &str) -> String {
+fn fold_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
         match c {
@@ -71,7 +71,7 @@ fn folded(text: &str) -> String {
 }
 
 fn slug(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    let text = folded(&Args::new(lua, "text.slug", values).text(0)?);
+    let text = fold_text(&Args::new(lua, "text.slug", values).text(0)?);
     let mut slug = String::new();
     for c in text.chars() {
         if slug.len() >= SLUG {
@@ -104,7 +104,7 @@ fn split(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 }
 
 fn fold(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    string(lua, folded(&Args::new(lua, "text.fold", values).text(0)?))
+    string(lua, fold_text(&Args::new(lua, "text.fold", values).text(0)?))
 }
 
 fn truncate(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
@@ -144,10 +144,10 @@ fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 thread_local! {
     /// Regular expressions by their text: compiling one costs a hundred times what searching does.
-    static PATTERNS: RefCell<regexes::Kept> = RefCell::default();
+    static PATTERNS: RefCell<regexes::RegexCache> = RefCell::default();
 }
 
-fn compiled(pattern: &str) -> Result<regexes::Compiled> {
+fn compile_cached(pattern: &str) -> Result<regexes::CompiledRegex> {
     PATTERNS.with_borrow_mut(|known| known.get(pattern)).map_err(|why| {
         invalid(format!("text.search: `{}` is no regular expression: {}", excerpt(pattern), excerpt(&why)))
     })
@@ -169,7 +169,7 @@ fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     };
     // A start behind the end, or within a letter, is where a loop over all matches may well come to.
     let Some(from) = (from..=value.len()).find(|at| value.is_char_boundary(*at)) else { return Ok(LuaValue::Nil) };
-    let compiled = compiled(&pattern)?;
+    let compiled = compile_cached(&pattern)?;
     let too_slow = |why: &str| {
         invalid(format!(
             "text.search: `{}` takes too long in a text of {} bytes: {why}",
@@ -185,7 +185,7 @@ fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     } else {
         let text: Arc<str> = value.as_str().into();
         let work = move || places(&compiled.regex, &text, from);
-        within(PATIENCE, work).map_err(|Overrun| too_slow("it was given up"))?
+        run_within(PATIENCE, work).map_err(|Overrun| too_slow("it was given up"))?
     };
     let Some(groups) = found else { return Ok(LuaValue::Nil) };
     let Some(Some(whole)) = groups.first().cloned() else { return Ok(LuaValue::Nil) };

@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::Module;
+use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
-use crate::lua::request::{Request, nothing};
+use crate::lua::request::{Request, outcome_to_nil};
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::effect::ui::UiOp;
-use crate::model::question::{Choice, Question, QuestionKind};
+use crate::model::question::{Question, QuestionKind, QuestionOption};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?
+    Ok(ModuleBuilder::new(vm)?
         .effect("say", say)?
         .effect("ask", ask)?
         .effect("choose", choose)?
@@ -42,12 +42,12 @@ fn say(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "ui.say", values);
     let options: Option<SayOptions> = args.data(1, "options")?;
     let effect = Effect::Ui(UiOp::Say { markdown: args.text(0)?, from: options.unwrap_or_default().from });
-    Ok(Request::Effect(Box::new(effect), nothing))
+    Ok(Request::Effect(Box::new(effect), outcome_to_nil))
 }
 
 /// `print`, for authors who look for a mistake: what it is given, as one line.
 fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
-    let mut budget = convert::Budget::default();
+    let mut budget = convert::ConversionBudget::default();
     let mut shown = Vec::new();
     for value in &values {
         shown.push(match value {
@@ -66,7 +66,7 @@ fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
             other => other.type_name().to_owned(),
         });
     }
-    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Say { markdown: shown.join("  "), from: None })), nothing))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Say { markdown: shown.join("  "), from: None })), outcome_to_nil))
 }
 
 #[derive(Deserialize)]
@@ -107,7 +107,7 @@ struct ChooseOptions {
 #[serde(untagged)]
 enum AnyChoice {
     Text(String),
-    Whole(Choice),
+    Whole(QuestionOption),
 }
 
 fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -115,11 +115,11 @@ fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
     if asked.options.is_empty() {
         return Err(invalid("ui.choose: there is nothing to choose from"));
     }
-    let options: Vec<Choice> = asked
+    let options: Vec<QuestionOption> = asked
         .options
         .into_iter()
         .map(|option| match option {
-            AnyChoice::Text(text) => Choice { value: text.clone(), label: text, hint: None },
+            AnyChoice::Text(text) => QuestionOption { value: text.clone(), label: text, hint: None },
             AnyChoice::Whole(choice) => choice,
         })
         .collect();
@@ -169,7 +169,7 @@ fn question(question: Question) -> Result<Request> {
 
 fn status(lua: &Lua, values: MultiValue) -> Result<Request> {
     let text = Args::new(lua, "ui.status", values).text(0)?;
-    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Status { text })), nothing))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Status { text })), outcome_to_nil))
 }
 
 fn progress(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -177,5 +177,5 @@ fn progress(lua: &Lua, values: MultiValue) -> Result<Request> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let count = |index| args.number(index).map(|number| number.max(0.0) as u64);
     let effect = Effect::Ui(UiOp::Progress { label: args.text(0)?, done: count(1)?, total: count(2)? });
-    Ok(Request::Effect(Box::new(effect), nothing))
+    Ok(Request::Effect(Box::new(effect), outcome_to_nil))
 }

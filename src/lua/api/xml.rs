@@ -7,10 +7,10 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Map, Value, json};
 
-use crate::cpu::{Overrun, within};
+use crate::cpu::{Overrun, run_within};
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::Args;
-use crate::lua::api::{Module, vm_error};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::text::excerpt;
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.pure("decode", decode)?.build())
+    Ok(ModuleBuilder::new(vm)?.pure("decode", decode)?.build())
 }
 
 fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
@@ -36,18 +36,18 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     if text.len() > LONGEST {
         return Err(unreadable(format!("the text is longer than {} MB", LONGEST / 1024 / 1024)));
     }
-    bounded(&text)?;
+    check_bounds(&text)?;
     let value = if text.len() <= AT_ONCE {
-        parsed(&text)?
+        parse(&text)?
     } else {
-        let work = move || parsed(&text);
-        within(PATIENCE, work).map_err(|Overrun| unreadable("reading it takes too long".to_owned()))??
+        let work = move || parse(&text);
+        run_within(PATIENCE, work).map_err(|Overrun| unreadable("reading it takes too long".to_owned()))??
     };
     convert::to_lua(lua, &value).map_err(vm_error)
 }
 
 /// Refuses what the parser takes long for, before it begins: parsing is not interrupted.
-fn bounded(text: &str) -> Result<()> {
+fn check_bounds(text: &str) -> Result<()> {
     let bytes = text.as_bytes();
     if memchr::memmem::find_iter(bytes, b"xmlns").count() > NAMESPACES {
         return Err(unreadable(format!("it names more than {NAMESPACES} namespaces")));
@@ -80,7 +80,7 @@ fn bounded(text: &str) -> Result<()> {
     Ok(())
 }
 
-fn parsed(text: &str) -> Result<Value> {
+fn parse(text: &str) -> Result<Value> {
     let options = ParsingOptions { allow_dtd: false, nodes_limit: NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         unreadable(format!("text:{}:{}: {}", error.pos().row, error.pos().col, excerpt(&error.to_string())))

@@ -7,13 +7,13 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use crate::error::Result;
 use crate::lua::api::args::Args;
 use crate::lua::api::json::{decode_as, load_as};
-use crate::lua::api::{Module, vm_error};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::vm::Vm;
 use crate::model::collection::Format;
 use crate::schema::text;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(Module::new(vm)?.pure("encode", encode)?.pure("decode", decode)?.located("load", load)?.build())
+    Ok(ModuleBuilder::new(vm)?.pure("encode", encode)?.pure("decode", decode)?.located("load", load)?.build())
 }
 
 fn encode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Scheduler, Waiting};
+use super::{PendingEffect, Scheduler};
 use crate::engine::process::is_inside;
 use crate::error::{Code, Failure};
 
@@ -24,18 +24,21 @@ pub(super) enum LimitKind {
 
 impl Scheduler<'_> {
     /// Returns when a limit is over, as things stand. A scope in which nothing waits is not silent.
-    pub(super) fn ends(&self, limit: &Limit, now: Instant) -> Option<Instant> {
+    pub(super) fn limit_deadline(&self, limit: &Limit, now: Instant) -> Option<Instant> {
         match limit.kind {
-            LimitKind::Whole { left } => self.runs(&limit.scope).then(|| now + left),
+            LimitKind::Whole { left } => self.is_running(&limit.scope).then(|| now + left),
             LimitKind::Silence(silence) => {
                 let inside = self.waiting.values().filter(|waiting| self.waits_in(waiting, &limit.scope));
-                inside.filter(|waiting| waiting.cancel.is_some()).map(|waiting| waiting.pulse.last() + silence).min()
+                inside
+                    .filter(|waiting| waiting.cancel.is_some())
+                    .map(|waiting| waiting.heartbeat.last() + silence)
+                    .min()
             }
         }
     }
 
     /// Tells whether something is under way in a scope that takes of its time.
-    pub(super) fn runs(&self, scope: &str) -> bool {
+    pub(super) fn is_running(&self, scope: &str) -> bool {
         self.waiting.values().any(|waiting| !waiting.asks && waiting.cancel.is_some() && self.waits_in(waiting, scope))
     }
 
@@ -49,7 +52,7 @@ impl Scheduler<'_> {
         }
     }
 
-    fn waits_in(&self, waiting: &Waiting, scope: &str) -> bool {
+    fn waits_in(&self, waiting: &PendingEffect, scope: &str) -> bool {
         self.tasks.get(&waiting.id).is_some_and(|task| is_inside(&task.scope, scope))
     }
 
@@ -59,7 +62,7 @@ impl Scheduler<'_> {
         let over: Vec<(String, String)> = self
             .limits
             .iter()
-            .filter(|limit| self.ends(limit, now).is_some_and(|until| until <= now))
+            .filter(|limit| self.limit_deadline(limit, now).is_some_and(|until| until <= now))
             .map(|limit| {
                 let why = match limit.kind {
                     LimitKind::Whole { .. } => "the time limit of this branch is over".to_owned(),

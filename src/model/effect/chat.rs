@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Facts, Recovery, Shown, Source, plain};
+use super::{EffectFacts, Recovery, ReplayClass, ReplayDisplay, plain};
 use crate::error::Result;
-use crate::model::chat::{ChatRequest, Said};
+use crate::model::chat::{ChatRequest, HashedMessage};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
@@ -14,19 +14,19 @@ use crate::model::redact::Cleaner;
 pub struct Chat {
     /// Everything but the messages.
     pub request: ChatRequest,
-    pub conversation: Vec<Rc<Said>>,
+    pub conversation: Vec<Rc<HashedMessage>>,
     /// How it is shown; not part of the key.
-    pub show: Show,
+    pub show: CallDisplay,
 }
 
 /// How a model call is shown while it goes on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Show {
+pub struct CallDisplay {
     pub label: String,
     pub stream: bool,
 }
 
-impl Facts for Chat {
+impl EffectFacts for Chat {
     fn kind(&self) -> &'static str {
         "chat"
     }
@@ -35,15 +35,15 @@ impl Facts for Chat {
         Recovery::Retry
     }
 
-    fn source(&self) -> Source {
-        Source::Said
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Said
     }
 
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[Permission::Llm]
     }
 
-    fn conversation(&self) -> &[Rc<Said>] {
+    fn conversation(&self) -> &[Rc<HashedMessage>] {
         &self.conversation
     }
 
@@ -62,7 +62,7 @@ impl Facts for Chat {
             message.state.iter_mut().for_each(|state| cleaner.text(state));
             match message == said.message {
                 true => said.clean.set(true),
-                false => *said = Rc::new(Said::new(message)),
+                false => *said = Rc::new(HashedMessage::new(message)),
             }
         }
         for tool in &mut request.tools {
@@ -72,8 +72,8 @@ impl Facts for Chat {
         request.schema.iter_mut().for_each(|schema| cleaner.value(schema));
     }
 
-    fn shown_again<'a>(&'a self, outcome: &'a Result<Value>) -> Shown<'a> {
+    fn replay_display<'a>(&'a self, outcome: &'a Result<Value>) -> ReplayDisplay<'a> {
         let text = outcome.as_ref().ok().and_then(|reply| reply["text"].as_str()).filter(|_| self.show.stream);
-        text.map_or(Shown::Nothing, |markdown| Shown::Said { markdown, from: Some(&self.show.label) })
+        text.map_or(ReplayDisplay::Nothing, |markdown| ReplayDisplay::Said { markdown, from: Some(&self.show.label) })
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Dependencies, Facts, Recovery, Source};
-use crate::model::collection::Key;
+use super::{Dependencies, EffectFacts, Recovery, ReplayClass};
+use crate::model::collection::DocumentKey;
 use crate::model::document::Expect;
 use crate::model::redact::Cleaner;
 
@@ -14,11 +14,11 @@ use crate::model::redact::Cleaner;
 pub enum DocumentOp {
     Load {
         collection: String,
-        key: Key,
+        key: DocumentKey,
     },
     Save {
         collection: String,
-        key: Key,
+        key: DocumentKey,
         value: Value,
         expect: Expect,
         /// The older version that this document was migrated from; its file is kept until this one is safe.
@@ -37,16 +37,16 @@ pub enum DocumentOp {
     },
     Append {
         collection: String,
-        key: Key,
+        key: DocumentKey,
         row: Value,
     },
     Rows {
         collection: String,
-        key: Key,
+        key: DocumentKey,
     },
     Delete {
         collection: String,
-        key: Key,
+        key: DocumentKey,
         expect: Expect,
     },
     /// A question in SQL to collections of rows.
@@ -54,11 +54,11 @@ pub enum DocumentOp {
         sql: String,
         bind: Vec<Value>,
         collections: Vec<String>,
-        key: Key,
+        key: DocumentKey,
     },
 }
 
-impl Facts for DocumentOp {
+impl EffectFacts for DocumentOp {
     fn kind(&self) -> &'static str {
         match self {
             DocumentOp::Load { .. } => "load",
@@ -87,8 +87,8 @@ impl Facts for DocumentOp {
         }
     }
 
-    fn source(&self) -> Source {
-        Source::Documents
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Documents
     }
 
     fn needs_intent(&self) -> bool {
@@ -97,7 +97,7 @@ impl Facts for DocumentOp {
 
     /// A change of a document also changes the list of its collection.
     fn dependencies(&self) -> Dependencies {
-        let document = |collection: &str, key: &Key| {
+        let document = |collection: &str, key: &DocumentKey| {
             let key: Vec<String> = key.iter().map(|(hole, value)| format!("{hole}={value}")).collect();
             format!("{collection} {}", key.join(" "))
         };
@@ -131,7 +131,7 @@ impl Facts for DocumentOp {
         }
     }
 
-    fn written(&self) -> Option<&Value> {
+    fn written_value(&self) -> Option<&Value> {
         match self {
             DocumentOp::Save { value, .. } | DocumentOp::Append { row: value, .. } => Some(value),
             DocumentOp::Load { .. }
@@ -170,7 +170,7 @@ impl Facts for DocumentOp {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         // A file of a name that held one is none of the collection's then, and refused.
-        let clean_key = |key: &mut Key| key.values_mut().for_each(|value| cleaner.text(value));
+        let clean_key = |key: &mut DocumentKey| key.values_mut().for_each(|value| cleaner.text(value));
         match self {
             DocumentOp::Save { key, value, .. } | DocumentOp::Append { key, row: value, .. } => {
                 clean_key(key);

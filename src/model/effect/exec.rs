@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::things::tree;
-use super::{Dependencies, Facts, Recovery, Source, plain};
-use crate::model::command::{Command, Run};
+use super::resources::tree_resource;
+use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
+use crate::model::command::{CommandLine, ExecCommand};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
-impl Facts for Command {
+impl EffectFacts for ExecCommand {
     fn kind(&self) -> &'static str {
         "exec"
     }
@@ -18,16 +18,16 @@ impl Facts for Command {
         Recovery::Probe
     }
 
-    fn source(&self) -> Source {
-        Source::Surroundings
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Surroundings
     }
 
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[Permission::Git, Permission::Exec]
     }
 
     fn dependencies(&self) -> Dependencies {
-        Dependencies { reads: vec![tree(&self.tree)], writes: vec![tree(&self.tree)] }
+        Dependencies { reads: vec![tree_resource(&self.tree)], writes: vec![tree_resource(&self.tree)] }
     }
 
     fn request(&self) -> Value {
@@ -36,8 +36,8 @@ impl Facts for Command {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         match &mut self.run {
-            Run::Program(words) => words.iter_mut().for_each(|word| cleaner.text(word)),
-            Run::Shell(text) => cleaner.text(text),
+            CommandLine::Program(words) => words.iter_mut().for_each(|word| cleaner.text(word)),
+            CommandLine::Shell(text) => cleaner.text(text),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Facts, Recovery, Source, plain};
+use super::{EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::file::FileOp;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
-impl Facts for FileOp {
+impl EffectFacts for FileOp {
     fn kind(&self) -> &'static str {
         "file"
     }
@@ -16,11 +16,11 @@ impl Facts for FileOp {
         Recovery::Retry
     }
 
-    fn source(&self) -> Source {
-        Source::Surroundings
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Surroundings
     }
 
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[Permission::Files]
     }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::things::{branch, tree};
-use super::{Dependencies, Facts, Recovery, Source, plain};
-use crate::model::brings::Brought;
+use super::resources::{branch_resource, tree_resource};
+use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
+use crate::model::brings::MergeRisk;
 use crate::model::file::FoundFiles;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
@@ -52,7 +52,7 @@ pub enum GitOutcome {
     Snapshot(Committed),
     Diff(Patch),
     Changed(Vec<String>),
-    Brings(BroughtThings),
+    Brings(MergeRisks),
     Files(FoundFiles),
     Merge(Merged),
     Worktree(NewWorktree),
@@ -92,15 +92,15 @@ pub struct Patch {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BroughtThings {
-    pub things: Vec<BroughtLine>,
+pub struct MergeRisks {
+    pub things: Vec<MergeRiskLine>,
     pub cut: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BroughtLine {
+pub struct MergeRiskLine {
     #[serde(flatten)]
-    pub brought: Brought,
+    pub brought: MergeRisk,
     /// As people are told of it.
     pub text: String,
 }
@@ -161,7 +161,7 @@ impl GitOp {
     }
 }
 
-impl Facts for GitOp {
+impl EffectFacts for GitOp {
     fn kind(&self) -> &'static str {
         "git"
     }
@@ -182,11 +182,11 @@ impl Facts for GitOp {
         }
     }
 
-    fn source(&self) -> Source {
-        Source::Surroundings
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Surroundings
     }
 
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[Permission::Git]
     }
 
@@ -200,11 +200,11 @@ impl Facts for GitOp {
 
     fn dependencies(&self) -> Dependencies {
         let (on, moved) = self.branches();
-        let mut writes: Vec<String> = moved.into_iter().map(branch).collect();
+        let mut writes: Vec<String> = moved.into_iter().map(branch_resource).collect();
         if let GitOp::Worktree { name, .. } = self {
-            writes.push(tree(name));
+            writes.push(tree_resource(name));
         }
-        Dependencies { reads: on.into_iter().map(branch).collect(), writes }
+        Dependencies { reads: on.into_iter().map(branch_resource).collect(), writes }
     }
 
     fn request(&self) -> Value {

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::model::chat::Said;
-use crate::model::command::Command;
+use crate::model::chat::HashedMessage;
+use crate::model::command::ExecCommand;
 use crate::model::file::FileOp;
 use crate::model::permission::Permission;
 use crate::model::question::Question;
@@ -22,7 +22,7 @@ pub mod documents;
 mod exec;
 mod files;
 pub mod git;
-mod things;
+mod resources;
 pub mod time;
 pub mod ui;
 pub mod worktree;
@@ -37,7 +37,7 @@ pub enum Effect {
     Files(FileOp),
     Git(git::GitOp),
     Worktree(worktree::WorktreeOp),
-    Exec(Command),
+    Exec(ExecCommand),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -55,7 +55,7 @@ pub enum Recovery {
 
 /// Who can answer an effect in place of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ReplayClass {
     /// Models, people, time and chance: what was said once is as good in another folder.
     Said,
     /// Nobody: what is shown is shown again, where somebody is there to see it.
@@ -75,7 +75,7 @@ pub struct Dependencies {
 
 /// How an effect that is given back is shown to who was not there.
 #[derive(Debug)]
-pub enum Shown<'a> {
+pub enum ReplayDisplay<'a> {
     Nothing,
     /// What was said, once the run goes live.
     Said {
@@ -87,17 +87,17 @@ pub enum Shown<'a> {
 }
 
 /// The facts of an effect.
-pub trait Facts {
+pub trait EffectFacts {
     /// Returns the kind's name, as it stands in journals.
     fn kind(&self) -> &'static str;
 
     /// Returns the rule for a crash between intent and outcome.
     fn recovery(&self) -> Recovery;
 
-    fn source(&self) -> Source;
+    fn replay_class(&self) -> ReplayClass;
 
     /// Returns the permissions that a flow must have declared.
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[]
     }
 
@@ -129,29 +129,29 @@ pub trait Facts {
     }
 
     /// Returns what is put into a document.
-    fn written(&self) -> Option<&Value> {
+    fn written_value(&self) -> Option<&Value> {
         None
     }
 
     /// Returns the list in the request that grows from one call to the next: what was said so far.
-    fn conversation(&self) -> &[Rc<Said>] {
+    fn conversation(&self) -> &[Rc<HashedMessage>] {
         &[]
     }
 
-    /// Returns the request as it is keyed and recorded, but for its [`Facts::conversation`].
+    /// Returns the request as it is keyed and recorded, but for its [`EffectFacts::conversation`].
     fn request(&self) -> Value;
 
     /// Takes the secrets out. What is performed and what is recorded are the same.
     fn redact(&mut self, cleaner: &Cleaner);
 
     /// Returns how it is shown when its outcome is given back.
-    fn shown_again<'a>(&'a self, _outcome: &'a Result<Value>) -> Shown<'a> {
-        Shown::Nothing
+    fn replay_display<'a>(&'a self, _outcome: &'a Result<Value>) -> ReplayDisplay<'a> {
+        ReplayDisplay::Nothing
     }
 }
 
 impl Effect {
-    pub fn facts(&self) -> &dyn Facts {
+    pub fn facts(&self) -> &dyn EffectFacts {
         match self {
             Effect::Time(op) => op,
             Effect::Ui(op) => op,
@@ -164,7 +164,7 @@ impl Effect {
         }
     }
 
-    pub fn facts_mut(&mut self) -> &mut dyn Facts {
+    pub fn facts_mut(&mut self) -> &mut dyn EffectFacts {
         match self {
             Effect::Time(op) => op,
             Effect::Ui(op) => op,

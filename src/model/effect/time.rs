@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Facts, Recovery, Source};
+use super::{EffectFacts, Recovery, ReplayClass};
 use crate::model::redact::Cleaner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum TimeOp {
     Random,
 }
 
-impl Facts for TimeOp {
+impl EffectFacts for TimeOp {
     fn kind(&self) -> &'static str {
         match self {
             TimeOp::Clock => "clock",
@@ -25,8 +25,8 @@ impl Facts for TimeOp {
         Recovery::SingleLine
     }
 
-    fn source(&self) -> Source {
-        Source::Said
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Said
     }
 
     fn request(&self) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Facts, Recovery, Shown, Source, plain};
+use super::{EffectFacts, Recovery, ReplayClass, ReplayDisplay, plain};
 use crate::error::Result;
 use crate::model::question::Question;
 use crate::model::redact::Cleaner;
@@ -25,7 +25,7 @@ pub enum UiOp {
     Ask(Question),
 }
 
-impl Facts for UiOp {
+impl EffectFacts for UiOp {
     fn kind(&self) -> &'static str {
         match self {
             UiOp::Say { .. } => "say",
@@ -43,10 +43,10 @@ impl Facts for UiOp {
         }
     }
 
-    fn source(&self) -> Source {
+    fn replay_class(&self) -> ReplayClass {
         match self {
-            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => Source::Shown,
-            UiOp::Ask(_) => Source::Said,
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => ReplayClass::Shown,
+            UiOp::Ask(_) => ReplayClass::Said,
         }
     }
 
@@ -85,11 +85,11 @@ impl Facts for UiOp {
         }
     }
 
-    fn shown_again<'a>(&'a self, _: &'a Result<Value>) -> Shown<'a> {
+    fn replay_display<'a>(&'a self, _: &'a Result<Value>) -> ReplayDisplay<'a> {
         match self {
-            UiOp::Say { markdown, from } => Shown::Said { markdown, from: from.as_deref() },
-            UiOp::Ask(question) => Shown::Answered(question),
-            UiOp::Status { .. } | UiOp::Progress { .. } => Shown::Nothing,
+            UiOp::Say { markdown, from } => ReplayDisplay::Said { markdown, from: from.as_deref() },
+            UiOp::Ask(question) => ReplayDisplay::Answered(question),
+            UiOp::Status { .. } | UiOp::Progress { .. } => ReplayDisplay::Nothing,
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::things::{branch, tree};
-use super::{Dependencies, Facts, Recovery, Source, plain};
+use super::resources::{branch_resource, tree_resource};
+use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::effect::git::Committed;
 use crate::model::file::FoundFiles;
 use crate::model::permission::Permission;
@@ -166,7 +166,7 @@ impl TreeOp {
     }
 }
 
-impl Facts for WorktreeOp {
+impl EffectFacts for WorktreeOp {
     fn kind(&self) -> &'static str {
         "tree"
     }
@@ -184,11 +184,11 @@ impl Facts for WorktreeOp {
         }
     }
 
-    fn source(&self) -> Source {
-        Source::Surroundings
+    fn replay_class(&self) -> ReplayClass {
+        ReplayClass::Surroundings
     }
 
-    fn needs(&self) -> &'static [Permission] {
+    fn required_permissions(&self) -> &'static [Permission] {
         &[Permission::Git]
     }
 
@@ -199,12 +199,12 @@ impl Facts for WorktreeOp {
     fn dependencies(&self) -> Dependencies {
         let mut writes = Vec::new();
         if !self.op.only_reads() {
-            writes.push(tree(&self.tree));
+            writes.push(tree_resource(&self.tree));
         }
         if let TreeOp::Commit { branch: moved, .. } = &self.op {
-            writes.push(branch(moved));
+            writes.push(branch_resource(moved));
         }
-        Dependencies { reads: vec![tree(&self.tree)], writes }
+        Dependencies { reads: vec![tree_resource(&self.tree)], writes }
     }
 
     fn request(&self) -> Value {

@@ -36,7 +36,7 @@ impl Cleaner {
 
     /// For what may be JSON, in which escapes can hide a secret.
     pub fn json_text(&self, text: &mut String) {
-        if let Cow::Owned(redacted) = self.redactor.whole(text) {
+        if let Cow::Owned(redacted) = self.redactor.json_text(text) {
             *text = redacted;
         }
     }

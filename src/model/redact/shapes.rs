@@ -209,8 +209,8 @@ pub(super) fn may_be_in(text: &str) -> bool {
 }
 
 /// Returns the text without what has the shape of a secret; nothing where there is none.
-pub(super) fn taken_out(text: &str) -> Option<String> {
-    let without = passwords_taken_out(text);
+pub(super) fn redact_shapes(text: &str) -> Option<String> {
+    let without = redact_passwords(text);
     let text = without.as_deref().unwrap_or(text);
     if !may_have_shape(text) {
         return without;
@@ -272,7 +272,7 @@ fn addresses(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-fn passwords_taken_out(text: &str) -> Option<String> {
+fn redact_passwords(text: &str) -> Option<String> {
     let (mut out, mut copied) = (String::new(), 0);
     for (at, end) in addresses(text) {
         let Some(user) = text.as_bytes()[at..end].iter().rposition(|byte| *byte == b'@') else { continue };
@@ -301,7 +301,7 @@ fn is_password(password: &str, user: &str) -> bool {
 
 /// Returns where something begins that is no secret yet, and may be one, or the end of one, with what follows a text
 /// of which `settled` bytes are looked at; or that goes over their end.
-pub(super) fn begun(text: &str, settled: usize) -> Option<usize> {
+pub(super) fn unfinished_start(text: &str, settled: usize) -> Option<usize> {
     let heads = head_before(&text[..settled]);
     let address = addresses(text).find(|(at, end)| {
         let cut = end == &text.len() && end - at < LONGEST_AUTHORITY;
@@ -360,10 +360,10 @@ fn block_over(text: &str, settled: usize) -> Option<usize> {
         from = label;
         if is_private(&text[label..text.len() - rest.len()]) && dashes >= 5 {
             let inside = text.len() - rest.len();
-            match over(text, at, end_of_block(rest).map(|end| inside + end), settled) {
-                Over::Ended(end) => from = end,
-                Over::LetGo => return None,
-                Over::Waits => return Some(at),
+            match block_state(text, at, end_of_block(rest).map(|end| inside + end), settled) {
+                BlockState::Ended(end) => from = end,
+                BlockState::GivenUp => return None,
+                BlockState::Waits => return Some(at),
             }
         }
     }
@@ -383,26 +383,26 @@ fn putty_over(text: &str, settled: usize) -> Option<usize> {
             |rest: &str| rest.len() - rest.trim_start_matches(|c: char| matches!(c, '0'..='9' | 'a'..='f')).len();
         let mut ends = memmem::find_iter(&text.as_bytes()[from..], LAST).map(|end| from + end + LAST.len());
         let end = ends.find(|end| digits(&text[*end..]) >= 40).map(|end| end + digits(&text[end..]));
-        match over(text, at, end, settled) {
-            Over::Ended(end) => from = end,
-            Over::LetGo => return None,
-            Over::Waits => return Some(at),
+        match block_state(text, at, end, settled) {
+            BlockState::Ended(end) => from = end,
+            BlockState::GivenUp => return None,
+            BlockState::Waits => return Some(at),
         }
     }
     None
 }
 
-enum Over {
+enum BlockState {
     Ended(usize),
     Waits,
-    LetGo,
+    GivenUp,
 }
 
-fn over(text: &str, at: usize, end: Option<usize>, settled: usize) -> Over {
+fn block_state(text: &str, at: usize, end: Option<usize>, settled: usize) -> BlockState {
     match end {
-        Some(end) if end <= settled => Over::Ended(end),
+        Some(end) if end <= settled => BlockState::Ended(end),
         // Nobody's key is so long: what goes on without an end is let go.
-        None if text.len() - at > LONGEST_BLOCK => Over::LetGo,
-        _ => Over::Waits,
+        None if text.len() - at > LONGEST_BLOCK => BlockState::GivenUp,
+        _ => BlockState::Waits,
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn faults(schema: Value, value: Value) -> Vec<String> {
-    Schema::compile(&schema).unwrap().faults(&value).iter().map(Fault::to_string).collect()
+    Schema::compile(&schema).unwrap().violations(&value).iter().map(Violation::to_string).collect()
 }
 
 #[test]

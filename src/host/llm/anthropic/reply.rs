@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{By, REPLY_TOOL, replies_by};
-use crate::host::llm::draft::{Assemble, Draft, Step};
-use crate::host::llm::fault::{Fault, Subject};
-use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
+use super::{REPLY_TOOL, ReplyMethod, reply_method};
+use crate::host::llm::attempt_error::{AttemptError, CallContext};
+use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// A reply of this wire, as far as it has come.
 pub(in crate::host::llm) struct Reply<'a> {
-    draft: Draft<'a>,
+    draft: PartialReply<'a>,
     by_tool: bool,
     /// What the pieces of the block that is open now are added to.
-    open: Block,
+    open: BlockKind,
     /// What was thought, as it goes back.
     thought: Vec<Thought>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Thought {
 
 /// A block that pieces are added to.
 #[derive(Clone, Copy, PartialEq)]
-enum Block {
+enum BlockKind {
     Text,
     /// The structured reply.
     Reply,
@@ -42,9 +42,9 @@ enum Block {
 
 /// One event; which fields it has depends on `type`.
 #[derive(Deserialize)]
-struct Event {
+struct StreamEvent {
     r#type: String,
-    message: Option<Message>,
+    message: Option<MessageFrame>,
     content_block: Option<Content>,
     delta: Option<Delta>,
     usage: Option<Counts>,
@@ -53,7 +53,7 @@ struct Event {
 
 /// A message: the frame of a streamed one, or a whole one.
 #[derive(Deserialize)]
-struct Message {
+struct MessageFrame {
     model: Option<String>,
     #[serde(default)]
     content: Vec<Content>,
@@ -91,21 +91,21 @@ struct Counts {
 }
 
 impl<'a> Reply<'a> {
-    pub(in crate::host::llm) fn new(subject: Subject<'a>, request: &ChatRequest) -> Reply<'a> {
-        let by_tool = matches!(replies_by(subject.manner, request), Some(By::Tool));
-        Reply { draft: Draft::new(subject, request), by_tool, open: Block::Other, thought: Vec::new() }
+    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
+        let by_tool = matches!(reply_method(context.profile, request), Some(ReplyMethod::Tool));
+        Reply { draft: PartialReply::new(context, request), by_tool, open: BlockKind::Other, thought: Vec::new() }
     }
 
     fn begin(&mut self, content: &Content, on_text: &mut dyn FnMut(&str)) {
         self.open = match content.r#type.as_str() {
             "text" => {
                 self.draft.add(content.text.as_deref().unwrap_or_default(), on_text);
-                Block::Text
+                BlockKind::Text
             }
             "tool_use" if self.by_tool && content.name.as_deref() == Some(REPLY_TOOL) => {
                 // Words before the structured reply are not part of it.
                 self.draft.text.clear();
-                Block::Reply
+                BlockKind::Reply
             }
             "tool_use" => {
                 self.draft.calls.push(ToolCall {
@@ -113,16 +113,16 @@ impl<'a> Reply<'a> {
                     name: content.name.clone().unwrap_or_default(),
                     arguments: String::new(),
                 });
-                Block::Call
+                BlockKind::Call
             }
             "thinking" | "redacted_thinking" => {
                 let mut block = content.other.clone();
                 block.insert("type".to_owned(), Value::String(content.r#type.clone()));
                 let at = usize::from(!self.draft.text.is_empty()) + self.draft.calls.len();
                 self.thought.push(Thought { at, block });
-                Block::Thought
+                BlockKind::Thought
             }
-            _ => Block::Other,
+            _ => BlockKind::Other,
         };
     }
 
@@ -130,14 +130,14 @@ impl<'a> Reply<'a> {
         let text = delta.text.as_deref().unwrap_or_default();
         let json = delta.partial_json.as_deref().unwrap_or_default();
         match self.open {
-            Block::Text => self.draft.add(text, on_text),
-            Block::Reply => self.draft.add(json, on_text),
-            Block::Call => {
+            BlockKind::Text => self.draft.add(text, on_text),
+            BlockKind::Reply => self.draft.add(json, on_text),
+            BlockKind::Call => {
                 if let Some(call) = self.draft.calls.last_mut() {
                     call.arguments.push_str(json);
                 }
             }
-            Block::Thought => {
+            BlockKind::Thought => {
                 let Some(thought) = self.thought.last_mut() else { return };
                 for (name, piece) in [("thinking", &delta.thinking), ("signature", &delta.signature)] {
                     let Some(piece) = piece else { continue };
@@ -147,7 +147,7 @@ impl<'a> Reply<'a> {
                     }
                 }
             }
-            Block::Other => {}
+            BlockKind::Other => {}
         }
     }
 
@@ -165,18 +165,18 @@ impl<'a> Reply<'a> {
         usage.output = counts.output_tokens.unwrap_or(usage.output);
     }
 
-    fn stop(&mut self, reason: &str) -> Result<(), Fault> {
+    fn stop(&mut self, reason: &str) -> Result<(), AttemptError> {
         self.draft.finish = Some(match reason {
-            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-            "refusal" => return Err(self.draft.subject.declined("")),
-            "tool_use" if !self.draft.calls.is_empty() => Finish::ToolCalls,
+            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            "refusal" => return Err(self.draft.context.refusal_error("")),
+            "tool_use" if !self.draft.calls.is_empty() => FinishReason::ToolCalls,
             // The tool of the structured reply is no tool to whoever asked.
-            _ => Finish::Stop,
+            _ => FinishReason::Stop,
         });
         Ok(())
     }
 
-    fn start(&mut self, message: Message) {
+    fn start(&mut self, message: MessageFrame) {
         self.draft.model = message.model.unwrap_or_default();
         if let Some(counts) = &message.usage {
             self.count(counts);
@@ -185,8 +185,8 @@ impl<'a> Reply<'a> {
 }
 
 impl Assemble for Reply<'_> {
-    fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault> {
-        let event: Event = self.draft.parse(data)?;
+    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
+        let event: StreamEvent = self.draft.parse(data)?;
         if event.r#type != "ping" {
             on_text("");
         }
@@ -196,7 +196,7 @@ impl Assemble for Reply<'_> {
                 event.content_block.iter().for_each(|content| self.begin(content, on_text));
             }
             "content_block_delta" => event.delta.iter().for_each(|delta| self.add(delta, on_text)),
-            "content_block_stop" => self.open = Block::Other,
+            "content_block_stop" => self.open = BlockKind::Other,
             "message_delta" => {
                 if let Some(counts) = &event.usage {
                     self.count(counts);
@@ -206,17 +206,17 @@ impl Assemble for Reply<'_> {
                 }
             }
             "message_stop" => self.draft.ended = true,
-            "error" => return Err(self.draft.subject.in_stream(&event.error.unwrap_or_default())),
+            "error" => return Err(self.draft.context.stream_error(&event.error.unwrap_or_default())),
             // Pings, and events that came after this was written: the wire promises to add some.
             _ => {}
         }
-        Ok(self.draft.step())
+        Ok(self.draft.stage())
     }
 
-    fn whole(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
-        let mut message: Message = self.draft.parse(body)?;
+    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+        let mut message: MessageFrame = self.draft.parse(body)?;
         if let Some(error) = &message.error {
-            return Err(self.draft.subject.in_stream(error));
+            return Err(self.draft.context.stream_error(error));
         }
         for content in std::mem::take(&mut message.content) {
             self.begin(&content, on_text);
@@ -228,7 +228,7 @@ impl Assemble for Reply<'_> {
         reason.map_or(Ok(()), |reason| self.stop(&reason))
     }
 
-    fn reply(mut self: Box<Self>) -> Result<ChatReply, Fault> {
+    fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {
         if !self.thought.is_empty() {
             self.draft.state = serde_json::to_value(&self.thought).ok();
         }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{By, REPLY_TOOL, Thought, replies_by};
-use crate::host::llm::fault::Subject;
-use crate::host::llm::refusal::Part;
+use super::{REPLY_TOOL, ReplyMethod, Thought, reply_method};
+use crate::host::llm::attempt_error::CallContext;
+use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
 
@@ -33,12 +33,12 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    content: Vec<Piece<'a>>,
+    content: Vec<ContentPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Piece<'a> {
+enum ContentPart<'a> {
     Block(Block<'a>),
     /// What the model thought, as it gave it.
     Thought(Map<String, Value>),
@@ -60,14 +60,16 @@ struct ToolSpec<'a> {
 }
 
 /// Returns the body of this request. The wire knows no seed, and no temperature above 1.
-pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) -> Vec<u8> {
-    let Subject { model, manner, .. } = subject;
-    let by = replies_by(manner, request);
+pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest) -> Vec<u8> {
+    let CallContext { model, profile, .. } = context;
+    let by = reply_method(profile, request);
     let instructed = match (&by, &request.schema) {
-        (Some(By::Words), Some(schema)) => Some(schema::instruct(request.system.as_deref(), schema)),
+        (Some(ReplyMethod::Prompt), Some(schema)) => {
+            Some(schema::prompt_with_schema(request.system.as_deref(), schema))
+        }
         _ => None,
     };
-    let forces = !manner.refuses(Part::ToolChoice);
+    let forces = !profile.refuses(RequestPart::ToolChoice);
     let mut tools: Vec<ToolSpec<'_>> = request
         .tools
         .iter()
@@ -75,7 +77,7 @@ pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) ->
         .collect();
     let forced = request.tool_choice.filter(|_| forces);
     let mut tool_choice = forced.map(|ToolChoice::Required| json!({"type": "any"}));
-    let by_tool = matches!(by, Some(By::Tool)) && !request.wants_tool();
+    let by_tool = matches!(by, Some(ReplyMethod::Tool)) && !request.wants_tool();
     if let Some(schema) = request.schema.as_ref().filter(|_| by_tool) {
         tool_choice = Some(match tools.is_empty() {
             true => json!({"type": "tool", "name": REPLY_TOOL, "disable_parallel_tool_use": true}),
@@ -85,19 +87,19 @@ pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) ->
     }
     let body = Body {
         model,
-        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS + manner.thinks),
+        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS + profile.thinks),
         stream: true,
         system: instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty()),
-        messages: turns(subject, &request.messages),
+        messages: turns(context, &request.messages),
         tools,
         tool_choice,
         output_config: match by {
-            Some(By::Format(schema)) => Some(json!({"format": {"type": "json_schema", "schema": schema}})),
+            Some(ReplyMethod::Format(schema)) => Some(json!({"format": {"type": "json_schema", "schema": schema}})),
             _ => None,
         },
         temperature: request
             .temperature
-            .filter(|_| !manner.refuses(Part::Temperature))
+            .filter(|_| !profile.refuses(RequestPart::Temperature))
             .map(|temperature| temperature.min(1.0)),
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
@@ -105,14 +107,14 @@ pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) ->
 
 /// Turns messages into turns; what one side says in a row is one turn, as the wire wants the results
 /// of all tool calls of a turn in the very next one.
-fn turns<'a>(subject: Subject<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
+fn turns<'a>(context: CallContext<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let role = match message.role {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = pieces(subject, message);
+        let blocks = pieces(context, message);
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
             _ if blocks.is_empty() => {}
@@ -123,15 +125,15 @@ fn turns<'a>(subject: Subject<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
 }
 
 /// Returns the blocks of a message, with what was thought in its places.
-fn pieces<'a>(subject: Subject<'_>, message: &'a Message) -> Vec<Piece<'a>> {
-    let thoughts: Vec<Thought> = state::of(subject, message).unwrap_or_default();
+fn pieces<'a>(context: CallContext<'_>, message: &'a Message) -> Vec<ContentPart<'a>> {
+    let thoughts: Vec<Thought> = state::of(context, message).unwrap_or_default();
     let mut thoughts = thoughts.into_iter().peekable();
     let mut pieces = Vec::new();
     for (index, block) in blocks(message).into_iter().enumerate() {
         while let Some(thought) = thoughts.next_if(|thought| thought.at <= index) {
-            pieces.push(Piece::Thought(thought.block));
+            pieces.push(ContentPart::Thought(thought.block));
         }
-        pieces.push(Piece::Block(block));
+        pieces.push(ContentPart::Block(block));
     }
     // A turn does not end with a thought: what comes after the last block is of no use to anybody.
     pieces

@@ -8,11 +8,11 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::broken;
 use super::catalogue::Model;
-use super::child::{News, Order};
-use super::process::{self, Engine};
-pub use super::settings::Settings;
+use super::child::{EngineEvent, EngineRequest};
+use super::engine_failure;
+use super::process::{self, EngineProcess};
+pub use super::settings::EngineSettings;
 use super::weights::{self, Progress};
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
@@ -25,17 +25,17 @@ const GRACE: Duration = Duration::from_millis(200);
 const CROWDED: Duration = Duration::from_secs(300);
 
 /// The local model as an adapter.
-pub struct LocalModels {
+pub struct LocalModelAdapter {
     model: &'static Model,
-    settings: Settings,
-    fetched: Box<dyn Fn(Progress)>,
+    settings: EngineSettings,
+    on_progress: Box<dyn Fn(Progress)>,
     /// Waiting callers get it in the order in which they came.
     engine: Arc<Mutex<Slot>>,
 }
 
 #[derive(Default)]
 struct Slot {
-    engine: Option<Engine>,
+    engine: Option<EngineProcess>,
     calls: u64,
     /// When the threads of a child were last kept from their cores, and how many are to be used since.
     crowded: Option<(Instant, usize)>,
@@ -44,7 +44,7 @@ struct Slot {
 impl Slot {
     /// Ends a child that would do better with another number of threads, which are settled at its start.
     /// On a crowded machine they wait for each other at each step, which costs more than loading again.
-    fn let_go(&mut self, settings: &Settings) {
+    fn stop_if_resized(&mut self, settings: &EngineSettings) {
         let (Some((since, threads)), None) = (self.crowded, settings.threads) else { return };
         let has = self.engine.as_ref().map_or(0, |engine| engine.threads);
         if since.elapsed() >= CROWDED {
@@ -55,46 +55,50 @@ impl Slot {
         }
     }
 
-    fn threads(&self, settings: &Settings) -> usize {
+    fn threads(&self, settings: &EngineSettings) -> usize {
         settings.threads.or(self.crowded.map(|(_, threads)| threads)).unwrap_or_else(process::free_cores)
     }
 }
 
-impl LocalModels {
-    /// Nothing is fetched or started before the first call; `fetched` then hears how far the fetch is.
-    pub fn new(model: &'static Model, settings: Settings, fetched: impl Fn(Progress) + 'static) -> LocalModels {
-        LocalModels { model, settings, fetched: Box::new(fetched), engine: Arc::default() }
+impl LocalModelAdapter {
+    /// Nothing is fetched or started before the first call; `on_progress` then hears how far the fetch is.
+    pub fn new(
+        model: &'static Model,
+        settings: EngineSettings,
+        on_progress: impl Fn(Progress) + 'static,
+    ) -> LocalModelAdapter {
+        LocalModelAdapter { model, settings, on_progress: Box::new(on_progress), engine: Arc::default() }
     }
 
     async fn weights(&self) -> Result<PathBuf> {
         match weights::find(self.model, &self.settings.dir) {
             Some(path) => Ok(path),
             None => {
-                let Settings { dir, environment, .. } = &self.settings;
-                weights::pull(self.model, dir, environment, &mut |progress| (self.fetched)(progress)).await
+                let EngineSettings { dir, environment, .. } = &self.settings;
+                weights::pull(self.model, dir, environment, &mut |progress| (self.on_progress)(progress)).await
             }
         }
     }
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let mut slot = self.engine.clone().lock_owned().await;
-        slot.let_go(&self.settings);
+        slot.stop_if_resized(&self.settings);
         if slot.engine.is_none() {
             let weights = self.weights().await?;
             let threads = slot.threads(&self.settings);
-            slot.engine = Some(Engine::start(&self.settings, threads, &self.model.name, &weights).await?);
+            slot.engine = Some(EngineProcess::start(&self.settings, threads, &self.model.name, &weights).await?);
         }
         slot.calls += 1;
         let id = slot.calls;
         let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-        // From here on the child is at work: whoever drops this future leaves the rest to `Call`.
-        let mut call = Call { slot: Some(slot), id };
-        let ended = call.run(Order::Chat { id, seed, request: Box::new(request.clone()) }, report).await;
-        call.settle(ended)
+        // From here on the child is at work: whoever drops this future leaves the rest to `EngineCall`.
+        let mut call = EngineCall { slot: Some(slot), id };
+        let ended = call.run(EngineRequest::Chat { id, seed, request: Box::new(request.clone()) }, report).await;
+        call.finish(ended)
     }
 }
 
-impl Models for LocalModels {
+impl Models for LocalModelAdapter {
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,
@@ -106,34 +110,36 @@ impl Models for LocalModels {
 
 /// A call that the child works on. Dropped before its end, it tells the child to stop, and lets the next
 /// caller in when the child did, or was killed.
-struct Call {
+struct EngineCall {
     slot: Option<OwnedMutexGuard<Slot>>,
     id: u64,
 }
 
-impl Call {
-    fn engine(&mut self) -> Result<&mut Engine> {
-        self.slot.as_mut().and_then(|slot| slot.engine.as_mut()).ok_or_else(|| broken("it is not running"))
+impl EngineCall {
+    fn engine(&mut self) -> Result<&mut EngineProcess> {
+        self.slot.as_mut().and_then(|slot| slot.engine.as_mut()).ok_or_else(|| engine_failure("it is not running"))
     }
 
-    async fn run(&mut self, order: Order, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
+    async fn run(&mut self, order: EngineRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let id = self.id;
-        self.engine()?.order(&order).await?;
+        self.engine()?.send(&order).await?;
         loop {
-            match self.engine()?.news().await? {
-                News::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
-                News::Again { id: of, reason } if of == id => {
+            match self.engine()?.next_event().await? {
+                EngineEvent::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
+                EngineEvent::Again { id: of, reason } if of == id => {
                     report(CallEvent::Retry { attempt: 2, reason: &reason, wait_ms: 0 });
                 }
-                News::Done { id: of, reply, crowded } if of == id => {
+                EngineEvent::Done { id: of, reply, crowded } if of == id => {
                     if let (true, Some(slot)) = (crowded, &mut self.slot) {
                         let threads = slot.engine.as_ref().map_or(1, |engine| engine.threads);
                         slot.crowded = Some((Instant::now(), threads.div_ceil(2)));
                     }
                     return Ok(reply);
                 }
-                News::Failed { id: of, failure } if of == id => return Err(failure),
-                News::Cancelled { id: of } if of == id => return Err(broken("it stopped without being asked")),
+                EngineEvent::Failed { id: of, failure } if of == id => return Err(failure),
+                EngineEvent::Cancelled { id: of } if of == id => {
+                    return Err(engine_failure("it stopped without being asked"));
+                }
                 // What is left of a call that nobody waits for.
                 _ => {}
             }
@@ -141,7 +147,7 @@ impl Call {
     }
 
     /// Ends the call in good order. An engine that broke is dropped, so that the next call starts another.
-    fn settle(mut self, ended: Result<ChatReply>) -> Result<ChatReply> {
+    fn finish(mut self, ended: Result<ChatReply>) -> Result<ChatReply> {
         if let (Some(mut slot), Err(failure)) = (self.slot.take(), &ended)
             && failure.code == Code::ModelBroken
         {
@@ -151,7 +157,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for EngineCall {
     fn drop(&mut self) {
         let (Some(mut slot), id) = (self.slot.take(), self.id) else { return };
         let Some(mut engine) = slot.engine.take() else { return };
@@ -159,10 +165,12 @@ impl Drop for Call {
         // Without the runtime, or when the grace is over, dropping the engine kills it.
         runtime.spawn(async move {
             let stopped = async {
-                engine.order(&Order::Cancel { id }).await?;
+                engine.send(&EngineRequest::Cancel { id }).await?;
                 loop {
-                    match engine.news().await? {
-                        News::Done { id: of, .. } | News::Failed { id: of, .. } | News::Cancelled { id: of }
+                    match engine.next_event().await? {
+                        EngineEvent::Done { id: of, .. }
+                        | EngineEvent::Failed { id: of, .. }
+                        | EngineEvent::Cancelled { id: of }
                             if of == id =>
                         {
                             return Ok::<(), Failure>(());

@@ -7,11 +7,11 @@ use std::collections::{BinaryHeap, HashMap};
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-use super::broken;
+use super::engine_failure;
 use crate::error::Result;
 
 /// How a model cuts text into words; its name stands in the file.
-struct Words {
+struct Pretokenizer {
     pattern: &'static str,
     /// Each digit is a word, whatever the pattern says.
     digits: bool,
@@ -25,23 +25,23 @@ struct Words {
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
 const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
 
-fn words(name: &str) -> Result<Words> {
+fn pretokenizer(name: &str) -> Result<Pretokenizer> {
     Ok(match name {
-        "gpt2" | "default" => Words { pattern: GPT2, digits: false, lines: false, composed: false },
-        "smollm" => Words { pattern: GPT2, digits: true, lines: false, composed: false },
-        "qwen2" => Words { pattern: QWEN2, digits: false, lines: true, composed: true },
-        other => return Err(broken(format!("the engine does not know how {other:?} cuts text into words"))),
+        "gpt2" | "default" => Pretokenizer { pattern: GPT2, digits: false, lines: false, composed: false },
+        "smollm" => Pretokenizer { pattern: GPT2, digits: true, lines: false, composed: false },
+        "qwen2" => Pretokenizer { pattern: QWEN2, digits: false, lines: true, composed: true },
+        other => return Err(engine_failure(format!("the engine does not know how {other:?} cuts text into words"))),
     })
 }
 
 /// Encodes text. Nothing in it is more than text: names such as `<|im_end|>` are words like others.
 pub(super) struct Encoder {
-    words: Words,
+    pretokenizer: Pretokenizer,
     pattern: Regex,
     /// The token of each byte; small models lack those of some that no text should have, and leave them out.
     bytes: [Option<u32>; 256],
     /// For two tokens that may be joined: how early, and what they become.
-    joins: HashMap<(u32, u32), (u32, u32)>,
+    merges: HashMap<(u32, u32), (u32, u32)>,
 }
 
 impl Encoder {
@@ -51,11 +51,11 @@ impl Encoder {
         tokens: impl Iterator<Item = (u32, &'a [u8])>,
         joins: impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>>,
     ) -> Result<Encoder> {
-        let words = words(name)?;
+        let words = pretokenizer(name)?;
         let ids: HashMap<&[u8], u32> = tokens.map(|(id, bytes)| (bytes, id)).collect();
         let find = |bytes: &[u8]| {
             let shown = String::from_utf8_lossy(bytes);
-            ids.get(bytes).copied().ok_or_else(|| broken(format!("no token is {shown:?}")))
+            ids.get(bytes).copied().ok_or_else(|| engine_failure(format!("no token is {shown:?}")))
         };
         let bytes = std::array::from_fn(|byte| ids.get([byte as u8].as_slice()).copied());
         let mut ranked = HashMap::new();
@@ -64,19 +64,20 @@ impl Encoder {
             let joined = find(&[left.as_slice(), &right].concat())?;
             ranked.entry((find(&left)?, find(&right)?)).or_insert((rank as u32, joined));
         }
-        let pattern = Regex::new(words.pattern).map_err(broken)?;
-        Ok(Encoder { words, pattern, bytes, joins: ranked })
+        let pattern = Regex::new(words.pattern).map_err(engine_failure)?;
+        Ok(Encoder { pretokenizer: words, pattern, bytes, merges: ranked })
     }
 
     pub(super) fn encode(&self, text: &str, into: &mut Vec<u32>) {
-        let text = if self.words.composed { Cow::Owned(text.nfc().collect::<String>()) } else { Cow::Borrowed(text) };
+        let text =
+            if self.pretokenizer.composed { Cow::Owned(text.nfc().collect::<String>()) } else { Cow::Borrowed(text) };
         let mut known: HashMap<&str, Vec<u32>> = HashMap::new();
-        for part in parts(&text, self.words.digits) {
+        for part in split_digits(&text, self.pretokenizer.digits) {
             let mut start = 0;
             while let Some(found) = self.pattern.find_at(part, start) {
                 let end = self.word_end(part, found.start(), found.end());
                 let word = &part[found.start()..end];
-                into.extend_from_slice(known.entry(word).or_insert_with(|| self.join(word.as_bytes())));
+                into.extend_from_slice(known.entry(word).or_insert_with(|| self.merge(word.as_bytes())));
                 start = end;
             }
         }
@@ -85,7 +86,7 @@ impl Encoder {
     /// Blanks before a word leave it the last of them.
     fn word_end(&self, text: &str, start: usize, end: usize) -> usize {
         let word = &text[start..end];
-        let line = self.words.lines && word.ends_with(['\r', '\n']);
+        let line = self.pretokenizer.lines && word.ends_with(['\r', '\n']);
         if end == text.len() || line || !word.chars().all(char::is_whitespace) {
             return end;
         }
@@ -96,7 +97,7 @@ impl Encoder {
     }
 
     /// Joins the bytes of a word to tokens: of all pairs the earliest first, and of equal ones the leftmost.
-    fn join(&self, word: &[u8]) -> Vec<u32> {
+    fn merge(&self, word: &[u8]) -> Vec<u32> {
         let known = word.iter().filter_map(|byte| self.bytes[usize::from(*byte)]);
         let mut tokens: Vec<Option<u32>> = known.map(Some).collect();
         let mut next: Vec<usize> = (1..=tokens.len()).collect();
@@ -104,7 +105,7 @@ impl Encoder {
         let mut heap = BinaryHeap::new();
         let offer = |heap: &mut BinaryHeap<_>, tokens: &[Option<u32>], left: usize, right: usize| {
             let pair = tokens.get(left).copied().flatten().zip(tokens.get(right).copied().flatten());
-            if let Some((pair, (rank, joined))) = pair.and_then(|pair| Some((pair, *self.joins.get(&pair)?))) {
+            if let Some((pair, (rank, joined))) = pair.and_then(|pair| Some((pair, *self.merges.get(&pair)?))) {
                 heap.push(Reverse((rank, left, right, pair, joined)));
             }
         };
@@ -130,7 +131,7 @@ impl Encoder {
 }
 
 /// Cuts text before and after each digit, where that is asked for.
-fn parts(text: &str, digits: bool) -> impl Iterator<Item = &str> {
+fn split_digits(text: &str, digits: bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
@@ -160,7 +161,7 @@ mod tests {
 
     fn cut<'a>(encoder: &Encoder, text: &'a str) -> Vec<&'a str> {
         let mut cut = Vec::new();
-        for part in parts(text, encoder.words.digits) {
+        for part in split_digits(text, encoder.pretokenizer.digits) {
             let mut start = 0;
             while let Some(found) = encoder.pattern.find_at(part, start) {
                 start = encoder.word_end(part, found.start(), found.end());
@@ -206,6 +207,6 @@ mod tests {
 
     #[test]
     fn an_unknown_way_to_cut_is_refused() {
-        assert!(words("something-else").is_err());
+        assert!(pretokenizer("something-else").is_err());
     }
 }

@@ -36,13 +36,13 @@ pub struct Wheel {
     pub version: String,
     pub bytes: u64,
     pub sha256: String,
-    pub member: Member,
+    pub member: WheelMember,
 }
 
 /// The piece inside a wheel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub struct WheelMember {
     pub path: String,
     pub bytes: u64,
     pub sha256: String,

@@ -11,15 +11,15 @@ use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
 
-use super::broken;
-use super::engine::{Engine, Heard};
+use super::engine::{Engine, GenerationEvent};
+use super::engine_failure;
 use crate::error::{Exit, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest};
 
 /// What the parent asks for. `Load` comes first and once.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum EngineRequest {
     Load { model: String, path: PathBuf },
     Chat { id: u64, seed: u64, request: Box<ChatRequest> },
     Cancel { id: u64 },
@@ -28,7 +28,7 @@ pub(super) enum Order {
 /// What the child tells. Each `Chat` ends with one of the last three.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum News {
+pub(super) enum EngineEvent {
     Loaded,
     Delta {
         id: u64,
@@ -55,7 +55,7 @@ pub(super) enum News {
 
 /// What the reading thread tells the engine at work.
 #[derive(Default)]
-struct Signals {
+struct StopSignals {
     gone: AtomicBool,
     /// The latest call that is not wanted any more; ids grow.
     cancelled: AtomicU64,
@@ -63,13 +63,13 @@ struct Signals {
 
 /// Serves until the input ends; returns how the process ends.
 pub fn serve(stdin: impl Read + Send + 'static, stdout: impl Write) -> Exit {
-    let signals = Arc::new(Signals::default());
+    let signals = Arc::new(StopSignals::default());
     let (sender, orders) = mpsc::channel();
     let heard = signals.clone();
     std::thread::spawn(move || {
         for line in BufReader::new(stdin).lines() {
-            match line.map_err(broken).and_then(|line| serde_json::from_str(&line).map_err(broken)) {
-                Ok(Order::Cancel { id }) => _ = heard.cancelled.fetch_max(id, Ordering::Relaxed),
+            match line.map_err(engine_failure).and_then(|line| serde_json::from_str(&line).map_err(engine_failure)) {
+                Ok(EngineRequest::Cancel { id }) => _ = heard.cancelled.fetch_max(id, Ordering::Relaxed),
                 order => _ = sender.send(order),
             }
         }
@@ -86,35 +86,37 @@ pub fn serve(stdin: impl Read + Send + 'static, stdout: impl Write) -> Exit {
     }
 }
 
-fn work(orders: &mpsc::Receiver<Result<Order>>, signals: &Signals, mut stdout: impl Write) -> Result<()> {
+fn work(orders: &mpsc::Receiver<Result<EngineRequest>>, signals: &StopSignals, mut stdout: impl Write) -> Result<()> {
     let mut engine = None;
     for order in orders {
         match order? {
-            Order::Load { model, path } => {
+            EngineRequest::Load { model, path } => {
                 engine = Some(Engine::load(&model, &path, &|| signals.gone.load(Ordering::Relaxed))?);
-                tell(&mut stdout, &News::Loaded)?;
+                write_event(&mut stdout, &EngineEvent::Loaded)?;
             }
-            Order::Chat { id, seed, request } => {
-                let engine = engine.as_mut().ok_or_else(|| broken("no model was loaded"))?;
+            EngineRequest::Chat { id, seed, request } => {
+                let engine = engine.as_mut().ok_or_else(|| engine_failure("no model was loaded"))?;
                 let stop = || signals.gone.load(Ordering::Relaxed) || signals.cancelled.load(Ordering::Relaxed) >= id;
-                let mut hear = |heard: Heard<'_>| {
+                let mut hear = |heard: GenerationEvent<'_>| {
                     let news = match heard {
-                        Heard::Delta(text) => News::Delta { id, text: text.to_owned() },
-                        Heard::Again(reason) => News::Again { id, reason: reason.to_owned() },
+                        GenerationEvent::Delta(text) => EngineEvent::Delta { id, text: text.to_owned() },
+                        GenerationEvent::Retry(reason) => EngineEvent::Again { id, reason: reason.to_owned() },
                     };
-                    if tell(&mut stdout, &news).is_err() {
+                    if write_event(&mut stdout, &news).is_err() {
                         signals.gone.store(true, Ordering::Relaxed);
                     }
                 };
-                let before = Shares::now();
+                let before = ThreadTimes::now();
                 let news = match engine.chat(&request, seed, &mut hear, &stop) {
-                    Ok(Some(reply)) => News::Done { id, reply, crowded: Shares::now().crowded_since(&before) },
-                    Ok(None) => News::Cancelled { id },
-                    Err(failure) => News::Failed { id, failure },
+                    Ok(Some(reply)) => {
+                        EngineEvent::Done { id, reply, crowded: ThreadTimes::now().crowded_since(&before) }
+                    }
+                    Ok(None) => EngineEvent::Cancelled { id },
+                    Err(failure) => EngineEvent::Failed { id, failure },
                 };
-                tell(&mut stdout, &news)?;
+                write_event(&mut stdout, &news)?;
             }
-            Order::Cancel { .. } => {}
+            EngineRequest::Cancel { .. } => {}
         }
     }
     Ok(())
@@ -122,15 +124,15 @@ fn work(orders: &mpsc::Receiver<Result<Order>>, signals: &Signals, mut stdout: i
 
 /// How long the threads of this process have run, and waited for a core, in nanoseconds.
 #[derive(Default)]
-struct Shares {
+struct ThreadTimes {
     ran: u64,
     waited: u64,
 }
 
-impl Shares {
+impl ThreadTimes {
     /// Reads what Linux keeps per thread; elsewhere nothing is known, and nothing is crowded.
-    fn now() -> Shares {
-        let mut shares = Shares::default();
+    fn now() -> ThreadTimes {
+        let mut shares = ThreadTimes::default();
         for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
             let line = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
             let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>().unwrap_or(0));
@@ -140,15 +142,15 @@ impl Shares {
         shares
     }
 
-    fn crowded_since(&self, before: &Shares) -> bool {
+    fn crowded_since(&self, before: &ThreadTimes) -> bool {
         let (ran, waited) = (self.ran.saturating_sub(before.ran), self.waited.saturating_sub(before.waited));
         // A tenth of the time, and not for the length of a hiccup.
         waited > 500_000_000 && waited > ran / 10
     }
 }
 
-fn tell(stdout: &mut impl Write, news: &News) -> Result<()> {
-    let mut line = serde_json::to_vec(news).map_err(broken)?;
+fn write_event(stdout: &mut impl Write, news: &EngineEvent) -> Result<()> {
+    let mut line = serde_json::to_vec(news).map_err(engine_failure)?;
     line.push(b'\n');
-    stdout.write_all(&line).and_then(|()| stdout.flush()).map_err(broken)
+    stdout.write_all(&line).and_then(|()| stdout.flush()).map_err(engine_failure)
 }

@@ -8,7 +8,7 @@ use super::block::{LONG, SHORT, Small, half};
 
 /// Stored rows, one after the other.
 #[derive(Clone, Copy)]
-pub(super) struct Stored<'a> {
+pub(super) struct StoredRows<'a> {
     pub(super) bytes: &'a [u8],
     /// How many bytes each takes.
     pub(super) stride: usize,
@@ -47,7 +47,7 @@ pub(super) fn unpack_q6k(block: &[u8], into: &mut [u8; LONG]) {
 }
 
 impl Kernels {
-    pub(super) fn get() -> Kernels {
+    pub(super) fn detect() -> Kernels {
         #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             let wide = std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vnni");
@@ -57,14 +57,14 @@ impl Kernels {
     }
 
     /// Multiplies each row of `Q4_K` with each of those in `x`: the products of the first row come first.
-    pub(super) fn q4k(self, rows: Stored<'_>, x: &[Small<LONG>], products: &mut [f32]) {
+    pub(super) fn q4k(self, rows: StoredRows<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         match self {
             Kernels::Plain => {}
-            Kernels::Avx2 => return avx2::each(rows, x, products, (avx2::q4k_four, avx2::q4k_one)),
-            Kernels::Avx512 => return avx2::each(rows, x, products, (avx512::q4k_four, avx512::q4k_one)),
+            Kernels::Avx2 => return avx2::multiply_rows(rows, x, products, (avx2::q4k_four, avx2::q4k_one)),
+            Kernels::Avx512 => return avx2::multiply_rows(rows, x, products, (avx512::q4k_four, avx512::q4k_one)),
         }
-        plain(rows, x, products, 144, |block, x| {
+        multiply_scalar(rows, x, products, 144, |block, x| {
             let (scales, mins) = scales_of_q4k(block);
             let (mut sum, mut least) = (0, 0);
             for part in 0..8 {
@@ -82,14 +82,14 @@ impl Kernels {
     }
 
     /// Multiplies each row of `Q6_K` with each of those in `x`.
-    pub(super) fn q6k(self, rows: Stored<'_>, x: &[Small<LONG>], products: &mut [f32]) {
+    pub(super) fn q6k(self, rows: StoredRows<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         match self {
             Kernels::Plain => {}
-            Kernels::Avx2 => return avx2::each(rows, x, products, (avx2::q6k_four, avx2::q6k_one)),
-            Kernels::Avx512 => return avx2::each(rows, x, products, (avx512::q6k_four, avx512::q6k_one)),
+            Kernels::Avx2 => return avx2::multiply_rows(rows, x, products, (avx2::q6k_four, avx2::q6k_one)),
+            Kernels::Avx512 => return avx2::multiply_rows(rows, x, products, (avx512::q6k_four, avx512::q6k_one)),
         }
-        plain(rows, x, products, 210, |block, x| {
+        multiply_scalar(rows, x, products, 210, |block, x| {
             let mut numbers = [0; LONG];
             unpack_q6k(block, &mut numbers);
             let mut sum = 0;
@@ -103,12 +103,12 @@ impl Kernels {
     }
 
     /// Multiplies each row of `Q8_0` with each of those in `x`.
-    pub(super) fn q8(self, rows: Stored<'_>, x: &[Small<SHORT>], products: &mut [f32]) {
+    pub(super) fn q8(self, rows: StoredRows<'_>, x: &[Small<SHORT>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if self != Kernels::Plain {
-            return avx2::each(rows, x, products, (avx2::q8_four, avx2::q8_one));
+            return avx2::multiply_rows(rows, x, products, (avx2::q8_four, avx2::q8_one));
         }
-        plain(rows, x, products, 34, |block, x| {
+        multiply_scalar(rows, x, products, 34, |block, x| {
             let sum: i32 = block[2..].iter().zip(&x.numbers).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum();
             x.scale * half(block, 0) * sum as f32
         });
@@ -135,8 +135,8 @@ impl Kernels {
     }
 }
 
-fn plain<const N: usize>(
-    rows: Stored,
+fn multiply_scalar<const N: usize>(
+    rows: StoredRows,
     x: &[Small<N>],
     products: &mut [f32],
     size: usize,
@@ -154,14 +154,14 @@ fn plain<const N: usize>(
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{LONG, SHORT, Small, Stored, half, scales_of_q4k};
+    use super::{LONG, SHORT, Small, StoredRows, half, scales_of_q4k};
 
     type Product<const N: usize, const COUNT: usize> = unsafe fn(&[u8], [&[Small<N>]; COUNT]) -> [f32; COUNT];
 
     /// Goes through `x` four rows at a time, so that these stay in the nearest cache for all stored rows, and then through
     /// those that are left.
-    pub(super) fn each<const N: usize>(
-        rows: Stored,
+    pub(super) fn multiply_rows<const N: usize>(
+        rows: StoredRows,
         x: &[Small<N>],
         products: &mut [f32],
         (four, one): (Product<N, 4>, Product<N, 1>),
@@ -507,7 +507,7 @@ mod avx512 {
 #[cfg(test)]
 mod tests {
     use super::super::block::Small;
-    use super::super::quantized::Kind;
+    use super::super::quantized::TensorType;
     use super::super::quantized::tests::{bytes, stored};
     use super::*;
 
@@ -529,13 +529,13 @@ mod tests {
         let all = vec![Kernels::Plain, Kernels::Avx2, Kernels::Avx512];
         #[cfg(not(target_arch = "x86_64"))]
         let all = vec![Kernels::Plain];
-        all.into_iter().filter(|kernels| *kernels <= Kernels::get()).collect()
+        all.into_iter().filter(|kernels| *kernels <= Kernels::detect()).collect()
     }
 
-    fn compare<const N: usize>(kind: Kind, kernel: fn(Kernels, Stored<'_>, &[Small<N>], &mut [f32])) {
+    fn compare<const N: usize>(kind: TensorType, kernel: fn(Kernels, StoredRows<'_>, &[Small<N>], &mut [f32])) {
         let blocks = 3;
         let bytes = stored(kind, N * blocks, 3);
-        let rows_of = Stored { bytes: &bytes, stride: bytes.len() / 3 };
+        let rows_of = StoredRows { bytes: &bytes, stride: bytes.len() / 3 };
         let x = rows::<N>(blocks * 7);
         let products = |kernels| {
             let mut products = [0.0; 21];
@@ -552,12 +552,12 @@ mod tests {
 
     #[test]
     fn vectors_give_what_plain_code_gives() {
-        compare(Kind::Q4K, Kernels::q4k);
-        compare(Kind::Q6K, Kernels::q6k);
-        compare(Kind::Q8_0, Kernels::q8);
+        compare(TensorType::Q4K, Kernels::q4k);
+        compare(TensorType::Q6K, Kernels::q6k);
+        compare(TensorType::Q8_0, Kernels::q8);
         let a: Vec<f32> = bytes(1, 77).into_iter().map(f32::from).collect();
         let b: Vec<f32> = bytes(2, 77).into_iter().map(f32::from).collect();
         let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
-        assert!((Kernels::get().floats(&a, &b) - exact).abs() <= exact * 1e-6);
+        assert!((Kernels::detect().floats(&a, &b) - exact).abs() <= exact * 1e-6);
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::gguf::Gguf;
-use super::grammar::{Bounds, Grammars, Guide, strings};
-use super::prompt::Template;
+use super::grammar::{Grammars, Guide, LengthBounds, count_strings};
+use super::prompt::ChatTemplate;
 use super::sample::{Sampler, discourage};
 use super::transformer::Transformer;
 use super::vocabulary::{Decoder, Vocabulary};
 use crate::error::{Code, Failure, Result};
-use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// How long a reply may get where the request does not say.
 const MAX_TOKENS: usize = 2048;
@@ -20,35 +20,35 @@ const TEMPERATURE: f64 = 0.7;
 /// How far back repeating oneself counts.
 const LATELY: usize = 64;
 /// How much of a list and of a text the first attempt at a structured reply may have, and the second.
-const ROOMY: Bounds = Bounds { text: 800, items: 12 };
-const TIGHT: Bounds = Bounds { text: 200, items: 4 };
+const ROOMY: LengthBounds = LengthBounds { text: 800, items: 12 };
+const TIGHT: LengthBounds = LengthBounds { text: 200, items: 4 };
 
 pub(super) struct Engine {
     model: String,
     transformer: Transformer,
     vocabulary: Vocabulary,
-    template: Template,
+    template: ChatTemplate,
     grammars: Grammars,
 }
 
 /// What a reply in the making tells.
-pub(super) enum Heard<'a> {
+pub(super) enum GenerationEvent<'a> {
     Delta(&'a str),
-    Again(&'a str),
+    Retry(&'a str),
 }
 
 /// What all attempts at one reply have in common.
-struct Task<'a> {
+struct GenerationTask<'a> {
     request: &'a ChatRequest,
     prompt: Vec<u32>,
     most: usize,
     stop: &'a dyn Fn() -> bool,
 }
 
-struct Generated {
+struct GeneratedText {
     text: String,
     tokens: usize,
-    finish: Finish,
+    finish: FinishReason,
     /// How many tokens of the prompt were known from the one before.
     known: usize,
 }
@@ -57,7 +57,7 @@ impl Engine {
     pub(super) fn load(model: &str, path: &Path, stop: &dyn Fn() -> bool) -> Result<Engine> {
         let file = Gguf::open(path)?;
         let vocabulary = Vocabulary::read(&file)?;
-        let template = Template::new(file.text("tokenizer.chat_template")?)?;
+        let template = ChatTemplate::new(file.text("tokenizer.chat_template")?)?;
         let grammars = Grammars::new(vocabulary.env());
         let transformer = Transformer::read(&file, stop)?;
         Ok(Engine { model: model.to_owned(), transformer, vocabulary, template, grammars })
@@ -68,7 +68,7 @@ impl Engine {
         &mut self,
         request: &ChatRequest,
         seed: u64,
-        hear: &mut dyn FnMut(Heard),
+        hear: &mut dyn FnMut(GenerationEvent),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<ChatReply>> {
         let prompt = self.template.encode(request, &self.vocabulary)?;
@@ -83,12 +83,12 @@ impl Engine {
         }
         let most = request.max_tokens.map_or(MAX_TOKENS, |most| most as usize).min(room);
         let mut usage = Usage { input: prompt.len() as u64, ..Usage::default() };
-        let task = Task { request, prompt, most, stop };
+        let task = GenerationTask { request, prompt, most, stop };
         let seed = request.seed.unwrap_or(seed);
         let mut wrong: Option<String> = None;
-        for (bounds, seed) in [(ROOMY, seed), (tight(request, most), seed.wrapping_add(1))] {
+        for (bounds, seed) in [(ROOMY, seed), (tight_bounds(request, most), seed.wrapping_add(1))] {
             if let Some(wrong) = &wrong {
-                hear(Heard::Again(wrong));
+                hear(GenerationEvent::Retry(wrong));
             }
             let guide = self.grammars.guide(request, bounds)?;
             let sampler = Sampler::new(request.temperature.unwrap_or(TEMPERATURE), seed);
@@ -109,12 +109,12 @@ impl Engine {
                 }))
             };
             if let Some(call) = tool_call(request, &made) {
-                return reply(String::new(), vec![call], Finish::ToolCalls);
+                return reply(String::new(), vec![call], FinishReason::ToolCalls);
             }
             wrong = match (&request.schema, made.finish) {
                 (None, _) => None,
-                (Some(_), Finish::Length) => Some(format!("the reply was cut at its limit of {most} tokens")),
-                (Some(schema), _) => invalid(schema, &made.text),
+                (Some(_), FinishReason::Length) => Some(format!("the reply was cut at its limit of {most} tokens")),
+                (Some(schema), _) => validation_error(schema, &made.text),
             };
             if wrong.is_none() {
                 return reply(made.text, Vec::new(), made.finish);
@@ -129,11 +129,11 @@ impl Engine {
 
     fn generate(
         &mut self,
-        task: &Task,
+        task: &GenerationTask,
         mut guide: Option<Guide>,
         mut sampler: Sampler,
-        hear: &mut dyn FnMut(Heard),
-    ) -> Result<Option<Generated>> {
+        hear: &mut dyn FnMut(GenerationEvent),
+    ) -> Result<Option<GeneratedText>> {
         let Some((mut logits, known)) = self.transformer.start(&task.prompt, task.stop)? else { return Ok(None) };
         let mut said: Vec<u32> = Vec::new();
         let mut text = String::new();
@@ -143,9 +143,9 @@ impl Engine {
                 Some(guide) => guide.mask(&mut logits)?,
                 None => discourage(&mut logits, &said[said.len().saturating_sub(LATELY)..]),
             }
-            let Some(token) = sampler.choose(&logits) else { break Finish::Stop };
+            let Some(token) = sampler.choose(&logits) else { break FinishReason::Stop };
             if self.vocabulary.is_special(token) {
-                break Finish::Stop;
+                break FinishReason::Stop;
             }
             let mut tokens = vec![token];
             if let Some(guide) = &mut guide {
@@ -155,16 +155,16 @@ impl Engine {
             text.push_str(&new);
             // What may be a tool call is not for the reader.
             if !new.is_empty() && (task.request.tools.is_empty() || !text.starts_with('{')) {
-                hear(Heard::Delta(&new));
+                hear(GenerationEvent::Delta(&new));
             }
             said.extend_from_slice(&tokens);
             if guide.as_ref().is_some_and(Guide::is_done) {
-                break Finish::Stop;
+                break FinishReason::Stop;
             }
             if said.len() >= task.most {
-                break Finish::Length;
+                break FinishReason::Length;
             }
-            match self.transformer.go_on(&tokens, task.stop)? {
+            match self.transformer.continue_with(&tokens, task.stop)? {
                 Some(next) => logits = next,
                 None => return Ok(None),
             }
@@ -172,22 +172,22 @@ impl Engine {
         let rest = decoder.finish();
         if !rest.is_empty() {
             text.push_str(rest);
-            hear(Heard::Delta(rest));
+            hear(GenerationEvent::Delta(rest));
         }
-        Ok(Some(Generated { text, tokens: said.len(), finish, known }))
+        Ok(Some(GeneratedText { text, tokens: said.len(), finish, known }))
     }
 }
 
 /// Returns bounds with which a reply fits into its tokens, if its schema leaves enough open.
-fn tight(request: &ChatRequest, most: usize) -> Bounds {
-    let strings = request.schema.as_ref().map_or(1, |schema| strings(schema, TIGHT.items)).max(1);
+fn tight_bounds(request: &ChatRequest, most: usize) -> LengthBounds {
+    let strings = request.schema.as_ref().map_or(1, |schema| count_strings(schema, TIGHT.items)).max(1);
     // A token is three letters or more in most languages, and half of the tokens are for the rest.
-    Bounds { text: (most as u64 * 3 / 2 / strings).clamp(8, TIGHT.text), ..TIGHT }
+    LengthBounds { text: (most as u64 * 3 / 2 / strings).clamp(8, TIGHT.text), ..TIGHT }
 }
 
 /// Returns the tool call that a reply is, if it is one.
-fn tool_call(request: &ChatRequest, made: &Generated) -> Option<ToolCall> {
-    if request.tools.is_empty() || made.finish == Finish::Length {
+fn tool_call(request: &ChatRequest, made: &GeneratedText) -> Option<ToolCall> {
+    if request.tools.is_empty() || made.finish == FinishReason::Length {
         return None;
     }
     let value: Value = serde_json::from_str(&made.text).ok()?;
@@ -199,7 +199,7 @@ fn tool_call(request: &ChatRequest, made: &Generated) -> Option<ToolCall> {
 }
 
 /// Returns what is wrong with a structured reply. The guide does not know every keyword.
-fn invalid(schema: &Value, text: &str) -> Option<String> {
+fn validation_error(schema: &Value, text: &str) -> Option<String> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return Some(format!("the reply is not JSON: {error}")),

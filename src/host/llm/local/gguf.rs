@@ -10,29 +10,29 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::broken;
-use super::quantized::{Kind, Matrix};
+use super::engine_failure;
+use super::quantized::{Matrix, TensorType};
 use crate::error::{Code, Failure, Result};
 
 /// A value of the metadata.
 #[derive(Debug)]
-pub(super) enum Value {
-    Whole(i128),
+pub(super) enum MetadataValue {
+    Integer(i128),
     Float(f64),
     Bool(bool),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<MetadataValue>),
 }
 
 struct TensorInfo {
-    kind: Kind,
+    kind: TensorType,
     /// Columns first.
     shape: Vec<usize>,
     offset: usize,
 }
 
 pub(super) struct Gguf {
-    metadata: HashMap<String, Value>,
+    metadata: HashMap<String, MetadataValue>,
     tensors: HashMap<String, TensorInfo>,
     /// Where the tensors' data begins.
     data: usize,
@@ -56,13 +56,13 @@ impl Gguf {
     }
 
     fn read(map: Arc<Mmap>) -> Result<Gguf> {
-        let mut reader = Reader { bytes: &map, at: 0 };
+        let mut reader = ByteReader { bytes: &map, at: 0 };
         if reader.take(4)? != b"GGUF" {
-            return Err(broken("it does not begin with GGUF"));
+            return Err(engine_failure("it does not begin with GGUF"));
         }
         let version = reader.u32()?;
         if !(2..=3).contains(&version) {
-            return Err(broken(format!("GGUF version {version} is not known")));
+            return Err(engine_failure(format!("GGUF version {version} is not known")));
         }
         let (tensor_count, value_count) = (reader.u64()?, reader.u64()?);
         let mut metadata = HashMap::new();
@@ -76,55 +76,55 @@ impl Gguf {
             let name = reader.text()?;
             let sides = reader.u32()?;
             if sides > 4 {
-                return Err(broken(format!("tensor {name} has {sides} dimensions")));
+                return Err(engine_failure(format!("tensor {name} has {sides} dimensions")));
             }
             let shape = (0..sides).map(|_| reader.length()).collect::<Result<Vec<_>>>()?;
-            let kind = Kind::from_number(reader.u32()?);
-            let kind = kind.ok_or_else(|| broken(format!("the engine does not know how {name} is stored")))?;
+            let kind = TensorType::from_number(reader.u32()?);
+            let kind = kind.ok_or_else(|| engine_failure(format!("the engine does not know how {name} is stored")))?;
             tensors.insert(name, TensorInfo { kind, shape, offset: reader.length()? });
         }
         let alignment = match metadata.get("general.alignment") {
-            Some(Value::Whole(bytes)) => usize::try_from(*bytes).ok().filter(|bytes| bytes.is_power_of_two()),
+            Some(MetadataValue::Integer(bytes)) => usize::try_from(*bytes).ok().filter(|bytes| bytes.is_power_of_two()),
             _ => Some(32),
         };
-        let alignment = alignment.ok_or_else(|| broken("its alignment is no power of two"))?;
+        let alignment = alignment.ok_or_else(|| engine_failure("its alignment is no power of two"))?;
         let data = reader.at.next_multiple_of(alignment);
         Ok(Gguf { metadata, tensors, data, map })
     }
 
-    fn value(&self, key: &str) -> Result<&Value> {
-        self.metadata.get(key).ok_or_else(|| broken(format!("the model file has no {key}")))
+    fn value(&self, key: &str) -> Result<&MetadataValue> {
+        self.metadata.get(key).ok_or_else(|| engine_failure(format!("the model file has no {key}")))
     }
 
-    fn typed<'a, T>(&'a self, key: &str, what: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T> {
-        read(self.value(key)?).ok_or_else(|| broken(format!("the model file's {key} is no {what}")))
+    fn typed_value<'a, T>(&'a self, key: &str, what: &str, read: impl Fn(&'a MetadataValue) -> Option<T>) -> Result<T> {
+        read(self.value(key)?).ok_or_else(|| engine_failure(format!("the model file's {key} is no {what}")))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<&str> {
-        self.typed(key, "text", Value::text)
+        self.typed_value(key, "text", MetadataValue::text)
     }
 
     pub(super) fn number(&self, key: &str) -> Result<usize> {
-        self.typed(key, "size", |value| match value {
-            Value::Whole(number) => u32::try_from(*number).ok().map(|number| number as usize),
+        self.typed_value(key, "size", |value| match value {
+            MetadataValue::Integer(number) => u32::try_from(*number).ok().map(|number| number as usize),
             _ => None,
         })
     }
 
     pub(super) fn float(&self, key: &str) -> Result<f32> {
-        self.typed(key, "number", |value| match value {
-            Value::Float(number) => Some(*number as f32),
+        self.typed_value(key, "number", |value| match value {
+            MetadataValue::Float(number) => Some(*number as f32),
             _ => None,
         })
     }
 
     pub(super) fn flag(&self, key: &str) -> bool {
-        matches!(self.metadata.get(key), Some(Value::Bool(true)))
+        matches!(self.metadata.get(key), Some(MetadataValue::Bool(true)))
     }
 
-    pub(super) fn list(&self, key: &str) -> Result<&[Value]> {
-        self.typed(key, "list", |value| match value {
-            Value::List(values) => Some(values.as_slice()),
+    pub(super) fn list(&self, key: &str) -> Result<&[MetadataValue]> {
+        self.typed_value(key, "list", |value| match value {
+            MetadataValue::List(values) => Some(values.as_slice()),
             _ => None,
         })
     }
@@ -136,7 +136,7 @@ impl Gguf {
     /// Returns a matrix, kept quantized, and in the file where that can be.
     pub(super) fn matrix(&self, name: &str) -> Result<Matrix> {
         let info = self.tensor(name)?;
-        let [columns, rows] = info.shape[..] else { return Err(broken(format!("{name} is no matrix"))) };
+        let [columns, rows] = info.shape[..] else { return Err(engine_failure(format!("{name} is no matrix"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
         Matrix::new(&self.map, info.kind, rows, columns, start).ok_or_else(|| misplaced(name))
     }
@@ -144,7 +144,7 @@ impl Gguf {
     /// Reads a small tensor (a norm, a bias) as plain numbers.
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>> {
         let info = self.tensor(name)?;
-        let [length] = info.shape[..] else { return Err(broken(format!("{name} is no vector"))) };
+        let [length] = info.shape[..] else { return Err(engine_failure(format!("{name} is no vector"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
         let bytes = info.kind.bytes(length).and_then(|bytes| self.map.get(start..start.checked_add(bytes)?));
         let mut numbers = vec![0.0; length];
@@ -153,46 +153,47 @@ impl Gguf {
     }
 
     fn tensor(&self, name: &str) -> Result<&TensorInfo> {
-        self.tensors.get(name).ok_or_else(|| broken(format!("the model file has no {name}")))
+        self.tensors.get(name).ok_or_else(|| engine_failure(format!("the model file has no {name}")))
     }
 }
 
-impl Value {
+impl MetadataValue {
     pub(super) fn text(&self) -> Option<&str> {
         match self {
-            Value::Text(text) => Some(text),
+            MetadataValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(super) fn whole(&self) -> Option<i128> {
+    pub(super) fn integer(&self) -> Option<i128> {
         match self {
-            Value::Whole(number) => Some(*number),
+            MetadataValue::Integer(number) => Some(*number),
             _ => None,
         }
     }
 }
 
 fn misplaced(name: &str) -> Failure {
-    broken(format!("{name} does not fit into its file"))
+    engine_failure(format!("{name} does not fit into its file"))
 }
 
 /// Reads little-endian values, and never past the end.
-struct Reader<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let end = self.at.checked_add(count);
-        let piece = end.and_then(|end| self.bytes.get(self.at..end)).ok_or_else(|| broken("it ends too early"))?;
+        let piece =
+            end.and_then(|end| self.bytes.get(self.at..end)).ok_or_else(|| engine_failure("it ends too early"))?;
         self.at += count;
         Ok(piece)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.take(N)?.try_into().map_err(broken)
+        self.take(N)?.try_into().map_err(engine_failure)
     }
 
     fn u32(&mut self) -> Result<u32> {
@@ -204,37 +205,37 @@ impl<'a> Reader<'a> {
     }
 
     fn length(&mut self) -> Result<usize> {
-        usize::try_from(self.u64()?).map_err(broken)
+        usize::try_from(self.u64()?).map_err(engine_failure)
     }
 
     fn text(&mut self) -> Result<String> {
         let length = self.length()?;
-        String::from_utf8(self.take(length)?.to_vec()).map_err(broken)
+        String::from_utf8(self.take(length)?.to_vec()).map_err(engine_failure)
     }
 
-    fn value(&mut self, kind: u32, depth: usize) -> Result<Value> {
+    fn value(&mut self, kind: u32, depth: usize) -> Result<MetadataValue> {
         Ok(match kind {
-            0 => Value::Whole(i128::from(u8::from_le_bytes(self.array()?))),
-            1 => Value::Whole(i128::from(i8::from_le_bytes(self.array()?))),
-            2 => Value::Whole(i128::from(u16::from_le_bytes(self.array()?))),
-            3 => Value::Whole(i128::from(i16::from_le_bytes(self.array()?))),
-            4 => Value::Whole(i128::from(self.u32()?)),
-            5 => Value::Whole(i128::from(i32::from_le_bytes(self.array()?))),
-            6 => Value::Float(f64::from(f32::from_le_bytes(self.array()?))),
-            7 => Value::Bool(self.array::<1>()? != [0]),
-            8 => Value::Text(self.text()?),
+            0 => MetadataValue::Integer(i128::from(u8::from_le_bytes(self.array()?))),
+            1 => MetadataValue::Integer(i128::from(i8::from_le_bytes(self.array()?))),
+            2 => MetadataValue::Integer(i128::from(u16::from_le_bytes(self.array()?))),
+            3 => MetadataValue::Integer(i128::from(i16::from_le_bytes(self.array()?))),
+            4 => MetadataValue::Integer(i128::from(self.u32()?)),
+            5 => MetadataValue::Integer(i128::from(i32::from_le_bytes(self.array()?))),
+            6 => MetadataValue::Float(f64::from(f32::from_le_bytes(self.array()?))),
+            7 => MetadataValue::Bool(self.array::<1>()? != [0]),
+            8 => MetadataValue::Text(self.text()?),
             9 if depth > 0 => {
                 let (kind, length) = (self.u32()?, self.length()?);
                 let mut list = Vec::new();
                 for _ in 0..length {
                     list.push(self.value(kind, depth - 1)?);
                 }
-                Value::List(list)
+                MetadataValue::List(list)
             }
-            10 => Value::Whole(i128::from(self.u64()?)),
-            11 => Value::Whole(i128::from(i64::from_le_bytes(self.array()?))),
-            12 => Value::Float(f64::from_le_bytes(self.array()?)),
-            _ => return Err(broken(format!("its metadata has a value of kind {kind}"))),
+            10 => MetadataValue::Integer(i128::from(self.u64()?)),
+            11 => MetadataValue::Integer(i128::from(i64::from_le_bytes(self.array()?))),
+            12 => MetadataValue::Float(f64::from_le_bytes(self.array()?)),
+            _ => return Err(engine_failure(format!("its metadata has a value of kind {kind}"))),
         })
     }
 }

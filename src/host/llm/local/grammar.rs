@@ -9,13 +9,13 @@ use llguidance::toktrie::{InferenceCapabilities, SimpleVob, TokEnv};
 use llguidance::{Matcher, ParserFactory};
 use serde_json::{Map, Value, json};
 
-use super::broken;
+use super::engine_failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::ChatRequest;
 
 /// How long strings (in characters) and lists may get where the schema does not say.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct LengthBounds {
     pub(super) text: u64,
     pub(super) items: u64,
 }
@@ -38,14 +38,14 @@ impl Grammars {
     }
 
     /// Returns the guide for a request's reply; `None` where it may be anything.
-    pub(super) fn guide(&mut self, request: &ChatRequest, bounds: Bounds) -> Result<Option<Guide>> {
+    pub(super) fn guide(&mut self, request: &ChatRequest, bounds: LengthBounds) -> Result<Option<Guide>> {
         let Some(grammar) = grammar(request, bounds) else { return Ok(None) };
         let factory = match &mut self.factory {
             Some(factory) => factory,
             none => {
                 let can = InferenceCapabilities { ff_tokens: true, ..Default::default() };
                 let slices = llguidance::earley::SlicedBiasComputer::json_slices();
-                let mut factory = ParserFactory::new(&self.env, can, &slices).map_err(broken)?;
+                let mut factory = ParserFactory::new(&self.env, can, &slices).map_err(engine_failure)?;
                 factory.quiet();
                 factory.limits_mut().verbose_errors = false;
                 none.insert(factory)
@@ -64,7 +64,7 @@ impl Grammars {
 impl Guide {
     /// Makes the tokens that may not come now impossible.
     pub(super) fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
-        let allowed: SimpleVob = self.0.compute_mask_or_eos().map_err(broken)?;
+        let allowed: SimpleVob = self.0.compute_mask_or_eos().map_err(engine_failure)?;
         let end = logits.len().min(allowed.len());
         allowed.iter_unset_entries(|token| {
             if token < end {
@@ -77,7 +77,7 @@ impl Guide {
 
     /// Takes a token that was chosen, and returns those that must follow it.
     pub(super) fn take(&mut self, token: u32) -> Result<Vec<u32>> {
-        self.0.consume_token(token).map_err(broken)?;
+        self.0.consume_token(token).map_err(engine_failure)?;
         Ok(if self.0.is_stopped() { Vec::new() } else { self.0.consume_ff_tokens() })
     }
 
@@ -86,14 +86,14 @@ impl Guide {
     }
 }
 
-fn grammar(request: &ChatRequest, bounds: Bounds) -> Option<TopLevelGrammar> {
-    let schema = request.schema.as_ref().map(|schema| bounded(schema, bounds));
+fn grammar(request: &ChatRequest, bounds: LengthBounds) -> Option<TopLevelGrammar> {
+    let schema = request.schema.as_ref().map(|schema| bounded_schema(schema, bounds));
     if request.tools.is_empty() {
         return Some(TopLevelGrammar::from_json_schema(with_options(schema?)));
     }
     let mut choices: Vec<Value> = Vec::new();
     for tool in &request.tools {
-        let mut arguments = bounded(&tool.parameters, bounds);
+        let mut arguments = bounded_schema(&tool.parameters, bounds);
         rebase(&mut arguments, &format!("#/anyOf/{}/properties/arguments", choices.len()));
         choices.push(json!({
             "type": "object",
@@ -118,7 +118,7 @@ fn grammar(request: &ChatRequest, bounds: Bounds) -> Option<TopLevelGrammar> {
 
 fn with_options(mut schema: Value) -> Value {
     if !schema.is_object() {
-        schema = scalar(Bounds { text: 200, items: 1 });
+        schema = scalar(LengthBounds { text: 200, items: 1 });
     }
     // Compact JSON costs fewer tokens. What the compiler does not know is checked after generating.
     schema["x-guidance"] = json!({ "whitespace_flexible": false, "lenient": true, "coerce_one_of": true });
@@ -126,7 +126,7 @@ fn with_options(mut schema: Value) -> Value {
 }
 
 /// Returns a schema that allows a part of what this one allows, and nothing without end.
-pub(super) fn bounded(schema: &Value, bounds: Bounds) -> Value {
+pub(super) fn bounded_schema(schema: &Value, bounds: LengthBounds) -> Value {
     let mut schema = schema.clone();
     // Closing an object that is one part of `allOf` would forbid what the other parts ask for.
     let close = !schema.to_string().contains("\"allOf\"");
@@ -135,20 +135,20 @@ pub(super) fn bounded(schema: &Value, bounds: Bounds) -> Value {
 }
 
 /// Counts the strings that a reply may have at most where nothing bounds their length.
-pub(super) fn strings(schema: &Value, items: u64) -> u64 {
+pub(super) fn count_strings(schema: &Value, items: u64) -> u64 {
     let Value::Object(map) = schema else { return 0 };
     let parts = |key: &str| map.get(key).and_then(Value::as_array).into_iter().flatten();
     let fields = map.get("properties").and_then(Value::as_object).into_iter().flatten();
     let most = map.get("maxItems").and_then(Value::as_u64).unwrap_or(items);
-    let choices = parts("anyOf").chain(parts("oneOf")).map(|part| strings(part, items)).max();
+    let choices = parts("anyOf").chain(parts("oneOf")).map(|part| count_strings(part, items)).max();
     let own = may_be(map, "string", &["minLength"]) && !has(map, &["maxLength", "enum", "const", "format"]);
-    let fields = fields.map(|(_, field)| strings(field, items));
-    let listed = map.get("items").map_or(0, |part| strings(part, items).saturating_mul(most));
-    let all = fields.chain(parts("prefixItems").chain(parts("allOf")).map(|part| strings(part, items)));
+    let fields = fields.map(|(_, field)| count_strings(field, items));
+    let listed = map.get("items").map_or(0, |part| count_strings(part, items).saturating_mul(most));
+    let all = fields.chain(parts("prefixItems").chain(parts("allOf")).map(|part| count_strings(part, items)));
     all.fold(u64::from(own), u64::saturating_add).saturating_add(choices.unwrap_or(0)).saturating_add(listed)
 }
 
-fn bound(schema: &mut Value, bounds: Bounds, close: bool) {
+fn bound(schema: &mut Value, bounds: LengthBounds, close: bool) {
     const ANNOTATIONS: &[&str] = &["title", "description", "default", "examples", "$comment", "$schema", "$id"];
     let Value::Object(map) = schema else {
         if *schema == Value::Bool(true) {
@@ -232,7 +232,7 @@ fn may_be(map: &Map<String, Value>, kind: &str, keywords: &[&str]) -> bool {
 }
 
 /// Stands for "anything": a value that cannot grow.
-fn scalar(bounds: Bounds) -> Value {
+fn scalar(bounds: LengthBounds) -> Value {
     json!({ "anyOf": [
         { "type": "string", "maxLength": bounds.text },
         { "type": "integer", "minimum": -NUMBER, "maximum": NUMBER },
@@ -261,7 +261,7 @@ fn rebase(schema: &mut Value, place: &str) {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { text: 100, items: 5 };
+    const BOUNDS: LengthBounds = LengthBounds { text: 100, items: 5 };
 
     #[test]
     fn what_a_schema_leaves_open_is_bounded_and_what_it_says_is_kept() {
@@ -273,7 +273,7 @@ mod tests {
             "e": {},
         } });
         assert_eq!(
-            bounded(&schema, BOUNDS),
+            bounded_schema(&schema, BOUNDS),
             json!({ "type": "object", "required": ["a"], "properties": {
                 "a": { "type": "array", "items": { "type": "string", "maxLength": 100 }, "minItems": 7, "maxItems": 7 },
                 "b": { "type": ["string", "null"], "maxLength": 3 },
@@ -291,14 +291,14 @@ mod tests {
             "a": text, "b": { "type": "string", "maxLength": 5 }, "d": { "anyOf": [text, { "type": "null" }] },
             "c": { "type": "array", "items": { "properties": { "e": text, "f": text } }, "maxItems": 3 },
         } });
-        assert_eq!(strings(&schema, 5), 8);
-        assert_eq!(strings(&json!({ "items": text }), 5), 5);
+        assert_eq!(count_strings(&schema, 5), 8);
+        assert_eq!(count_strings(&json!({ "items": text }), 5), 5);
     }
 
     #[test]
     fn parts_of_one_object_are_left_open() {
         let schema = json!({ "allOf": [{ "properties": { "a": { "type": "null" } } }, { "required": ["b"] }] });
-        assert_eq!(bounded(&schema, BOUNDS), schema);
+        assert_eq!(bounded_schema(&schema, BOUNDS), schema);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub mod catalogue;
 pub mod child;
 mod dot;
 mod engine;
-pub mod every;
+pub mod all_models;
 mod gguf;
 mod grammar;
 mod process;
@@ -33,6 +33,6 @@ pub mod weights;
 use crate::error::{Code, Failure};
 
 /// The engine cannot go on; whatever it was doing, the next call starts a new one.
-fn broken(why: impl std::fmt::Display) -> Failure {
+fn engine_failure(why: impl std::fmt::Display) -> Failure {
     Failure::new(Code::ModelBroken, format!("the local model's engine: {why}"))
 }

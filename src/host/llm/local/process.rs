@@ -7,70 +7,82 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::broken;
-use super::child::{News, Order};
-use super::settings::Settings;
+use super::child::{EngineEvent, EngineRequest};
+use super::engine_failure;
+use super::settings::EngineSettings;
 use crate::error::{Failure, Result};
 use crate::model::text;
 
-pub(super) struct Engine {
+pub(super) struct EngineProcess {
     pub(super) threads: usize,
     child: Child,
-    orders: ChildStdin,
-    news: Lines<BufReader<ChildStdout>>,
+    requests: ChildStdin,
+    events: Lines<BufReader<ChildStdout>>,
     /// The end of what it wrote to standard error: a panic's message, if it had one.
-    complaint: JoinHandle<String>,
+    stderr_tail: JoinHandle<String>,
 }
 
-impl Engine {
+impl EngineProcess {
     /// Starts a child and has it load the model. Dropping this kills the child.
-    pub(super) async fn start(settings: &Settings, threads: usize, model: &str, weights: &Path) -> Result<Engine> {
+    pub(super) async fn start(
+        settings: &EngineSettings,
+        threads: usize,
+        model: &str,
+        weights: &Path,
+    ) -> Result<EngineProcess> {
         let mut command = Command::new(&settings.exe);
         command.args(&settings.arguments).env_clear().kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Two libraries of the engine read their own name, once, when they start.
         let count = threads.max(1).to_string();
         command.env("RAYON_NUM_THREADS", &count).env("CANDLE_NUM_THREADS", &count);
-        let mut child =
-            command.spawn().map_err(|error| broken(format!("cannot start {}: {error}", settings.exe.display())))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| engine_failure(format!("cannot start {}: {error}", settings.exe.display())))?;
         let (Some(orders), Some(news), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(broken("it has no pipes"));
+            return Err(engine_failure("it has no pipes"));
         };
         let news = BufReader::new(news).lines();
-        let mut engine = Engine { threads, child, orders, news, complaint: tokio::spawn(complaint(errors)) };
-        engine.order(&Order::Load { model: model.to_owned(), path: weights.to_owned() }).await?;
-        match engine.news().await? {
-            News::Loaded => Ok(engine),
-            news => Err(broken(format!("it began with {news:?}"))),
+        let mut engine = EngineProcess {
+            threads,
+            child,
+            requests: orders,
+            events: news,
+            stderr_tail: tokio::spawn(stderr_tail(errors)),
+        };
+        engine.send(&EngineRequest::Load { model: model.to_owned(), path: weights.to_owned() }).await?;
+        match engine.next_event().await? {
+            EngineEvent::Loaded => Ok(engine),
+            news => Err(engine_failure(format!("it began with {news:?}"))),
         }
     }
 
-    pub(super) async fn order(&mut self, order: &Order) -> Result<()> {
-        let mut line = serde_json::to_vec(order).map_err(broken)?;
+    pub(super) async fn send(&mut self, order: &EngineRequest) -> Result<()> {
+        let mut line = serde_json::to_vec(order).map_err(engine_failure)?;
         line.push(b'\n');
-        match self.orders.write_all(&line).await {
+        match self.requests.write_all(&line).await {
             Ok(()) => Ok(()),
-            Err(_) => Err(self.autopsy().await),
+            Err(_) => Err(self.exit_error().await),
         }
     }
 
     /// Waits for the next news; safe to drop in between.
-    pub(super) async fn news(&mut self) -> Result<News> {
-        match self.news.next_line().await {
-            Ok(Some(line)) => serde_json::from_str(&line).map_err(broken),
-            Ok(None) | Err(_) => Err(self.autopsy().await),
+    pub(super) async fn next_event(&mut self) -> Result<EngineEvent> {
+        match self.events.next_line().await {
+            Ok(Some(line)) => serde_json::from_str(&line).map_err(engine_failure),
+            Ok(None) | Err(_) => Err(self.exit_error().await),
         }
     }
 
     /// Returns what the child died of.
-    async fn autopsy(&mut self) -> Failure {
+    async fn exit_error(&mut self) -> Failure {
         let _ = self.child.start_kill();
         let status = self.child.wait().await;
-        let last = (&mut self.complaint).await.unwrap_or_default();
+        let last = (&mut self.stderr_tail).await.unwrap_or_default();
         let failure = match status {
-            Ok(status) => broken(format!("it ended unexpectedly ({status})")),
-            Err(error) => broken(error),
+            Ok(status) => engine_failure(format!("it ended unexpectedly ({status})")),
+            Err(error) => engine_failure(error),
         };
         let failure = match last.trim() {
             "" => failure,
@@ -80,7 +92,7 @@ impl Engine {
     }
 }
 
-async fn complaint(mut errors: ChildStderr) -> String {
+async fn stderr_tail(mut errors: ChildStderr) -> String {
     const KEPT: usize = 2_000;
     let mut kept = Vec::new();
     let mut buffer = [0; 1024];
@@ -101,22 +113,22 @@ async fn complaint(mut errors: ChildStderr) -> String {
 pub(super) fn free_cores() -> usize {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().next().and_then(|load| load.parse().ok());
-    left_of(num_cpus::get_physical(), load.unwrap_or(0.0))
+    cores_left(num_cpus::get_physical(), load.unwrap_or(0.0))
 }
 
-fn left_of(cores: usize, load: f64) -> usize {
+fn cores_left(cores: usize, load: f64) -> usize {
     cores.saturating_sub((load + 0.25).floor() as usize).max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::left_of;
+    use super::cores_left;
 
     #[test]
     fn cores_that_others_use_are_left_to_them() {
-        assert_eq!(left_of(2, 0.3), 2);
-        assert_eq!(left_of(2, 0.8), 1);
-        assert_eq!(left_of(2, 9.0), 1);
-        assert_eq!(left_of(8, 3.1), 5);
+        assert_eq!(cores_left(2, 0.3), 2);
+        assert_eq!(cores_left(2, 0.8), 1);
+        assert_eq!(cores_left(2, 9.0), 1);
+        assert_eq!(cores_left(8, 3.1), 5);
     }
 }

@@ -7,7 +7,7 @@
 use minijinja::{Environment, context, syntax::SyntaxConfig};
 use serde_json::{Value, json};
 
-use super::broken;
+use super::engine_failure;
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::model::chat::{ChatRequest, Message, Role, ToolCall};
@@ -18,31 +18,31 @@ const MARK: char = '\u{f8f0}';
 /// Templates differ in what they do without one, so there always is one.
 const SYSTEM: &str = "You are a helpful assistant.";
 
-pub(super) struct Template {
+pub(super) struct ChatTemplate {
     environment: Environment<'static>,
 }
 
-impl Template {
-    pub(super) fn new(source: &str) -> Result<Template> {
+impl ChatTemplate {
+    pub(super) fn new(source: &str) -> Result<ChatTemplate> {
         let mut environment = Environment::new();
         // As the library that these templates were written for does it.
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(broken)?;
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(engine_failure)?;
         environment.set_syntax(syntax);
         environment.set_fuel(Some(10_000_000));
-        environment.add_template_owned("chat", source.to_owned()).map_err(broken)?;
-        Ok(Template { environment })
+        environment.add_template_owned("chat", source.to_owned()).map_err(engine_failure)?;
+        Ok(ChatTemplate { environment })
     }
 
     pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<Vec<u32>> {
         let (turns, texts) = turns(request);
-        let template = self.environment.get_template("chat").map_err(broken)?;
+        let template = self.environment.get_template("chat").map_err(engine_failure)?;
         let rendered =
-            template.render(context! { messages => turns, add_generation_prompt => true }).map_err(broken)?;
+            template.render(context! { messages => turns, add_generation_prompt => true }).map_err(engine_failure)?;
         let mut tokens = Vec::new();
         for (nth, piece) in rendered.split(MARK).enumerate() {
             match (nth % 2, piece.parse::<usize>().ok().and_then(|number| texts.get(number))) {
                 (1, Some(text)) => vocabulary.encode_plain(text, &mut tokens),
-                (1, None) => return Err(broken("the model's chat template is not usable")),
+                (1, None) => return Err(engine_failure("the model's chat template is not usable")),
                 _ => vocabulary.encode_template(piece, &mut tokens),
             }
         }

@@ -13,14 +13,14 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 
 use super::block::{LONG, SHORT, Small, half};
-use super::dot::{self, Stored};
+use super::dot::{self, StoredRows};
 
 /// How many rows of a matrix one thread takes at a time.
 const PART: usize = 16;
 
 /// A form in which numbers are stored, by its name in GGUF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TensorType {
     F32,
     F16,
     Q4_0,
@@ -32,18 +32,18 @@ pub(super) enum Kind {
     Q6K,
 }
 
-impl Kind {
-    pub(super) fn from_number(number: u32) -> Option<Kind> {
+impl TensorType {
+    pub(super) fn from_number(number: u32) -> Option<TensorType> {
         Some(match number {
-            0 => Kind::F32,
-            1 => Kind::F16,
-            2 => Kind::Q4_0,
-            3 => Kind::Q4_1,
-            6 => Kind::Q5_0,
-            7 => Kind::Q5_1,
-            8 => Kind::Q8_0,
-            12 => Kind::Q4K,
-            14 => Kind::Q6K,
+            0 => TensorType::F32,
+            1 => TensorType::F16,
+            2 => TensorType::Q4_0,
+            3 => TensorType::Q4_1,
+            6 => TensorType::Q5_0,
+            7 => TensorType::Q5_1,
+            8 => TensorType::Q8_0,
+            12 => TensorType::Q4K,
+            14 => TensorType::Q6K,
             _ => return None,
         })
     }
@@ -51,15 +51,15 @@ impl Kind {
     /// Returns how many numbers a block has, and how many bytes.
     fn block(self) -> (usize, usize) {
         match self {
-            Kind::F32 => (1, 4),
-            Kind::F16 => (1, 2),
-            Kind::Q4_0 => (SHORT, 18),
-            Kind::Q4_1 => (SHORT, 20),
-            Kind::Q5_0 => (SHORT, 22),
-            Kind::Q5_1 => (SHORT, 24),
-            Kind::Q8_0 => (SHORT, 34),
-            Kind::Q4K => (LONG, 144),
-            Kind::Q6K => (LONG, 210),
+            TensorType::F32 => (1, 4),
+            TensorType::F16 => (1, 2),
+            TensorType::Q4_0 => (SHORT, 18),
+            TensorType::Q4_1 => (SHORT, 20),
+            TensorType::Q5_0 => (SHORT, 22),
+            TensorType::Q5_1 => (SHORT, 24),
+            TensorType::Q8_0 => (SHORT, 34),
+            TensorType::Q4K => (LONG, 144),
+            TensorType::Q6K => (LONG, 210),
         }
     }
 
@@ -74,17 +74,19 @@ impl Kind {
         let (length, size) = self.block();
         for (block, numbers) in bytes.chunks_exact(size).zip(numbers.chunks_exact_mut(length)) {
             match self {
-                Kind::F32 => numbers[0] = f32::from_le_bytes([block[0], block[1], block[2], block[3]]),
-                Kind::F16 => numbers[0] = half(block, 0),
-                Kind::Q8_0 => {
+                TensorType::F32 => numbers[0] = f32::from_le_bytes([block[0], block[1], block[2], block[3]]),
+                TensorType::F16 => numbers[0] = half(block, 0),
+                TensorType::Q8_0 => {
                     let scale = half(block, 0);
                     numbers
                         .iter_mut()
                         .zip(&block[2..])
                         .for_each(|(number, byte)| *number = scale * f32::from(*byte as i8));
                 }
-                Kind::Q4_0 | Kind::Q4_1 | Kind::Q5_0 | Kind::Q5_1 => simple(self, block, numbers),
-                Kind::Q4K => {
+                TensorType::Q4_0 | TensorType::Q4_1 | TensorType::Q5_0 | TensorType::Q5_1 => {
+                    dequantize_simple(self, block, numbers)
+                }
+                TensorType::Q4K => {
                     let (scale, least) = (half(block, 0), half(block, 2));
                     let (scales, mins) = dot::scales_of_q4k(block);
                     for (part, numbers) in numbers.chunks_exact_mut(SHORT).enumerate() {
@@ -95,7 +97,7 @@ impl Kind {
                         }
                     }
                 }
-                Kind::Q6K => {
+                TensorType::Q6K => {
                     let scale = half(block, 208);
                     let mut small = [0u8; LONG];
                     dot::unpack_q6k(block, &mut small);
@@ -110,12 +112,12 @@ impl Kind {
 }
 
 /// Turns a block of one of the forms with 4 or 5 bits into plain numbers.
-fn simple(kind: Kind, block: &[u8], numbers: &mut [f32]) {
+fn dequantize_simple(kind: TensorType, block: &[u8], numbers: &mut [f32]) {
     let scale = half(block, 0);
     let (least, high, nibbles) = match kind {
-        Kind::Q4_0 => (-8.0 * scale, 0, &block[2..]),
-        Kind::Q4_1 => (half(block, 2), 0, &block[4..]),
-        Kind::Q5_0 => (-16.0 * scale, u32::from_le_bytes([block[2], block[3], block[4], block[5]]), &block[6..]),
+        TensorType::Q4_0 => (-8.0 * scale, 0, &block[2..]),
+        TensorType::Q4_1 => (half(block, 2), 0, &block[4..]),
+        TensorType::Q5_0 => (-16.0 * scale, u32::from_le_bytes([block[2], block[3], block[4], block[5]]), &block[6..]),
         _ => (half(block, 2), u32::from_le_bytes([block[4], block[5], block[6], block[7]]), &block[8..]),
     };
     for (at, number) in numbers.iter_mut().enumerate() {
@@ -140,49 +142,49 @@ fn to_half(number: f32) -> [u8; 2] {
     (sign | rounded as u16).to_le_bytes()
 }
 
-enum Place {
+enum MatrixData {
     File(Arc<Mmap>, Range<usize>),
     Memory(Vec<u8>),
 }
 
 /// A matrix whose rows are stored one after the other.
 pub(super) struct Matrix {
-    kind: Kind,
+    kind: TensorType,
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// How many bytes a row takes.
     stride: usize,
-    place: Place,
+    data: MatrixData,
 }
 
 impl Matrix {
     /// Takes the matrix that begins at this byte of the file; `None` where the file does not hold it.
-    pub(super) fn new(map: &Arc<Mmap>, kind: Kind, rows: usize, columns: usize, start: usize) -> Option<Matrix> {
+    pub(super) fn new(map: &Arc<Mmap>, kind: TensorType, rows: usize, columns: usize, start: usize) -> Option<Matrix> {
         let stride = kind.bytes(columns)?;
         let place = start..start.checked_add(stride.checked_mul(rows)?)?;
         let bytes = map.get(place.clone())?;
-        if matches!(kind, Kind::Q4K | Kind::Q6K | Kind::Q8_0) {
-            return Some(Matrix { kind, rows, columns, stride, place: Place::File(map.clone(), place) });
+        if matches!(kind, TensorType::Q4K | TensorType::Q6K | TensorType::Q8_0) {
+            return Some(Matrix { kind, rows, columns, stride, data: MatrixData::File(map.clone(), place) });
         }
-        let wider = Kind::Q8_0.bytes(columns)?;
+        let wider = TensorType::Q8_0.bytes(columns)?;
         let mut memory = vec![0; wider * rows];
         memory.par_chunks_exact_mut(wider).zip(bytes.par_chunks_exact(stride)).for_each(|(into, row)| {
             let mut numbers = vec![0.0; columns];
             kind.dequantize(row, &mut numbers);
             store_q8(&numbers, into);
         });
-        Some(Matrix { kind: Kind::Q8_0, rows, columns, stride: wider, place: Place::Memory(memory) })
+        Some(Matrix { kind: TensorType::Q8_0, rows, columns, stride: wider, data: MatrixData::Memory(memory) })
     }
 
     fn bytes(&self) -> &[u8] {
-        match &self.place {
-            Place::File(map, place) => &map[place.clone()],
-            Place::Memory(memory) => memory,
+        match &self.data {
+            MatrixData::File(map, place) => &map[place.clone()],
+            MatrixData::Memory(memory) => memory,
         }
     }
 
-    fn rows_from(&self, row: usize, count: usize) -> Stored<'_> {
-        Stored { bytes: &self.bytes()[row * self.stride..][..count * self.stride], stride: self.stride }
+    fn rows_from(&self, row: usize, count: usize) -> StoredRows<'_> {
+        StoredRows { bytes: &self.bytes()[row * self.stride..][..count * self.stride], stride: self.stride }
     }
 
     /// Appends a row as plain numbers; `false` where there is no such row.
@@ -197,14 +199,14 @@ impl Matrix {
     }
 
     /// Multiplies each row of `x` with each row of the matrix: `x` is `[n, columns]`, the result `[n, rows]`.
-    pub(super) fn multiply(&self, x: &Rows) -> Vec<f32> {
+    pub(super) fn multiply(&self, x: &QuantizedRows) -> Vec<f32> {
         let mut turned = vec![0.0; self.rows * x.count];
-        let kernels = dot::Kernels::get();
+        let kernels = dot::Kernels::detect();
         turned.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
             let rows = self.rows_from(part * PART, products.len() / x.count);
             match self.kind {
-                Kind::Q4K => kernels.q4k(rows, &x.long, products),
-                Kind::Q6K => kernels.q6k(rows, &x.long, products),
+                TensorType::Q4K => kernels.q4k(rows, &x.long, products),
+                TensorType::Q6K => kernels.q6k(rows, &x.long, products),
                 _ => kernels.q8(rows, &x.short, products),
             }
         });
@@ -220,7 +222,7 @@ impl Matrix {
 
     /// Tells whether its rows are multiplied in long blocks.
     pub(super) fn is_long(&self) -> bool {
-        self.kind != Kind::Q8_0
+        self.kind != TensorType::Q8_0
     }
 }
 
@@ -239,31 +241,31 @@ fn largest(numbers: &[f32]) -> f32 {
 }
 
 /// Rows of plain numbers as 8-bit ones, in the blocks that matrices are multiplied with.
-pub(super) struct Rows {
+pub(super) struct QuantizedRows {
     pub(super) count: usize,
     /// Row by row; empty where no matrix asks for it.
     long: Vec<Small<LONG>>,
     short: Vec<Small<SHORT>>,
 }
 
-impl Rows {
+impl QuantizedRows {
     /// Takes rows for products with these matrices, which all have as many columns as a row has numbers.
-    pub(super) fn new(x: &[f32], matrices: &[&Matrix]) -> Rows {
+    pub(super) fn new(x: &[f32], matrices: &[&Matrix]) -> QuantizedRows {
         let columns = matrices[0].columns;
         let wanted = |long: bool| matrices.iter().any(|matrix| matrix.is_long() == long);
-        Rows {
+        QuantizedRows {
             count: x.len() / columns,
-            long: if wanted(true) { shrink(x) } else { Vec::new() },
-            short: if wanted(false) { shrink(x) } else { Vec::new() },
+            long: if wanted(true) { quantize(x) } else { Vec::new() },
+            short: if wanted(false) { quantize(x) } else { Vec::new() },
         }
     }
 }
 
-fn shrink<const N: usize>(x: &[f32]) -> Vec<Small<N>> {
-    x.par_chunks_exact(N).with_min_len(16).map(shrink_block).collect()
+fn quantize<const N: usize>(x: &[f32]) -> Vec<Small<N>> {
+    x.par_chunks_exact(N).with_min_len(16).map(quantize_block).collect()
 }
 
-fn shrink_block<const N: usize>(block: &[f32]) -> Small<N> {
+fn quantize_block<const N: usize>(block: &[f32]) -> Small<N> {
     let scale = largest(block) / 127.0;
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     let mut small = Small { numbers: [0; N], sums: [0; 16], scale };
@@ -303,12 +305,12 @@ pub(super) mod tests {
         let mut block = [one, two].concat();
         block.extend((0..16).map(|at| at | (15 - at) << 4));
         let mut numbers = [0.0; 32];
-        Kind::Q4_1.dequantize(&block, &mut numbers);
+        TensorType::Q4_1.dequantize(&block, &mut numbers);
         assert_eq!((numbers[0], numbers[15], numbers[16], numbers[31]), (2.0, 17.0, 17.0, 2.0));
         let mut block = one.to_vec();
         block.extend(0x8000_0001u32.to_le_bytes());
         block.extend([0u8; 16]);
-        Kind::Q5_0.dequantize(&block, &mut numbers);
+        TensorType::Q5_0.dequantize(&block, &mut numbers);
         assert_eq!((numbers[0], numbers[1], numbers[31]), (0.0, -16.0, 0.0));
     }
 
@@ -324,14 +326,14 @@ pub(super) mod tests {
     }
 
     /// Returns random rows of this kind whose scales are numbers of a usual size.
-    pub(in super::super) fn stored(kind: Kind, columns: usize, rows: usize) -> Vec<u8> {
+    pub(in super::super) fn stored(kind: TensorType, columns: usize, rows: usize) -> Vec<u8> {
         let mut stored = bytes(kind as u64 + 1, kind.bytes(columns).expect("whole blocks") * rows);
         let (_, size) = kind.block();
         for (at, block) in stored.chunks_exact_mut(size).enumerate() {
             let scale = to_half(0.01 + (at % 7) as f32 * 0.003);
             match kind {
-                Kind::Q6K => block[208..].copy_from_slice(&scale),
-                Kind::Q4K => {
+                TensorType::Q6K => block[208..].copy_from_slice(&scale),
+                TensorType::Q4K => {
                     block[..2].copy_from_slice(&scale);
                     block[2..4].copy_from_slice(&scale);
                 }
@@ -343,13 +345,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_product_of_small_numbers_is_that_of_the_plain_ones() {
-        for (kind, columns) in [(Kind::Q4K, 1024), (Kind::Q6K, 1024), (Kind::Q8_0, 576)] {
+        for (kind, columns) in [(TensorType::Q4K, 1024), (TensorType::Q6K, 1024), (TensorType::Q8_0, 576)] {
             let (rows, count) = (37, 6);
             let stored = stored(kind, columns, rows);
             let x: Vec<f32> = bytes(9, columns * count).iter().map(|byte| f32::from(*byte as i8) / 50.0).collect();
             let stride = kind.bytes(columns).expect("whole blocks");
-            let matrix = Matrix { kind, rows, columns, stride, place: Place::Memory(stored) };
-            let products = matrix.multiply(&Rows::new(&x, &[&matrix]));
+            let matrix = Matrix { kind, rows, columns, stride, data: MatrixData::Memory(stored) };
+            let products = matrix.multiply(&QuantizedRows::new(&x, &[&matrix]));
             for (at, product) in products.iter().enumerate() {
                 let mut row = Vec::new();
                 assert!(matrix.append_row(at % rows, &mut row));
@@ -359,7 +361,7 @@ pub(super) mod tests {
                 assert!((f64::from(*product) - exact).abs() < size * 0.01, "{kind:?} {at}: {product} for {exact}");
             }
             // One row alone has the very same numbers as among others.
-            let alone = matrix.multiply(&Rows::new(&x[2 * columns..3 * columns], &[&matrix]));
+            let alone = matrix.multiply(&QuantizedRows::new(&x[2 * columns..3 * columns], &[&matrix]));
             assert_eq!(alone, products[2 * rows..3 * rows]);
             assert!(!matrix.append_row(rows, &mut Vec::new()));
         }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 /// How the local model is run.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     /// Where model files lie.
     pub dir: PathBuf,
-    /// The program that serves as the engine with [`arguments`](Settings::arguments): this one.
+    /// The program that serves as the engine with [`arguments`](EngineSettings::arguments): this one.
     pub exe: PathBuf,
     /// What makes that program call [`child::serve`](super::child::serve).
     pub arguments: Vec<String>,
@@ -18,10 +18,10 @@ pub struct Settings {
     pub threads: Option<usize>,
 }
 
-impl Settings {
+impl EngineSettings {
     /// Returns settings for the engine as a hidden subcommand of this program.
-    pub fn new(dir: &Path, exe: &Path) -> Settings {
-        Settings {
+    pub fn new(dir: &Path, exe: &Path) -> EngineSettings {
+        EngineSettings {
             dir: dir.to_owned(),
             exe: exe.to_owned(),
             arguments: vec!["__engine".into()],

@@ -9,12 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use super::catalogue;
-use super::engine::{Engine, Heard};
+use super::engine::{Engine, GenerationEvent};
 use super::gguf::Gguf;
 use super::vocabulary::Vocabulary;
 use super::weights;
 use crate::error::Code;
-use crate::model::chat::{ChatReply, ChatRequest, Finish, Message, Role, Tool, ToolChoice};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, Message, Role, Tool, ToolChoice};
 
 fn request(text: &str) -> ChatRequest {
     let message =
@@ -73,9 +73,9 @@ impl std::ops::DerefMut for Alone {
 
 fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
     let mut heard = String::new();
-    let mut hear = |news: Heard<'_>| match news {
-        Heard::Delta(text) => heard.push_str(text),
-        Heard::Again(_) => heard.clear(),
+    let mut hear = |news: GenerationEvent<'_>| match news {
+        GenerationEvent::Delta(text) => heard.push_str(text),
+        GenerationEvent::Retry(_) => heard.clear(),
     };
     let reply = engine.chat(request, 0, &mut hear, &|| false).expect("it answers").expect("nobody stopped it");
     if request.tools.is_empty() {
@@ -171,10 +171,10 @@ fn a_reply_that_must_be_short_is_cut_and_says_so_or_fails_when_it_has_a_form() {
     let Some(mut engine) = engine() else { return };
     let short = ChatRequest { max_tokens: Some(5), ..request("Write a long story.") };
     let cut = reply(&mut engine, &short);
-    assert_eq!((cut.finish, cut.usage.output), (Finish::Length, 5));
+    assert_eq!((cut.finish, cut.usage.output), (FinishReason::Length, 5));
     let list = json!({ "type": "array", "items": { "type": "string", "minLength": 90 }, "minItems": 9 });
     let mut again = 0;
-    let mut hear = |news: Heard<'_>| again += usize::from(matches!(news, Heard::Again(_)));
+    let mut hear = |news: GenerationEvent<'_>| again += usize::from(matches!(news, GenerationEvent::Retry(_)));
     let failure = engine.chat(&ChatRequest { schema: Some(list), ..short }, 0, &mut hear, &|| false);
     assert_eq!(failure.expect_err("it has no room").code, Code::ReplyInvalid);
     assert_eq!(again, 1);

@@ -12,10 +12,10 @@
 
 use rayon::prelude::*;
 
-use super::broken;
 use super::dot::Kernels;
+use super::engine_failure;
 use super::gguf::Gguf;
-use super::quantized::{Matrix, Rows};
+use super::quantized::{Matrix, QuantizedRows};
 use crate::error::Result;
 
 /// How many tokens of a prompt are computed at once.
@@ -32,7 +32,7 @@ struct Linear {
     bias: Option<Vec<f32>>,
 }
 
-struct Layer {
+struct TransformerLayer {
     attention_norm: Vec<f32>,
     query: Linear,
     key: Linear,
@@ -46,7 +46,7 @@ struct Layer {
 
 /// Keys and values of a conversation for one layer and one head, token after token.
 #[derive(Clone, Default)]
-struct Cache {
+struct KeyValueCache {
     keys: Vec<f32>,
     values: Vec<f32>,
 }
@@ -54,15 +54,15 @@ struct Cache {
 /// What was computed of one conversation.
 struct Conversation {
     /// By layer, and by head in it.
-    caches: Vec<Vec<Cache>>,
+    caches: Vec<Vec<KeyValueCache>>,
     tokens: Vec<u32>,
     /// How many of them were computed in whole pieces of a prompt.
-    settled: usize,
+    reusable: usize,
 }
 
 pub(super) struct Transformer {
     embeddings: Matrix,
-    layers: Vec<Layer>,
+    layers: Vec<TransformerLayer>,
     norm: Vec<f32>,
     /// The matrix that it speaks with, where that is not the one that it reads with.
     head: Option<Matrix>,
@@ -74,7 +74,7 @@ pub(super) struct Transformer {
     /// The most tokens that a conversation may have.
     pub(super) context: usize,
     /// The conversations that are kept, the one that was used last in front: it is the one that goes on.
-    kept: Vec<Conversation>,
+    conversations: Vec<Conversation>,
 }
 
 impl Linear {
@@ -84,12 +84,12 @@ impl Linear {
         let bias = if file.has_tensor(&name) { Some(file.vector(&name)?) } else { None };
         let fits = weight.columns == columns && weight.rows == rows;
         if !fits || bias.as_ref().is_some_and(|bias| bias.len() != rows) {
-            return Err(broken(format!("{name} of the model file does not have the size that it must have")));
+            return Err(engine_failure(format!("{name} of the model file does not have the size that it must have")));
         }
         Ok(Linear { weight, bias })
     }
 
-    fn forward(&self, x: &Rows) -> Vec<f32> {
+    fn forward(&self, x: &QuantizedRows) -> Vec<f32> {
         let mut y = self.weight.multiply(x);
         if let Some(bias) = &self.bias {
             y.chunks_exact_mut(bias.len()).for_each(|row| add(row, bias));
@@ -101,15 +101,15 @@ impl Linear {
 impl Conversation {
     /// Returns how many tokens of a prompt need not be computed again. At least the last one must be, since the
     /// logits are its.
-    fn known(&self, prompt: &[u32]) -> usize {
+    fn shared_prefix(&self, prompt: &[u32]) -> usize {
         let agreed = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
-        agreed.min(self.settled).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK
+        agreed.min(self.reusable).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK
     }
 
     /// Gives up what follows the first tokens, and what a stopped pass left.
     fn truncate(&mut self, tokens: usize, width: usize) {
         self.tokens.truncate(tokens);
-        self.settled = self.settled.min(tokens);
+        self.reusable = self.reusable.min(tokens);
         for cache in self.caches.iter_mut().flatten() {
             cache.keys.truncate(tokens * width);
             cache.values.truncate(tokens * width);
@@ -118,12 +118,12 @@ impl Conversation {
 
     /// Returns a conversation that begins like this one, with its own memory.
     fn branch(&self, known: usize, width: usize) -> Conversation {
-        let begin = |cache: &Cache| Cache {
+        let begin = |cache: &KeyValueCache| KeyValueCache {
             keys: cache.keys[..known * width].to_vec(),
             values: cache.values[..known * width].to_vec(),
         };
         let caches = self.caches.iter().map(|heads| heads.iter().map(begin).collect()).collect();
-        Conversation { caches, tokens: self.tokens[..known].to_vec(), settled: known }
+        Conversation { caches, tokens: self.tokens[..known].to_vec(), reusable: known }
     }
 }
 
@@ -134,27 +134,31 @@ impl Transformer {
         let interleaved = match family {
             "llama" => true,
             "qwen2" => false,
-            other => return Err(broken(format!("the engine does not know the architecture {other:?}"))),
+            other => return Err(engine_failure(format!("the engine does not know the architecture {other:?}"))),
         };
         let heads = file.number(&format!("{family}.attention.head_count"))?;
         let kv_heads = file.number(&format!("{family}.attention.head_count_kv"))?;
         let hidden = file.number(&format!("{family}.embedding_length"))?;
         let inner = file.number(&format!("{family}.feed_forward_length"))?;
         if heads == 0 || kv_heads == 0 || hidden == 0 || heads % kv_heads != 0 || hidden % (2 * heads) != 0 {
-            return Err(broken("the model file's numbers of heads do not fit together"));
+            return Err(engine_failure("the model file's numbers of heads do not fit together"));
         }
         let width = hidden / heads;
         let norm = |name: &str| {
             let norm = file.vector(name)?;
-            if norm.len() == hidden { Ok(norm) } else { Err(broken(format!("{name} has not the model's width"))) }
+            if norm.len() == hidden {
+                Ok(norm)
+            } else {
+                Err(engine_failure(format!("{name} has not the model's width")))
+            }
         };
         let mut layers = Vec::new();
         for layer in 0..file.number(&format!("{family}.block_count"))? {
             if stop() {
-                return Err(broken("loading was stopped"));
+                return Err(engine_failure("loading was stopped"));
             }
             let name = |part: &str| format!("blk.{layer}.{part}");
-            layers.push(Layer {
+            layers.push(TransformerLayer {
                 attention_norm: norm(&name("attn_norm.weight"))?,
                 query: Linear::read(file, &name("attn_q"), hidden, hidden)?,
                 key: Linear::read(file, &name("attn_k"), hidden, kv_heads * width)?,
@@ -169,7 +173,7 @@ impl Transformer {
         let embeddings = file.matrix("token_embd.weight")?;
         let head = if file.has_tensor("output.weight") { Some(file.matrix("output.weight")?) } else { None };
         if embeddings.columns != hidden || head.as_ref().is_some_and(|head| head.columns != hidden) {
-            return Err(broken("the model file's words have not the model's width"));
+            return Err(engine_failure("the model file's words have not the model's width"));
         }
         Ok(Transformer {
             embeddings,
@@ -182,81 +186,84 @@ impl Transformer {
             epsilon: file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?,
             rope: Rope { base: file.float(&format!("{family}.rope.freq_base"))?, interleaved },
             context: file.number(&format!("{family}.context_length"))?.min(CONTEXT),
-            kept: Vec::new(),
+            conversations: Vec::new(),
         })
     }
 
     /// Starts a conversation: computes what is new of the prompt, and returns the logits of what comes
     /// next and how many tokens were known from a prompt before. `None` when it was stopped.
     pub(super) fn start(&mut self, prompt: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<(Vec<f32>, usize)>> {
-        let known = self.recall(prompt);
+        let known = self.reuse_conversation(prompt);
         let mut logits = None;
         let mut start = known;
         while start < prompt.len() {
             let end = prompt.len().min(start + CHUNK);
             let Some(next) = self.advance(&prompt[start..end], end == prompt.len(), stop)? else { return Ok(None) };
             if end - start == CHUNK {
-                self.kept[0].settled = end;
+                self.conversations[0].reusable = end;
             }
             logits = next;
             start = end;
         }
-        logits.map(|logits| Some((logits, known))).ok_or_else(|| broken("the prompt is empty"))
+        logits.map(|logits| Some((logits, known))).ok_or_else(|| engine_failure("the prompt is empty"))
     }
 
     /// Puts the conversation in front that this prompt goes on from, and returns how much of it is known.
-    fn recall(&mut self, prompt: &[u32]) -> usize {
-        let best = (0..self.kept.len()).max_by_key(|index| (self.kept[*index].known(prompt), usize::MAX - index));
-        let known = best.map_or(0, |best| self.kept[best].known(prompt));
+    fn reuse_conversation(&mut self, prompt: &[u32]) -> usize {
+        let best = (0..self.conversations.len())
+            .max_by_key(|index| (self.conversations[*index].shared_prefix(prompt), usize::MAX - index));
+        let known = best.map_or(0, |best| self.conversations[best].shared_prefix(prompt));
         let front = match best {
             // It is this conversation, grown or said anew; what followed in it is given up.
-            Some(best) if 2 * known > self.kept[best].settled => {
-                let mut conversation = self.kept.remove(best);
+            Some(best) if 2 * known > self.conversations[best].reusable => {
+                let mut conversation = self.conversations.remove(best);
                 conversation.truncate(known, self.width);
                 conversation
             }
             // It is another one, even where both begin alike.
-            Some(best) if known > 0 => self.kept[best].branch(known, self.width),
+            Some(best) if known > 0 => self.conversations[best].branch(known, self.width),
             _ => {
-                let caches = vec![vec![Cache::default(); self.kv_heads]; self.layers.len()];
-                Conversation { caches, tokens: Vec::new(), settled: 0 }
+                let caches = vec![vec![KeyValueCache::default(); self.kv_heads]; self.layers.len()];
+                Conversation { caches, tokens: Vec::new(), reusable: 0 }
             }
         };
-        self.kept.insert(0, front);
+        self.conversations.insert(0, front);
         known
     }
 
     /// Gives up the conversations that were not used for the longest time, as far as the bounds ask for it.
-    fn forget(&mut self) {
-        self.kept.truncate(KEPT);
-        while self.kept.len() > 1 && self.kept.iter().map(|one| one.tokens.len()).sum::<usize>() > KEPT_TOKENS {
-            self.kept.pop();
+    fn evict_conversations(&mut self) {
+        self.conversations.truncate(KEPT);
+        while self.conversations.len() > 1
+            && self.conversations.iter().map(|one| one.tokens.len()).sum::<usize>() > KEPT_TOKENS
+        {
+            self.conversations.pop();
         }
     }
 
     /// Adds tokens that were chosen, and returns the logits of the one after them.
-    pub(super) fn go_on(&mut self, tokens: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<Vec<f32>>> {
+    pub(super) fn continue_with(&mut self, tokens: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<Vec<f32>>> {
         Ok(self.advance(tokens, true, stop)?.flatten())
     }
 
     /// Computes tokens after those in the caches. Stopped half-way, it leaves the caches as they were.
     fn advance(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
-        let start = self.kept[0].tokens.len();
+        let start = self.conversations[0].tokens.len();
         let done = self.pass(tokens, speak, stop)?;
         match done {
-            Some(_) => self.kept[0].tokens.extend_from_slice(tokens),
-            None => self.kept[0].truncate(start, self.width),
+            Some(_) => self.conversations[0].tokens.extend_from_slice(tokens),
+            None => self.conversations[0].truncate(start, self.width),
         }
-        self.forget();
+        self.evict_conversations();
         Ok(done)
     }
 
     fn pass(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
-        let turns = self.rope.turns(self.kept[0].tokens.len(), tokens.len(), self.width);
+        let turns = self.rope.rotations(self.conversations[0].tokens.len(), tokens.len(), self.width);
         let mut x = Vec::with_capacity(tokens.len() * self.embeddings.columns);
         for token in tokens {
             if !self.embeddings.append_row(*token as usize, &mut x) {
-                return Err(broken(format!("the model has no token {token}")));
+                return Err(engine_failure(format!("the model has no token {token}")));
             }
         }
         for index in 0..self.layers.len() {
@@ -266,32 +273,33 @@ impl Transformer {
             let attended = self.attention(index, &x, &turns);
             add(&mut x, &attended);
             let layer = &self.layers[index];
-            let normed = Rows::new(&norm(&x, &layer.feed_norm, self.epsilon), &[&layer.gate.weight, &layer.up.weight]);
+            let normed =
+                QuantizedRows::new(&norm(&x, &layer.feed_norm, self.epsilon), &[&layer.gate.weight, &layer.up.weight]);
             let mut fed = layer.gate.forward(&normed);
             let up = layer.up.forward(&normed);
             fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE)).for_each(|(fed, up)| {
                 fed.iter_mut().zip(up).for_each(|(fed, up)| *fed = *fed / (1.0 + (-*fed).exp()) * up);
             });
-            add(&mut x, &layer.down.forward(&Rows::new(&fed, &[&layer.down.weight])));
+            add(&mut x, &layer.down.forward(&QuantizedRows::new(&fed, &[&layer.down.weight])));
         }
         if !speak {
             return Ok(Some(None));
         }
         let last = norm(&x[x.len() - self.norm.len()..], &self.norm, self.epsilon);
         let head = self.head.as_ref().unwrap_or(&self.embeddings);
-        Ok(Some(Some(head.multiply(&Rows::new(&last, &[head])))))
+        Ok(Some(Some(head.multiply(&QuantizedRows::new(&last, &[head])))))
     }
 
     fn attention(&mut self, index: usize, x: &[f32], turns: &[(f32, f32)]) -> Vec<f32> {
-        let (layer, caches) = (&self.layers[index], &mut self.kept[0].caches[index]);
+        let (layer, caches) = (&self.layers[index], &mut self.conversations[0].caches[index]);
         let (width, shared) = (self.width, self.heads / self.kv_heads);
         let weights = [&layer.query.weight, &layer.key.weight, &layer.value.weight];
-        let normed = Rows::new(&norm(x, &layer.attention_norm, self.epsilon), &weights);
+        let normed = QuantizedRows::new(&norm(x, &layer.attention_norm, self.epsilon), &weights);
         let mut query = layer.query.forward(&normed);
         let mut key = layer.key.forward(&normed);
         let value = layer.value.forward(&normed);
-        self.rope.turn(&mut query, width, turns);
-        self.rope.turn(&mut key, width, turns);
+        self.rope.rotate(&mut query, width, turns);
+        self.rope.rotate(&mut key, width, turns);
         let start = caches[0].keys.len() / width;
         for (key, value) in key.chunks_exact(self.kv_heads * width).zip(value.chunks_exact(self.kv_heads * width)) {
             for (cache, (key, value)) in caches.iter_mut().zip(key.chunks_exact(width).zip(value.chunks_exact(width))) {
@@ -299,7 +307,7 @@ impl Transformer {
                 cache.values.extend_from_slice(value);
             }
         }
-        let kernels = Kernels::get();
+        let kernels = Kernels::detect();
         let scale = 1.0 / (width as f32).sqrt();
         let mut mixed = vec![0.0; query.len()];
         mixed.par_chunks_exact_mut(width).zip(query.par_chunks_exact(width)).enumerate().for_each(
@@ -315,7 +323,7 @@ impl Transformer {
                 }
             },
         );
-        layer.output.forward(&Rows::new(&mixed, &[&layer.output.weight]))
+        layer.output.forward(&QuantizedRows::new(&mixed, &[&layer.output.weight]))
     }
 }
 
@@ -327,7 +335,7 @@ fn add(x: &mut [f32], y: &[f32]) {
 }
 
 fn norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
-    let kernels = Kernels::get();
+    let kernels = Kernels::detect();
     let mut normed = Vec::with_capacity(x.len());
     for row in x.chunks_exact(weight.len()) {
         let size = (kernels.floats(row, row) / row.len() as f32 + epsilon).sqrt();
@@ -352,12 +360,12 @@ struct Rope {
 
 impl Rope {
     /// Returns sine and cosine for each of the rows and pairs.
-    fn turns(&self, start: usize, rows: usize, width: usize) -> Vec<(f32, f32)> {
+    fn rotations(&self, start: usize, rows: usize, width: usize) -> Vec<(f32, f32)> {
         let speeds: Vec<f32> = (0..width / 2).map(|pair| self.base.powf(-2.0 * pair as f32 / width as f32)).collect();
         (start..start + rows).flat_map(|at| speeds.iter().map(move |speed| (at as f32 * speed).sin_cos())).collect()
     }
 
-    fn turn(&self, x: &mut [f32], width: usize, turns: &[(f32, f32)]) {
+    fn rotate(&self, x: &mut [f32], width: usize, turns: &[(f32, f32)]) {
         let half = width / 2;
         let row = x.len() / (turns.len() / half);
         for (row, turns) in x.chunks_exact_mut(row).zip(turns.chunks_exact(half)) {
@@ -381,7 +389,7 @@ mod tests {
     fn a_prompt_goes_on_in_whole_pieces_from_what_it_agrees_with() {
         let tokens: Vec<u32> = (0..200).collect();
         let known = |settled, prompt: &[u32]| {
-            Conversation { caches: Vec::new(), tokens: tokens.clone(), settled }.known(prompt)
+            Conversation { caches: Vec::new(), tokens: tokens.clone(), reusable: settled }.shared_prefix(prompt)
         };
         let mut other = tokens.clone();
         other[150] = 0;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use llguidance::toktrie::{TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
 
 use super::bpe::Encoder;
-use super::broken;
-use super::gguf::{Gguf, Value};
+use super::engine_failure;
+use super::gguf::{Gguf, MetadataValue};
 use crate::error::Result;
 
 /// Token kinds of GGUF: not text at all, and text that is not written in byte letters.
@@ -16,12 +16,12 @@ const CONTROL: i128 = 3;
 const USER_DEFINED: i128 = 4;
 
 pub(super) struct Vocabulary {
-    words: Arc<Words>,
+    table: Arc<TokenTable>,
     /// Names such as `<|im_end|>`, longest first. Only the chat template may write them.
     specials: Vec<(String, u32)>,
 }
 
-struct Words {
+struct TokenTable {
     encoder: Encoder,
     bytes: Vec<Vec<u8>>,
     trie: TokTrie,
@@ -30,19 +30,19 @@ struct Words {
 impl Vocabulary {
     pub(super) fn read(file: &Gguf) -> Result<Vocabulary> {
         if file.text("tokenizer.ggml.model")? != "gpt2" || file.flag("tokenizer.ggml.ignore_merges") {
-            return Err(broken("the engine knows byte-level vocabularies with merges only"));
+            return Err(engine_failure("the engine knows byte-level vocabularies with merges only"));
         }
         let end = file.number("tokenizer.ggml.eos_token_id")?;
         let letters = letters();
         let kinds = file.list("tokenizer.ggml.token_type")?;
         let (mut bytes, mut marked, mut specials) = (Vec::new(), Vec::new(), Vec::new());
         for (id, name) in file.list("tokenizer.ggml.tokens")?.iter().enumerate() {
-            let name = name.text().ok_or_else(|| broken(format!("token {id} has no name")))?;
-            let kind = kinds.get(id).and_then(Value::whole).unwrap_or(1);
+            let name = name.text().ok_or_else(|| engine_failure(format!("token {id} has no name")))?;
+            let kind = kinds.get(id).and_then(MetadataValue::integer).unwrap_or(1);
             let word: Vec<u8> = match kind {
                 CONTROL => Vec::new(),
                 USER_DEFINED => name.as_bytes().to_vec(),
-                _ => spelled(&letters, name),
+                _ => decode_byte_letters(&letters, name),
             };
             if kind == CONTROL || id == end {
                 specials.push((name.to_owned(), id as u32));
@@ -58,31 +58,31 @@ impl Vocabulary {
         let tokens = bytes.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty());
         let joins = file.list("tokenizer.ggml.merges")?.iter().map(|pair| {
             let pair = pair.text().and_then(|pair| pair.split_once(' '));
-            let (left, right) = pair.ok_or_else(|| broken("a merge of the model file is no pair"))?;
-            Ok((spelled(&letters, left), spelled(&letters, right)))
+            let (left, right) = pair.ok_or_else(|| engine_failure("a merge of the model file is no pair"))?;
+            Ok((decode_byte_letters(&letters, left), decode_byte_letters(&letters, right)))
         });
         let cutting = file.text("tokenizer.ggml.pre").unwrap_or("default");
         let encoder = Encoder::new(cutting, tokens.map(|(id, bytes)| (id as u32, bytes.as_slice())), joins)?;
-        Ok(Vocabulary { words: Arc::new(Words { encoder, bytes, trie }), specials })
+        Ok(Vocabulary { table: Arc::new(TokenTable { encoder, bytes, trie }), specials })
     }
 
     /// Returns what a grammar compiler needs to know of the tokens.
     pub(super) fn env(&self) -> TokEnv {
-        self.words.clone()
+        self.table.clone()
     }
 
     /// Tells whether a token is no text: the end of a turn, or the beginning of one.
     pub(super) fn is_special(&self, token: u32) -> bool {
-        self.words.bytes.get(token as usize).is_none_or(Vec::is_empty)
+        self.table.bytes.get(token as usize).is_none_or(Vec::is_empty)
     }
 
     pub(super) fn bytes(&self, token: u32) -> &[u8] {
-        self.words.bytes.get(token as usize).map_or(&[], Vec::as_slice)
+        self.table.bytes.get(token as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Encodes text of people and models; a special name in it is just text.
     pub(super) fn encode_plain(&self, text: &str, into: &mut Vec<u32>) {
-        self.words.encoder.encode(text, into);
+        self.table.encoder.encode(text, into);
     }
 
     /// Encodes text of the chat template, in which special names are tokens.
@@ -101,7 +101,7 @@ impl Vocabulary {
     }
 }
 
-impl TokenizerEnv for Words {
+impl TokenizerEnv for TokenTable {
     fn tok_trie(&self) -> &TokTrie {
         &self.trie
     }
@@ -120,7 +120,7 @@ impl TokenizerEnv for Words {
 }
 
 /// Returns the bytes that a name of byte letters stands for.
-fn spelled(letters: &HashMap<char, u8>, name: &str) -> Vec<u8> {
+fn decode_byte_letters(letters: &HashMap<char, u8>, name: &str) -> Vec<u8> {
     name.chars().filter_map(|letter| letters.get(&letter).copied()).collect()
 }
 

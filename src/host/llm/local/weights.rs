@@ -25,7 +25,7 @@ pub enum Progress {
     /// Another process is fetching the same file.
     Waiting,
     /// The bytes come from this kind of place now.
-    From(&'static str),
+    Source(&'static str),
     Bytes {
         done: u64,
         total: u64,
@@ -38,11 +38,11 @@ pub enum Progress {
 
 /// Held while a file is being fetched. Work on a blocking thread holds it too, so that a fetch which
 /// was dropped in the middle of an unpacking does not let another one write into the same file.
-type Lock = Arc<File>;
+type FetchLock = Arc<File>;
 
 /// A model file that is here.
 #[derive(Debug)]
-pub struct Present {
+pub struct ModelFile {
     pub model: &'static Model,
     pub path: PathBuf,
     /// How much of it is here; less than the model's own size while it was not fetched to its end.
@@ -57,11 +57,11 @@ pub fn find(model: &Model, dir: &Path) -> Option<PathBuf> {
 }
 
 /// Returns what is here of each model, whole or in part.
-pub fn list(dir: &Path) -> Vec<Present> {
+pub fn list(dir: &Path) -> Vec<ModelFile> {
     let here = |model: &'static Model| {
         let path = dir.join(&model.file);
-        let bytes = size(&path).or_else(|| size(&part(&path)))?;
-        Some(Present { model, path, bytes })
+        let bytes = size(&path).or_else(|| size(&part_path(&path)))?;
+        Some(ModelFile { model, path, bytes })
     };
     catalogue::all().iter().filter_map(here).collect()
 }
@@ -70,7 +70,7 @@ pub fn list(dir: &Path) -> Vec<Present> {
 pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
     let path = dir.join(&model.file);
     let mut removed = false;
-    for path in [part(&path), path] {
+    for path in [part_path(&path), path] {
         match std::fs::remove_file(&path) {
             Ok(()) => removed = true,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -99,7 +99,7 @@ pub async fn pull(
         }
         std::fs::remove_file(&path).map_err(|error| Failure::io(&path, "remove", &error))?;
     }
-    let part = part(&path);
+    let part = part_path(&path);
     // Bytes of an earlier fetch may be bad (a disk that lost power): then once more from the start.
     let resumed = size(&part).is_some_and(|bytes| bytes > 0);
     for last in if resumed { &[false, true][..] } else { &[true] } {
@@ -130,7 +130,7 @@ async fn fetch(
     model: &'static Model,
     (dir, environment): (&Path, &BTreeMap<String, String>),
     part: &Path,
-    lock: &Lock,
+    lock: &FetchLock,
     report: &mut dyn FnMut(Progress),
 ) -> Result<()> {
     let direct = match https::fetch(model, part, report).await {
@@ -155,7 +155,7 @@ async fn fetch(
     }
 }
 
-async fn lock(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<Lock> {
+async fn lock(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<FetchLock> {
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -174,9 +174,9 @@ async fn lock(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<Lock> {
     }
 }
 
-async fn checksum(path: &Path, lock: &Lock) -> Result<String> {
+async fn checksum(path: &Path, lock: &FetchLock) -> Result<String> {
     let opened = path.to_owned();
-    blocking(lock, move || {
+    run_blocking(lock, move || {
         let read = || {
             let mut file = File::open(&opened)?;
             let mut hash = Sha256::new();
@@ -194,7 +194,10 @@ async fn checksum(path: &Path, lock: &Lock) -> Result<String> {
 }
 
 /// Runs work that blocks beside the event loop, under the lock to its very end.
-async fn blocking<T: Send + 'static>(lock: &Lock, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+async fn run_blocking<T: Send + 'static>(
+    lock: &FetchLock,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let held = lock.clone();
     let task = tokio::task::spawn_blocking(move || {
         let done = work();
@@ -208,7 +211,7 @@ fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn part(path: &Path) -> PathBuf {
+fn part_path(path: &Path) -> PathBuf {
     path.with_added_extension("part")
 }
 

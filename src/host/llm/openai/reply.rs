@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::host::llm::draft::{Assemble, Draft, Step};
-use crate::host::llm::fault::{Fault, Subject};
-use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
+use crate::host::llm::attempt_error::{AttemptError, CallContext};
+use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// A reply of this wire, as far as it has come.
 pub(in crate::host::llm) struct Reply<'a> {
-    draft: Draft<'a>,
+    draft: PartialReply<'a>,
     /// Which entry of `draft.calls` each of the stream's indexes means now.
     places: Vec<(u64, usize)>,
     refusal: String,
@@ -33,7 +33,7 @@ pub(super) struct Thought {
 
 #[derive(Deserialize)]
 struct Chunk {
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<ChunkChoice>>,
     usage: Option<Counts>,
     model: Option<String>,
     error: Option<Value>,
@@ -47,7 +47,7 @@ struct Extra {
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct ChunkChoice {
     /// In a reply of one piece it is called `message`.
     #[serde(alias = "message")]
     delta: Option<Delta>,
@@ -94,18 +94,18 @@ struct Details {
 }
 
 impl<'a> Reply<'a> {
-    pub(in crate::host::llm) fn new(subject: Subject<'a>, request: &ChatRequest) -> Reply<'a> {
+    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
         Reply {
-            draft: Draft::new(subject, request),
+            draft: PartialReply::new(context, request),
             places: Vec::new(),
             refusal: String::new(),
             thought: Thought::default(),
         }
     }
 
-    fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+    fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
         if let Some(error) = chunk.error {
-            return Err(self.draft.subject.in_stream(&error));
+            return Err(self.draft.context.stream_error(&error));
         }
         if let Some(model) = chunk.model.filter(|_| self.draft.model.is_empty()) {
             self.draft.model = model;
@@ -127,18 +127,18 @@ impl<'a> Reply<'a> {
             for piece in delta.tool_calls.unwrap_or_default() {
                 self.add_call(piece);
                 if self.draft.calls.len() > MOST_CALLS {
-                    return Err(self.draft.subject.broken(&format!("has more than {MOST_CALLS} tool calls")));
+                    return Err(self.draft.context.broken_reply(&format!("has more than {MOST_CALLS} tool calls")));
                 }
             }
         }
         match choice.finish_reason.as_deref() {
             None | Some("") => {}
-            Some("length" | "max_tokens") => self.draft.finish = Some(Finish::Length),
-            Some("tool_calls" | "function_call") => self.draft.finish = Some(Finish::ToolCalls),
-            Some("content_filter") => return Err(self.draft.subject.declined(&self.refusal)),
-            Some("error") => return Err(self.draft.subject.broken("was broken off by the provider")),
+            Some("length" | "max_tokens") => self.draft.finish = Some(FinishReason::Length),
+            Some("tool_calls" | "function_call") => self.draft.finish = Some(FinishReason::ToolCalls),
+            Some("content_filter") => return Err(self.draft.context.refusal_error(&self.refusal)),
+            Some("error") => return Err(self.draft.context.broken_reply("was broken off by the provider")),
             // Servers have many words for the natural end: stop, eos, end_turn.
-            Some(_) => self.draft.finish = Some(Finish::Stop),
+            Some(_) => self.draft.finish = Some(FinishReason::Stop),
         }
         Ok(())
     }
@@ -181,25 +181,25 @@ impl<'a> Reply<'a> {
 }
 
 impl Assemble for Reply<'_> {
-    fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault> {
+    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
         if data.trim() == "[DONE]" {
             self.draft.ended = true;
-            return Ok(Step::Ended);
+            return Ok(ReplyStage::Ended);
         }
         let chunk = self.draft.parse(data)?;
         on_text("");
         self.take(chunk, on_text)?;
-        Ok(self.draft.step())
+        Ok(self.draft.stage())
     }
 
-    fn whole(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
         let chunk = self.draft.parse(body)?;
         self.take(chunk, on_text)
     }
 
-    fn reply(mut self: Box<Self>) -> Result<ChatReply, Fault> {
+    fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {
         if !self.refusal.is_empty() && self.draft.text.is_empty() {
-            return Err(self.draft.subject.declined(&self.refusal));
+            return Err(self.draft.context.refusal_error(&self.refusal));
         }
         if !self.thought.reasoning_content.is_empty() || !self.thought.calls.is_empty() {
             self.draft.state = serde_json::to_value(&self.thought).ok();

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Thought;
-use crate::host::llm::fault::Subject;
+use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::provider::MaxTokensField;
-use crate::host::llm::refusal::Part;
+use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
@@ -25,7 +25,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Format<'a>>,
+    response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ struct Turn<'a> {
     #[serde(skip_serializing_if = "String::is_empty")]
     reasoning_content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
 }
@@ -63,7 +63,7 @@ struct Function<T> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct MessageToolCall<'a> {
     id: &'a str,
     #[serde(flatten)]
     function: Function<CallBody<'a>>,
@@ -78,7 +78,7 @@ struct CallBody<'a> {
 }
 
 #[derive(Serialize)]
-struct Format<'a> {
+struct ResponseFormat<'a> {
     r#type: &'static str,
     json_schema: JsonSchema<'a>,
 }
@@ -91,18 +91,18 @@ struct JsonSchema<'a> {
 }
 
 /// Returns the body of this request.
-pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) -> Vec<u8> {
-    let Subject { provider, model, manner, .. } = subject;
-    let takes_schemas = provider.json_schema && !manner.refuses(Part::ResponseFormat);
+pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest) -> Vec<u8> {
+    let CallContext { provider, model, profile, .. } = context;
+    let takes_schemas = provider.json_schema && !profile.refuses(RequestPart::ResponseFormat);
     let native = request.schema.as_ref().filter(|schema| takes_schemas && schema::has_object_root(schema));
     let instructed = match &request.schema {
-        Some(schema) if native.is_none() || provider.instruct => {
-            Some(schema::instruct(request.system.as_deref(), schema))
+        Some(schema) if native.is_none() || provider.schema_in_prompt => {
+            Some(schema::prompt_with_schema(request.system.as_deref(), schema))
         }
         _ => None,
     };
     let system = instructed.as_deref().or(request.system.as_deref());
-    let begin = request.wants_tool() && manner.refuses(Part::ToolChoice);
+    let begin = request.wants_tool() && profile.refuses(RequestPart::ToolChoice);
     let begin = begin.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
     let system = begin.as_deref().or(system).map(|text| Turn {
         role: "system",
@@ -112,32 +112,32 @@ pub(in crate::host::llm) fn body(subject: Subject<'_>, request: &ChatRequest) ->
         tool_call_id: None,
     });
     let new_field = match provider.max_tokens_field {
-        MaxTokensField::MaxCompletionTokens => !manner.refuses(Part::MaxCompletionTokens),
-        MaxTokensField::MaxTokens => manner.refuses(Part::MaxTokens),
+        MaxTokensField::MaxCompletionTokens => !profile.refuses(RequestPart::MaxCompletionTokens),
+        MaxTokensField::MaxTokens => profile.refuses(RequestPart::MaxTokens),
     };
-    let effort = manner.effort_with_tools.as_deref().filter(|_| !manner.refuses(Part::ReasoningEffort));
+    let effort = profile.effort_with_tools.as_deref().filter(|_| !profile.refuses(RequestPart::ReasoningEffort));
     let body = Body {
         model,
-        messages: system.into_iter().chain(request.messages.iter().map(|message| turn(subject, message))).collect(),
+        messages: system.into_iter().chain(request.messages.iter().map(|message| turn(context, message))).collect(),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
         tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
-        tool_choice: request.tool_choice.filter(|_| !manner.refuses(Part::ToolChoice)),
-        response_format: native.map(|schema| Format {
+        tool_choice: request.tool_choice.filter(|_| !profile.refuses(RequestPart::ToolChoice)),
+        response_format: native.map(|schema| ResponseFormat {
             r#type: "json_schema",
             json_schema: JsonSchema { name: "reply", strict: schema::is_strict(schema), schema },
         }),
         max_tokens: request.max_tokens.filter(|_| !new_field),
         max_completion_tokens: request.max_tokens.filter(|_| new_field),
-        temperature: request.temperature.filter(|_| !manner.refuses(Part::Temperature)),
+        temperature: request.temperature.filter(|_| !profile.refuses(RequestPart::Temperature)),
         reasoning_effort: effort.filter(|_| !request.tools.is_empty()),
         seed: request.seed,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
 
-fn turn<'a>(subject: Subject<'_>, message: &'a Message) -> Turn<'a> {
-    let mut thought: Thought = state::of(subject, message).unwrap_or_default();
+fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
+    let mut thought: Thought = state::of(context, message).unwrap_or_default();
     let calls = message.tool_calls.iter().enumerate();
     Turn {
         role: match message.role {
@@ -152,7 +152,7 @@ fn turn<'a>(subject: Subject<'_>, message: &'a Message) -> Turn<'a> {
     }
 }
 
-fn call(call: &ToolCall, extra_content: Option<Value>) -> Call<'_> {
+fn call(call: &ToolCall, extra_content: Option<Value>) -> MessageToolCall<'_> {
     let function = CallBody { name: &call.name, arguments: &call.arguments };
-    Call { id: &call.id, function: Function { r#type: "function", function }, extra_content }
+    MessageToolCall { id: &call.id, function: Function { r#type: "function", function }, extra_content }
 }

@@ -3,20 +3,21 @@
 use serde_json::json;
 
 use super::*;
-use crate::host::llm::families::Manner;
-use crate::host::llm::{ModelsConfig, Settings};
+use crate::host::llm::families::ModelProfile;
+use crate::host::llm::{ClientSettings, ModelsConfig};
 
 /// Feeds events for a request with a schema, and returns the reply or what is wrong with it.
-fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, Fault> {
-    let settings = Settings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
-    let subject = Subject { provider: &settings.providers[1], model: "m", key: None, manner: &Manner::default() };
+fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
+    let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
+    let context =
+        CallContext { provider: &settings.providers[1], model: "m", key: None, profile: &ModelProfile::default() };
     let mut request = crate::host::llm::tests::request("anthropic/m", "x");
     request.schema = Some(json!({"type": "object"}));
-    let mut reply = Box::new(Reply::new(subject, &request));
+    let mut reply = Box::new(Reply::new(context, &request));
     for event in events {
-        reply.event(&event.to_string(), &mut |_| {})?;
+        reply.push_event(&event.to_string(), &mut |_| {})?;
     }
-    reply.reply()
+    reply.into_reply()
 }
 
 fn start(block: serde_json::Value) -> serde_json::Value {
@@ -48,7 +49,7 @@ fn a_structured_reply_is_the_argument_of_its_tool_alone() {
         stop("tool_use"),
     ])
     .unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish, reply.model.as_str()), ("{\"a\": 1}", Finish::Stop, "m-1"));
+    assert_eq!((reply.text.as_str(), reply.finish, reply.model.as_str()), ("{\"a\": 1}", FinishReason::Stop, "m-1"));
     assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4 });
 }
 
@@ -60,7 +61,7 @@ fn a_real_tool_beside_the_one_of_the_reply_is_a_tool_call() {
         json!({"type": "message_stop"}),
     ])
     .unwrap();
-    assert_eq!((reply.tool_calls[0].arguments.as_str(), reply.finish), ("{}", Finish::ToolCalls));
+    assert_eq!((reply.tool_calls[0].arguments.as_str(), reply.finish), ("{}", FinishReason::ToolCalls));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 use crate::host::llm::tests::model_server::{ModelServer, Response};
 use crate::host::llm::{Client, ModelsConfig};
 use crate::host::{CallEvent, Models};
-use crate::model::chat::{ChatReply, ChatRequest, Finish, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, Usage};
 
 /// A local model that says which name it was called by.
 struct Echo;
@@ -24,7 +24,7 @@ impl Models for Echo {
                 state: None,
                 usage: Usage::default(),
                 model: "echo".into(),
-                finish: Finish::Stop,
+                finish: FinishReason::Stop,
                 cost: None,
                 refused: Vec::new(),
                 lost: None,
@@ -41,7 +41,7 @@ fn client(variables: &[(&str, &str)], config: &str) -> Client {
         .chain(variables)
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .collect();
-    Client::new(Settings::from_environment(&variables, &config).unwrap())
+    Client::new(ClientSettings::from_environment(&variables, &config).unwrap())
 }
 
 fn ollama() -> ModelServer {
@@ -93,7 +93,7 @@ async fn no_choice_means_the_first_key_then_ollama_then_local() {
     let host = server.url();
     let keys = [("OLLAMA_HOST", host.as_str()), ("XAI_API_KEY", "k1"), ("GROQ_API_KEY", "k2")];
     let keyed = client(&keys, "{}").with_local(Box::new(Echo), "tiny");
-    let choice = keyed.choice().await.unwrap();
+    let choice = keyed.default_model().await.unwrap();
     assert_eq!((choice.model.as_str(), choice.why.as_str()), ("groq/openai/gpt-oss-120b", "GROQ_API_KEY is set"));
     assert_eq!(server.calls(), 0, "nobody was asked");
 
@@ -126,7 +126,7 @@ async fn the_table_says_whence_each_key_is_and_shows_none() {
         "providers: {mine: {base_url: 'http://127.0.0.1:1', key_command: [pass, show, mine], model: m}}",
     )
     .with_local(Box::new(Echo), "tiny");
-    let rows = client.explain().await;
+    let rows = client.provider_summaries().await;
     let row = |name: &str| rows.iter().find(|row| row.provider == name).unwrap();
     assert_eq!(row("openai").key, KeyState::Missing(vec!["OPENAI_API_KEY".into()]));
     assert_eq!(row("gemini").key, KeyState::Variable("GEMINI_API_KEY".into()));

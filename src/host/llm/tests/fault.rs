@@ -17,7 +17,7 @@ fn each_form_of_an_error_body_is_read() {
         ("[]", "", ""),
         ("17", "", ""),
     ] {
-        let said = Said::read(body);
+        let said = ServerError::read(body);
         assert_eq!((said.message.as_str(), said.kind.as_str()), (message, kind), "{body}");
     }
 }
@@ -38,7 +38,7 @@ fn what_a_refusal_names_is_found_wherever_it_stands() {
         ),
         (r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "no seed"}}}"#, "no seed", ""),
     ] {
-        let refusal = Said::read(body).refusal;
+        let refusal = ServerError::read(body).refusal;
         assert!(refusal.message.contains(words), "{body}: {}", refusal.message);
         assert_eq!(refusal.param, param);
     }

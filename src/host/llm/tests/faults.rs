@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::model_server::{ModelServer, Response};
 use super::{BOTH, KEY, call, client, client_with, quick, request, variables};
 use crate::error::Code;
-use crate::host::llm::{Client, ProviderConfig, Settings};
+use crate::host::llm::{Client, ClientSettings, ProviderConfig};
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_reported() {
@@ -126,7 +126,7 @@ async fn a_service_that_is_not_there_is_unreachable() {
     let mut variables = variables(&server);
     // Nothing listens on port 1 of the loopback.
     variables.insert("OPENAI_BASE_URL".into(), "http://user:planted-password@127.0.0.1:1/v1".into());
-    let client = Client::new(Settings::from_environment(&variables, &quick()).unwrap());
+    let client = Client::new(ClientSettings::from_environment(&variables, &quick()).unwrap());
     let (reply, _, retries) = call(&client, &request("openai/m", "x")).await;
     let failure = reply.unwrap_err();
     assert_eq!((failure.code, retries.len()), (Code::ModelUnreachable, 4));
@@ -195,7 +195,7 @@ async fn a_model_that_declines_is_not_asked_again() {
 
 #[tokio::test]
 async fn without_a_key_nothing_is_sent_and_the_variable_is_named() {
-    let client = Client::new(Settings::from_environment(&BTreeMap::new(), &quick()).unwrap());
+    let client = Client::new(ClientSettings::from_environment(&BTreeMap::new(), &quick()).unwrap());
     let failure = call(&client, &request("gemini/x", "x")).await.0.unwrap_err();
     assert_eq!(failure.code, Code::KeyMissing);
     assert!(failure.hint.unwrap().contains("GEMINI_API_KEY or GOOGLE_API_KEY"));

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::model_server::{Gate, ModelServer, Response};
 use super::{call, client, client_with, quick, request};
-use crate::host::llm::{Client, ProviderConfig, Settings};
+use crate::host::llm::{Client, ClientSettings, ProviderConfig};
 use crate::host::{CallEvent, Models};
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_provider_of_ones_own_needs_no_key_or_gets_it_from_a_command_once() {
     let mut config = quick();
     config.providers.insert("open".into(), provider(None));
     config.providers.insert("shut".into(), provider(Some(["/bin/sh", "-c", &script].map(str::to_owned).into())));
-    let client = Client::new(Settings::from_environment(&Default::default(), &config).unwrap());
+    let client = Client::new(ClientSettings::from_environment(&Default::default(), &config).unwrap());
     assert_eq!(call(&client, &request("open/m", "x")).await.0.unwrap().text, "");
     let asked = request("shut/m", "x");
     for (reply, ..) in join_all((0..3).map(|_| call(&client, &asked))).await {

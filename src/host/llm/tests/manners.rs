@@ -103,7 +103,8 @@ async fn nothing_is_refused_of_what_is_known() {
             ("DEEPSEEK_API_KEY".to_owned(), super::KEY.to_owned()),
             ("DEEPSEEK_BASE_URL".to_owned(), server.url()),
         ]);
-        let settings = crate::host::llm::Settings::from_environment(&variables.collect(), &super::quick()).unwrap();
+        let settings =
+            crate::host::llm::ClientSettings::from_environment(&variables.collect(), &super::quick()).unwrap();
         let (reply, notices) = told(&Client::new(settings), &demanding(model)).await;
         assert!(reply.is_ok() && notices.is_empty() && server.calls() == 1, "{model}: {reply:?} {notices:?}");
         // What cannot be forced is said, where a system prompt may differ from call to call.

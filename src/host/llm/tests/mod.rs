@@ -10,7 +10,7 @@ mod wires;
 
 use std::collections::BTreeMap;
 
-use super::{Client, ModelsConfig, RetryConfig, Settings};
+use super::{Client, ClientSettings, ModelsConfig, RetryConfig};
 use crate::error::Result;
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest, Message, Role};
@@ -39,7 +39,7 @@ pub(super) fn quick() -> ModelsConfig {
 }
 
 pub(super) fn client_with(server: &ModelServer, config: &ModelsConfig) -> Client {
-    Client::new(Settings::from_environment(&variables(server), config).expect("the settings are valid"))
+    Client::new(ClientSettings::from_environment(&variables(server), config).expect("the settings are valid"))
 }
 
 pub(super) fn client(server: &ModelServer) -> Client {

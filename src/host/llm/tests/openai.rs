@@ -3,23 +3,27 @@
 use serde_json::json;
 
 use super::*;
-use crate::host::llm::families::Manner;
+use crate::host::llm::families::ModelProfile;
 use crate::host::llm::secret::Secret;
-use crate::host::llm::{ModelsConfig, Settings};
+use crate::host::llm::{ClientSettings, ModelsConfig};
 
 /// Feeds chunks, and returns the reply or what is wrong with it.
-fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, Fault> {
-    let settings = Settings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
+fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
+    let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
     let key = Secret::new("k");
-    let subject =
-        Subject { provider: &settings.providers[0], model: "m", key: key.as_ref(), manner: &Manner::default() };
+    let context = CallContext {
+        provider: &settings.providers[0],
+        model: "m",
+        key: key.as_ref(),
+        profile: &ModelProfile::default(),
+    };
     let request = crate::host::llm::tests::request("openai/m", "x");
-    let mut reply = Box::new(Reply::new(subject, &request));
+    let mut reply = Box::new(Reply::new(context, &request));
     for chunk in chunks {
-        reply.event(&chunk.to_string(), &mut |_| {})?;
+        reply.push_event(&chunk.to_string(), &mut |_| {})?;
     }
-    reply.event("[DONE]", &mut |_| {})?;
-    reply.reply()
+    reply.push_event("[DONE]", &mut |_| {})?;
+    reply.into_reply()
 }
 
 fn delta(delta: serde_json::Value, finish: Option<&str>) -> serde_json::Value {
@@ -75,14 +79,14 @@ fn tool_calls_are_told_apart_with_and_without_an_index() {
         ),
     ] {
         let reply = assemble(&chunks).unwrap();
-        assert_eq!((calls(&reply), reply.finish), (expected.clone(), Finish::ToolCalls), "{case}");
+        assert_eq!((calls(&reply), reply.finish), (expected.clone(), FinishReason::ToolCalls), "{case}");
     }
 }
 
 #[test]
 fn missing_ids_are_made_up_and_missing_names_are_not() {
     let reply = assemble(&[piece(Some(0), None, Some("read"), "{}"), delta(json!({}), Some("stop"))]).unwrap();
-    assert_eq!((calls(&reply), reply.finish), (vec![("call_0", "read", "{}")], Finish::ToolCalls));
+    assert_eq!((calls(&reply), reply.finish), (vec![("call_0", "read", "{}")], FinishReason::ToolCalls));
     assert!(assemble(&[piece(Some(0), Some("a"), None, "{}")]).is_err());
 }
 
@@ -94,10 +98,10 @@ fn counts_and_reasons_are_found_where_servers_put_them() {
             "prompt_tokens_details": {"cached_tokens": 4}}}}),
     ] {
         let reply = assemble(&[delta(json!({"content": "x"}), Some("eos")), counts]).unwrap();
-        assert_eq!((reply.usage, reply.finish), (Usage { input: 9, output: 2, cached: 4 }, Finish::Stop));
+        assert_eq!((reply.usage, reply.finish), (Usage { input: 9, output: 2, cached: 4 }, FinishReason::Stop));
     }
     // An end that is said only by [DONE].
-    assert_eq!(assemble(&[delta(json!({"content": "x"}), None)]).unwrap().finish, Finish::Stop);
+    assert_eq!(assemble(&[delta(json!({"content": "x"}), None)]).unwrap().finish, FinishReason::Stop);
     for broken in [delta(json!({}), Some("error")), json!({"choices": 1}), json!({"error": {"message": "x"}})] {
         assert_eq!(assemble(&[broken]).unwrap_err().failure.code, crate::error::Code::ModelBroken);
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn part(wire: Wire, param: &str, message: &str) -> Option<Part> {
+fn part(wire: Wire, param: &str, message: &str) -> Option<RequestPart> {
     let body = match wire {
         Wire::OpenAi => json!({"model": "m", "messages": [], "temperature": 0.2, "max_tokens": 9, "tools": [{}],
             "tool_choice": "required", "response_format": {}}),
@@ -20,38 +20,41 @@ fn the_part_is_the_one_that_the_server_names() {
         (
             "temperature",
             "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
-            Part::Temperature,
+            RequestPart::Temperature,
         ),
         (
             "max_tokens",
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            Part::MaxTokens,
+            RequestPart::MaxTokens,
         ),
         (
             "",
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            Part::MaxTokens,
+            RequestPart::MaxTokens,
         ),
         (
             "reasoning_effort",
             "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
-            Part::Thinking,
+            RequestPart::Thinking,
         ),
-        ("", "Thinking mode does not support this tool_choice", Part::ToolChoice),
-        ("", "Model grok-9 does not support parameter temperature.", Part::Temperature),
-        ("", "This response_format type is unavailable now", Part::ResponseFormat),
-        ("", "This model does not support response format `json_schema`.", Part::ResponseFormat),
+        ("", "Thinking mode does not support this tool_choice", RequestPart::ToolChoice),
+        ("", "Model grok-9 does not support parameter temperature.", RequestPart::Temperature),
+        ("", "This response_format type is unavailable now", RequestPart::ResponseFormat),
+        ("", "This model does not support response format `json_schema`.", RequestPart::ResponseFormat),
     ] {
         assert_eq!(part(Wire::OpenAi, param, message), Some(expected), "{message}");
     }
     for (message, expected) in [
-        ("`temperature` is deprecated for this model.", Part::Temperature),
-        ("temperature: Extra inputs are not permitted", Part::Temperature),
-        ("tool_choice: type \"tool\" and \"any\" are not supported for this model.", Part::ToolChoice),
-        ("tool_choice forces tool use is not compatible with this model", Part::ToolChoice),
-        ("Thinking may not be enabled when tool_choice forces tool use.", Part::ToolChoice),
-        ("output_config: Extra inputs are not permitted", Part::OutputConfig),
-        ("output_config.format.schema: For 'array' type, property 'maxItems' is not supported", Part::OutputConfig),
+        ("`temperature` is deprecated for this model.", RequestPart::Temperature),
+        ("temperature: Extra inputs are not permitted", RequestPart::Temperature),
+        ("tool_choice: type \"tool\" and \"any\" are not supported for this model.", RequestPart::ToolChoice),
+        ("tool_choice forces tool use is not compatible with this model", RequestPart::ToolChoice),
+        ("Thinking may not be enabled when tool_choice forces tool use.", RequestPart::ToolChoice),
+        ("output_config: Extra inputs are not permitted", RequestPart::OutputConfig),
+        (
+            "output_config.format.schema: For 'array' type, property 'maxItems' is not supported",
+            RequestPart::OutputConfig,
+        ),
     ] {
         assert_eq!(part(Wire::Anthropic, "", message), Some(expected), "{message}");
     }

@@ -6,23 +6,23 @@ fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
-fn settings(pairs: &[(&str, &str)], config: &str) -> Result<Settings> {
+fn settings(pairs: &[(&str, &str)], config: &str) -> Result<ClientSettings> {
     let config = serde_yaml::from_str(config).expect("the test's configuration is readable");
-    Settings::from_environment(&variables(pairs), &config)
+    ClientSettings::from_environment(&variables(pairs), &config)
 }
 
-fn provider(settings: &Settings, name: &str) -> Provider {
+fn provider(settings: &ClientSettings, name: &str) -> Provider {
     settings.providers.iter().find(|provider| provider.name == name).expect("it is known").clone()
 }
 
 #[test]
 fn with_nothing_said_each_provider_has_its_own_address_and_misses_its_key() {
     let settings = settings(&[("OPENAI_API_KEY", "  ")], "{}").unwrap();
-    assert_eq!(settings.providers.len(), providers::ALL.len());
+    assert_eq!(settings.providers.len(), provider_defaults::ALL.len());
     let openai = provider(&settings, "openai");
     assert_eq!(openai.base.as_str(), "https://api.openai.com/v1");
     assert!(matches!(&openai.key, KeySource::Missing(names) if names == &["OPENAI_API_KEY"]), "a blank is no key");
-    assert_eq!((openai.max_parallel, openai.instruct), (PARALLEL_PUBLIC, false));
+    assert_eq!((openai.max_parallel, openai.schema_in_prompt), (PARALLEL_PUBLIC, false));
     assert!(matches!(provider(&settings, "ollama").key, KeySource::NotNeeded));
 }
 
@@ -32,7 +32,7 @@ fn variables_move_a_provider_and_less_is_taken_for_granted_there() {
         settings(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/"), ("GOOGLE_API_KEY", "planted")], "{}").unwrap();
     let openai = provider(&settings, "openai");
     assert_eq!(openai.base.as_str(), "http://127.0.0.1:9/v1/");
-    assert_eq!((openai.max_parallel, openai.instruct), (PARALLEL_OWN, true));
+    assert_eq!((openai.max_parallel, openai.schema_in_prompt), (PARALLEL_OWN, true));
     assert_eq!(openai.max_tokens_field, MaxTokensField::MaxTokens);
     assert!(matches!(provider(&settings, "gemini").key, KeySource::Variable { name, .. } if name == "GOOGLE_API_KEY"));
     assert!(!format!("{settings:?}").contains("planted"), "{settings:?}");

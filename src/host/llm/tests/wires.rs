@@ -5,7 +5,7 @@ use serde_json::json;
 use super::model_server::{ModelServer, Response};
 use super::{BOTH, KEY, call, client, message, request};
 use crate::host::{CallEvent, Models};
-use crate::model::chat::{Finish, Role, Tool, ToolCall, ToolChoice, Usage};
+use crate::model::chat::{FinishReason, Role, Tool, ToolCall, ToolChoice, Usage};
 
 #[tokio::test]
 async fn a_reply_comes_whole_with_its_pieces_and_its_count_of_tokens() {
@@ -17,7 +17,7 @@ async fn a_reply_comes_whole_with_its_pieces_and_its_count_of_tokens() {
         assert_eq!(reply.text, "on: être 🦀 ou ne pas être");
         assert_eq!((texts.concat(), texts.len() > 1), (reply.text.clone(), true), "it was streamed");
         assert_eq!(reply.usage, Usage { input: 7, output: 3, cached: 0 });
-        assert_eq!((reply.model.as_str(), reply.finish, retries.len()), ("small", Finish::Stop, 0));
+        assert_eq!((reply.model.as_str(), reply.finish, retries.len()), ("small", FinishReason::Stop, 0));
     }
     let [openai, anthropic] = server.requests().try_into().unwrap();
     assert_eq!(
@@ -84,7 +84,7 @@ async fn tool_calls_come_in_pieces_and_their_results_go_back() {
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         }];
         let reply = call(&client, &ask).await.0.unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish), ("Let me look.", Finish::ToolCalls));
+        assert_eq!((reply.text.as_str(), reply.finish), ("Let me look.", FinishReason::ToolCalls));
         let read = ToolCall { id: "a".into(), name: "read".into(), arguments: r#"{"path": "src/ma\"in.rs"}"#.into() };
         let list = ToolCall { id: "b".into(), name: "list".into(), arguments: "{}".into() };
         assert_eq!(reply.tool_calls, [read.clone(), list.clone()]);
@@ -139,7 +139,10 @@ async fn a_structured_reply_is_raw_json_on_both_wires() {
         (ask.system, ask.schema, ask.max_tokens) = (Some("Be brief.".into()), Some(schema.clone()), Some(50));
         (ask.temperature, ask.seed) = (Some(1.5), Some(9));
         let reply = call(&client, &ask).await.0.unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish, reply.tool_calls.len()), ("{\"a\": \"ü\"}", Finish::Stop, 0));
+        assert_eq!(
+            (reply.text.as_str(), reply.finish, reply.tool_calls.len()),
+            ("{\"a\": \"ü\"}", FinishReason::Stop, 0)
+        );
     }
     let [openai, anthropic] = server.requests().try_into().unwrap();
     assert_eq!(
@@ -196,7 +199,7 @@ async fn a_reply_that_the_limit_cut_says_so() {
         let mut ask = request(model, "x");
         ask.schema = Some(json!({"type": "object"}));
         let reply = call(&client, &ask).await.0.unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish), ("{\"a\":", Finish::Length));
+        assert_eq!((reply.text.as_str(), reply.finish), ("{\"a\":", FinishReason::Length));
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 
-use super::style::{DIM, Line};
+use super::style::{DIM, StyledLine};
 use crate::host::ui::ending::{duration, thousands};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -14,14 +14,14 @@ pub(super) const TICK: Duration = Duration::from_millis(80);
 /// How many progress bars are shown at once; the oldest are left out.
 const BARS: usize = 4;
 
-struct Call {
+struct ActiveCall {
     key: String,
     label: String,
     started: Instant,
     /// Pieces of text so far; most servers send a token a piece.
     pieces: u64,
     /// Which attempt this is, and why there is more than one.
-    again: Option<(u32, String)>,
+    retry: Option<(u32, String)>,
 }
 
 struct Bar {
@@ -32,7 +32,7 @@ struct Bar {
 
 #[derive(Default)]
 pub(super) struct Activity {
-    calls: Vec<Call>,
+    calls: Vec<ActiveCall>,
     bars: Vec<Bar>,
     /// What the flow is doing, line by line.
     status: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Activity {
 
 impl Activity {
     pub(super) fn call_started(&mut self, key: &str, label: &str, now: Instant) {
-        let call = Call { key: key.to_owned(), label: label.to_owned(), started: now, pieces: 0, again: None };
+        let call = ActiveCall { key: key.to_owned(), label: label.to_owned(), started: now, pieces: 0, retry: None };
         self.calls.push(call);
     }
 
@@ -53,7 +53,7 @@ impl Activity {
     pub(super) fn call_retried(&mut self, key: &str, attempt: u32, reason: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.key == key) {
             call.pieces = 0;
-            call.again = Some((attempt, reason.to_owned()));
+            call.retry = Some((attempt, reason.to_owned()));
         }
     }
 
@@ -86,27 +86,27 @@ impl Activity {
     }
 
     /// Returns all of it as lines; the status gets at most half of the screen's height.
-    pub(super) fn lines(&self, now: Instant, width: usize, height: usize) -> Vec<Line> {
+    pub(super) fn lines(&self, now: Instant, width: usize, height: usize) -> Vec<StyledLine> {
         let hidden = self.bars.len().saturating_sub(BARS);
-        let mut lines: Vec<Line> = self.bars.iter().skip(hidden).map(|bar| bar.line(width)).collect();
+        let mut lines: Vec<StyledLine> = self.bars.iter().skip(hidden).map(|bar| bar.line(width)).collect();
         lines.extend(self.block((height / 2).max(2)));
         lines.extend(self.spinner(now, width));
         lines.iter().map(|line| line.cut(width)).collect()
     }
 
     /// Returns the status: one line with a mark, or several as they are, of which the last go before the first.
-    fn block(&self, room: usize) -> Vec<Line> {
+    fn block(&self, room: usize) -> Vec<StyledLine> {
         if let [only] = self.status.as_slice() {
-            return vec![Line::new("· ", DIM).with(only.trim(), DIM)];
+            return vec![StyledLine::new("· ", DIM).with(only.trim(), DIM)];
         }
         let hidden = if self.status.len() > room { self.status.len() + 1 - room } else { 0 };
-        let above = (hidden > 0).then(|| Line::new(&format!("… {hidden} lines above"), DIM));
-        let shown = self.status.iter().skip(hidden).map(|line| Line::new(line, DIM));
+        let above = (hidden > 0).then(|| StyledLine::new(&format!("… {hidden} lines above"), DIM));
+        let shown = self.status.iter().skip(hidden).map(|line| StyledLine::new(line, DIM));
         above.into_iter().chain(shown).collect()
     }
 
     /// Returns the line of the calls: who speaks, how long, how much.
-    fn spinner(&self, now: Instant, width: usize) -> Option<Line> {
+    fn spinner(&self, now: Instant, width: usize) -> Option<StyledLine> {
         let elapsed = now.saturating_duration_since(self.calls.iter().map(|call| call.started).min()?);
         let frame = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or(0) % FRAMES.len();
         let mut facts = format!(" · {}", duration(elapsed).replace('s', " s").replace('m', " min "));
@@ -114,18 +114,18 @@ impl Activity {
         if pieces > 0 {
             facts.push_str(&format!(" · {} token{}", thousands(pieces), if pieces == 1 { "" } else { "s" }));
         }
-        let names: Vec<String> = self.calls.iter().map(Call::name).collect();
+        let names: Vec<String> = self.calls.iter().map(ActiveCall::name).collect();
         // The names give way to the numbers: those are what changes.
-        let room = width.saturating_sub(2 + Line::new(&facts, DIM).width()).max(8);
-        let mut line = Line::new(FRAMES[frame], AnsiColor::Cyan.on_default()).with(" ", Style::new());
-        line.append(&Line::new(&names.join(", "), Style::new()).cut(room));
+        let room = width.saturating_sub(2 + StyledLine::new(&facts, DIM).width()).max(8);
+        let mut line = StyledLine::new(FRAMES[frame], AnsiColor::Cyan.on_default()).with(" ", Style::new());
+        line.append(&StyledLine::new(&names.join(", "), Style::new()).cut(room));
         Some(line.with(&facts, DIM))
     }
 }
 
-impl Call {
+impl ActiveCall {
     fn name(&self) -> String {
-        match &self.again {
+        match &self.retry {
             Some((attempt, reason)) => format!("{} (attempt {attempt}: {reason})", self.label),
             None => self.label.clone(),
         }
@@ -133,9 +133,9 @@ impl Call {
 }
 
 impl Bar {
-    fn line(&self, width: usize) -> Line {
+    fn line(&self, width: usize) -> StyledLine {
         let numbers = format!(" {}/{}", thousands(self.done), thousands(self.total));
-        let label = Line::new(&self.label, Style::new()).cut(width / 2);
+        let label = StyledLine::new(&self.label, Style::new()).cut(width / 2);
         let room = width.saturating_sub(label.width() + numbers.len() + 1).min(30);
         let part = u128::from(self.done) * room as u128 / u128::from(self.total.max(1));
         let full = usize::try_from(part).unwrap_or(room).min(room);

@@ -40,7 +40,7 @@ impl Editor {
     }
 
     /// Turns a backslash right before the cursor at the end into a new line; says whether there was one.
-    pub(super) fn continued(&mut self) -> bool {
+    pub(super) fn continue_line(&mut self) -> bool {
         let continued = self.cursor == self.text.len() && self.text.ends_with('\\');
         if continued {
             self.text.pop();
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn lines_are_walked_before_the_history_is() {
         let mut editor = typed("one\\");
-        assert!(editor.continued());
+        assert!(editor.continue_line());
         editor.insert("three");
-        assert!(!editor.continued());
+        assert!(!editor.continue_line());
         editor.up();
         assert_eq!(seen(&editor), "one|\nthree");
         editor.home();

@@ -38,14 +38,14 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
 use self::activity::TICK;
-use self::prompt::{Prompt, Step, closed, split};
+use self::prompt::{Prompt, PromptOutcome, closed_lines, split_prompt};
 use self::screen::Screen;
-use self::state::{Kind, State};
+use self::state::{LineKind, ScreenState};
 
 use self::tty::{RAW_OFF, RAW_ON, Tty};
 use self::wrap::wrap_text;
 use super::answer;
-use super::ending::{self, Ending};
+use super::ending::{self, RunEnding};
 use super::verbose;
 use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
@@ -67,7 +67,7 @@ pub struct Device {
 pub struct Terminal {
     run: String,
     tty: Tty,
-    shared: Arc<Shared>,
+    shared: Arc<SharedScreen>,
     started: Instant,
     /// What was answered to free questions, oldest first.
     history: RefCell<Vec<String>>,
@@ -77,15 +77,15 @@ pub struct Terminal {
     turn: tokio::sync::Mutex<()>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedScreen {
+    state: Mutex<ScreenState>,
     /// Told when something begins to move.
     moved: Condvar,
 }
 
-impl Shared {
+impl SharedScreen {
     /// A thread that panicked while it drew leaves at worst a wrong picture, so nobody else stops for it.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,8 +108,8 @@ impl Terminal {
         let tty = Tty::new(device.tty);
         let sized = tty.clone();
         let screen = Screen::new(device.out, Box::new(move || sized.size()), device.colour);
-        let state = Mutex::new(State::new(screen, device.err, device.err_colour));
-        let shared = Arc::new(Shared { state, moved: Condvar::new() });
+        let state = Mutex::new(ScreenState::new(screen, device.err, device.err_colour));
+        let shared = Arc::new(SharedScreen { state, moved: Condvar::new() });
         let ticking = shared.clone();
         // Without the thread the spinner stands still; that is no reason to fail.
         let _ = thread::Builder::new().name("spinner".to_owned()).spawn(move || ticking.tick());
@@ -127,28 +127,28 @@ impl Terminal {
     async fn answer(&self, question: &Question) -> Result<Value> {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
-        if self.shared.lock().screen.closed() {
-            return Err(answer::interrupted(question, &self.run));
+        if self.shared.lock().screen.is_closed() {
+            return Err(answer::interrupted_failure(question, &self.run));
         }
-        let mut typing = self.tty.typing().map_err(|error| {
-            let why = if self.tty.gone() { answer::interrupted } else { answer::missing };
+        let mut typing = self.tty.start_reading().map_err(|error| {
+            let why = if self.tty.is_gone() { answer::interrupted_failure } else { answer::missing_failure };
             why(question, &self.run).because(format!("the terminal: {error}"))
         })?;
-        let opened = self.put(question);
-        let mut left = answer::interrupted as fn(&Question, &str) -> Failure;
+        let opened = self.open_question(question);
+        let mut left = answer::interrupted_failure as fn(&Question, &str) -> Failure;
         let answer = loop {
             let Some(key) = typing.next().await else { break None };
             let mut state = self.shared.lock();
-            match state.prompt.as_mut().map_or(Step::Interrupted, |prompt| prompt.press(&key)) {
-                Step::Open => state.redraw(),
-                Step::Clear => {
+            match state.prompt.as_mut().map_or(PromptOutcome::Interrupted, |prompt| prompt.press(&key)) {
+                PromptOutcome::Open => state.redraw(),
+                PromptOutcome::Clear => {
                     state.screen.clear();
                     state.redraw();
                 }
-                Step::Answered(value) => break Some(value),
-                Step::Interrupted => break None,
-                Step::Over => {
-                    left = answer::missing;
+                PromptOutcome::Answered(value) => break Some(value),
+                PromptOutcome::Interrupted => break None,
+                PromptOutcome::EndOfInput => {
+                    left = answer::missing_failure;
                     break None;
                 }
             }
@@ -166,9 +166,9 @@ impl Terminal {
     }
 
     /// Puts a question on the screen until the returned value is dropped.
-    fn put(&self, question: &Question) -> Opened<'_> {
+    fn open_question(&self, question: &Question) -> OpenQuestion<'_> {
         let mut state = self.shared.lock();
-        let (before, _) = split(&question.prompt);
+        let (before, _) = split_prompt(&question.prompt);
         if !before.is_empty() {
             state.say(None, before);
         }
@@ -177,24 +177,24 @@ impl Terminal {
         state.redraw();
         drop(state);
         self.shared.moved.notify_all();
-        Opened { shared: &self.shared }
+        OpenQuestion { shared: &self.shared }
     }
 
     /// Leaves the question and its answer on the screen.
     fn close(&self, question: &Question, answer: Option<&Value>) {
         let mut state = self.shared.lock();
-        let lines = closed(question, answer, state.screen.width());
+        let lines = closed_lines(question, answer, state.screen.width());
         state.prompt = None;
-        state.print(&lines, Kind::Question, Kind::Question);
+        state.print(&lines, LineKind::Question, LineKind::Question);
     }
 }
 
 /// A question on the screen; dropping it takes it away, whether it was answered or cancelled.
-struct Opened<'a> {
-    shared: &'a Shared,
+struct OpenQuestion<'a> {
+    shared: &'a SharedScreen,
 }
 
-impl Drop for Opened<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.prompt = None;
@@ -222,11 +222,11 @@ impl FrontEnd for Terminal {
                 self.shared.moved.notify_all();
             }
             Event::CallSent { request, .. } => {
-                state.aside(&verbose::sent(request));
+                state.write_stderr(&verbose::request_text(request));
                 state.redraw();
             }
             Event::CallReceived { reply, .. } => {
-                state.aside(&verbose::received(reply));
+                state.write_stderr(&verbose::reply_text(reply));
                 state.redraw();
             }
             Event::CallDelta { call, text } => {
@@ -264,18 +264,18 @@ impl FrontEnd for Terminal {
                 }
             }
             Event::Notice { text } => {
-                let lines = wrap_text(&super::out::aside(text), Style::new(), state.screen.width());
+                let lines = wrap_text(&super::out::indent_lines(text), Style::new(), state.screen.width());
                 let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
-                state.aside(&text);
+                state.write_stderr(&text);
                 state.redraw();
             }
             Event::RunEnded { status, failure, spent, .. } => {
                 state.activity.clear();
                 let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = Ending { status, failure: failure.as_ref(), spent, elapsed };
+                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed };
                 let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
-                state.aside(&text);
+                state.write_stderr(&text);
             }
         }
     }

@@ -6,15 +6,15 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use super::editor::Editor;
-use super::keys::Key;
-use super::style::{BOLD, DIM, Line};
+use super::keys::KeyPress;
+use super::style::{BOLD, DIM, StyledLine};
 use super::wrap::wrap_text;
 use crate::host::ui::answer;
 use crate::model::question::{Question, QuestionKind};
 
 /// What a key led to.
 #[derive(Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum PromptOutcome {
     /// The question is still open.
     Open,
     /// Like `Open`, and the screen is to be drawn anew from its top.
@@ -22,13 +22,13 @@ pub(super) enum Step {
     Answered(Value),
     Interrupted,
     /// Nobody will answer: the input is over.
-    Over,
+    EndOfInput,
 }
 
 /// Lines to show, and where in them the cursor stands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct View {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<StyledLine>,
     pub(super) cursor: Option<(usize, usize)>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Prompt {
     /// For `choose`: the option that Enter takes.
     chosen: usize,
     /// Why the last answer would not do, or what Tab may become.
-    note: Option<Line>,
+    note: Option<StyledLine>,
 }
 
 const MARK: &str = "› ";
@@ -54,17 +54,17 @@ impl Prompt {
         Prompt { question: question.clone(), editor: Editor::new(history), chosen, note: None }
     }
 
-    pub(super) fn press(&mut self, key: &Key) -> Step {
+    pub(super) fn press(&mut self, key: &KeyPress) -> PromptOutcome {
         self.note = None;
         match key {
-            Key::Ctrl('c') if self.editor.text().is_empty() => return Step::Interrupted,
-            Key::Ctrl('c') => {
+            KeyPress::Ctrl('c') if self.editor.text().is_empty() => return PromptOutcome::Interrupted,
+            KeyPress::Ctrl('c') => {
                 self.editor.clear();
-                return Step::Open;
+                return PromptOutcome::Open;
             }
-            Key::Ctrl('d') if self.editor.text().is_empty() => return Step::Over,
-            Key::Ctrl('l') => return Step::Clear,
-            Key::Enter => return self.enter(),
+            KeyPress::Ctrl('d') if self.editor.text().is_empty() => return PromptOutcome::EndOfInput,
+            KeyPress::Ctrl('l') => return PromptOutcome::Clear,
+            KeyPress::Enter => return self.enter(),
             _ => {}
         }
         match self.question.kind {
@@ -72,7 +72,7 @@ impl Prompt {
             QuestionKind::Choose => self.choose(key),
             QuestionKind::Confirm => return self.confirm(key),
         }
-        Step::Open
+        PromptOutcome::Open
     }
 
     /// Returns the question with what has been typed so far.
@@ -88,7 +88,7 @@ impl Prompt {
                     } else {
                         "Enter takes it, Esc forgets it"
                     };
-                    let line = Line::new(MARK, DIM).with(typed, ANSWER).with("  ", Style::new());
+                    let line = StyledLine::new(MARK, DIM).with(typed, ANSWER).with("  ", Style::new());
                     lines.push(line.with(help, DIM));
                 }
                 None
@@ -97,7 +97,7 @@ impl Prompt {
                 let (rows, (row, column)) = self.editor.rows(width.saturating_sub(2));
                 let cursor = (lines.len() + row, column + 2);
                 for (index, row) in rows.iter().enumerate() {
-                    lines.push(Line::new(if index == 0 { MARK } else { "  " }, DIM).with(row, Style::new()));
+                    lines.push(StyledLine::new(if index == 0 { MARK } else { "  " }, DIM).with(row, Style::new()));
                 }
                 Some(cursor)
             }
@@ -106,13 +106,13 @@ impl Prompt {
         View { lines: lines.iter().map(|line| line.cut(width)).collect(), cursor }
     }
 
-    fn head(&self, width: usize) -> Vec<Line> {
+    fn head(&self, width: usize) -> Vec<StyledLine> {
         head(&self.question, true, width)
     }
 
-    fn enter(&mut self) -> Step {
-        if self.question.kind == QuestionKind::Ask && self.editor.continued() {
-            return Step::Open;
+    fn enter(&mut self) -> PromptOutcome {
+        if self.question.kind == QuestionKind::Ask && self.editor.continue_line() {
+            return PromptOutcome::Open;
         }
         let typed = self.editor.text().to_owned();
         let text = match self.question.options.get(self.chosen) {
@@ -120,56 +120,60 @@ impl Prompt {
             _ => &typed,
         };
         match answer::parse(&self.question, text) {
-            Ok(value) => Step::Answered(value),
+            Ok(value) => PromptOutcome::Answered(value),
             Err(why) => {
-                self.note = Some(Line::new(&why, FAULT));
+                self.note = Some(StyledLine::new(&why, FAULT));
                 if self.question.kind == QuestionKind::Choose {
                     self.editor.delete_to_start();
                 }
-                Step::Open
+                PromptOutcome::Open
             }
         }
     }
 
-    fn edit(&mut self, key: &Key) {
+    fn edit(&mut self, key: &KeyPress) {
         let editor = &mut self.editor;
         match key {
-            Key::Char(c) => editor.insert(c.encode_utf8(&mut [0; 4])),
-            Key::Paste(text) => editor.insert(text.trim_end_matches('\n')),
-            Key::NewLine => editor.insert("\n"),
-            Key::Backspace | Key::Ctrl('h') => editor.backspace(),
-            Key::Delete | Key::Ctrl('d') => editor.delete(),
-            Key::DeleteWord | Key::Ctrl('w') => editor.delete_word(),
-            Key::Ctrl('u') => editor.delete_to_start(),
-            Key::Ctrl('k') => editor.delete_to_end(),
-            Key::Left | Key::Ctrl('b') => editor.left(),
-            Key::Right | Key::Ctrl('f') => editor.right(),
-            Key::WordLeft => editor.go_word_left(),
-            Key::WordRight => editor.go_word_right(),
-            Key::Home | Key::Ctrl('a') => editor.home(),
-            Key::End | Key::Ctrl('e') => editor.end(),
-            Key::Up | Key::Ctrl('p') => editor.up(),
-            Key::Down | Key::Ctrl('n') => editor.down(),
-            Key::Tab => {
+            KeyPress::Char(c) => editor.insert(c.encode_utf8(&mut [0; 4])),
+            KeyPress::Paste(text) => editor.insert(text.trim_end_matches('\n')),
+            KeyPress::NewLine => editor.insert("\n"),
+            KeyPress::Backspace | KeyPress::Ctrl('h') => editor.backspace(),
+            KeyPress::Delete | KeyPress::Ctrl('d') => editor.delete(),
+            KeyPress::DeleteWord | KeyPress::Ctrl('w') => editor.delete_word(),
+            KeyPress::Ctrl('u') => editor.delete_to_start(),
+            KeyPress::Ctrl('k') => editor.delete_to_end(),
+            KeyPress::Left | KeyPress::Ctrl('b') => editor.left(),
+            KeyPress::Right | KeyPress::Ctrl('f') => editor.right(),
+            KeyPress::WordLeft => editor.go_word_left(),
+            KeyPress::WordRight => editor.go_word_right(),
+            KeyPress::Home | KeyPress::Ctrl('a') => editor.home(),
+            KeyPress::End | KeyPress::Ctrl('e') => editor.end(),
+            KeyPress::Up | KeyPress::Ctrl('p') => editor.up(),
+            KeyPress::Down | KeyPress::Ctrl('n') => editor.down(),
+            KeyPress::Tab => {
                 let words = editor.complete(&self.question.complete);
                 if !words.is_empty() {
-                    self.note = Some(Line::new(&words.join("  "), DIM));
+                    self.note = Some(StyledLine::new(&words.join("  "), DIM));
                 }
             }
-            Key::Enter | Key::BackTab | Key::Escape | Key::Ctrl(_) => {}
+            KeyPress::Enter | KeyPress::BackTab | KeyPress::Escape | KeyPress::Ctrl(_) => {}
         }
     }
 
     /// Arrows move; what is typed is looked up like an answer, and moves to what it means.
-    fn choose(&mut self, key: &Key) {
+    fn choose(&mut self, key: &KeyPress) {
         let last = self.question.options.len().saturating_sub(1);
         match key {
-            Key::Up | Key::BackTab | Key::Ctrl('p') => self.go(self.chosen.checked_sub(1).unwrap_or(last)),
-            Key::Down | Key::Tab | Key::Ctrl('n') => self.go(if self.chosen >= last { 0 } else { self.chosen + 1 }),
-            Key::Home => self.go(0),
-            Key::End => self.go(last),
-            Key::Escape => self.go(self.chosen),
-            Key::Char(_) | Key::Backspace | Key::Paste(_) => {
+            KeyPress::Up | KeyPress::BackTab | KeyPress::Ctrl('p') => {
+                self.go(self.chosen.checked_sub(1).unwrap_or(last))
+            }
+            KeyPress::Down | KeyPress::Tab | KeyPress::Ctrl('n') => {
+                self.go(if self.chosen >= last { 0 } else { self.chosen + 1 })
+            }
+            KeyPress::Home => self.go(0),
+            KeyPress::End => self.go(last),
+            KeyPress::Escape => self.go(self.chosen),
+            KeyPress::Char(_) | KeyPress::Backspace | KeyPress::Paste(_) => {
                 self.edit(key);
                 let meant = answer::parse(&self.question, self.editor.text()).ok();
                 let place = |value: &Value| self.question.options.iter().position(|choice| *value == choice.value);
@@ -187,27 +191,27 @@ impl Prompt {
         self.editor.delete_to_start();
     }
 
-    fn confirm(&mut self, key: &Key) -> Step {
+    fn confirm(&mut self, key: &KeyPress) -> PromptOutcome {
         match key {
-            Key::Char('y' | 'Y') if self.editor.text().is_empty() => Step::Answered(Value::from(true)),
-            Key::Char('n' | 'N') if self.editor.text().is_empty() => Step::Answered(Value::from(false)),
-            Key::Char(_) => {
-                self.note = Some(Line::new("press y or n", FAULT));
-                Step::Open
+            KeyPress::Char('y' | 'Y') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(true)),
+            KeyPress::Char('n' | 'N') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(false)),
+            KeyPress::Char(_) => {
+                self.note = Some(StyledLine::new("press y or n", FAULT));
+                PromptOutcome::Open
             }
-            _ => Step::Open,
+            _ => PromptOutcome::Open,
         }
     }
 
     /// Adds the options that have room around the chosen one.
-    fn options(&self, width: usize, room: usize, lines: &mut Vec<Line>) {
+    fn options(&self, width: usize, room: usize, lines: &mut Vec<StyledLine>) {
         let options = &self.question.options;
         let first = self.chosen.saturating_sub(room / 2).min(options.len().saturating_sub(room));
         let digits = options.len().to_string().len();
         for (index, choice) in options.iter().enumerate().skip(first).take(room) {
             let here = index == self.chosen;
             let style = if here { ANSWER } else { Style::new() };
-            let mut line = Line::new(if here { "❯ " } else { "  " }, ANSWER);
+            let mut line = StyledLine::new(if here { "❯ " } else { "  " }, ANSWER);
             line.push(&format!("{:>digits$}. ", index + 1), DIM);
             line.push(&choice.label, style);
             if let Some(hint) = &choice.hint {
@@ -216,20 +220,20 @@ impl Prompt {
             lines.push(line.cut(width));
         }
         if options.len() > room {
-            lines.push(Line::new(&format!("  … {} of {}", self.chosen + 1, options.len()), DIM));
+            lines.push(StyledLine::new(&format!("  … {} of {}", self.chosen + 1, options.len()), DIM));
         }
     }
 }
 
 /// Returns the lines of a question that was answered, here or elsewhere, or left.
-pub(super) fn closed(question: &Question, answer: Option<&Value>, width: usize) -> Vec<Line> {
+pub(super) fn closed_lines(question: &Question, answer: Option<&Value>, width: usize) -> Vec<StyledLine> {
     let mut lines = head(question, false, width);
     let (text, style) = match answer {
-        Some(answer) => (answer::shown(question, answer), ANSWER),
+        Some(answer) => (answer::display_text(question, answer), ANSWER),
         None => ("^C".to_owned(), DIM),
     };
     for (index, line) in wrap_text(&text, style, width.saturating_sub(2)).iter().enumerate() {
-        let mut row = Line::new(if index == 0 { MARK } else { "  " }, DIM);
+        let mut row = StyledLine::new(if index == 0 { MARK } else { "  " }, DIM);
         row.append(line);
         lines.push(row);
     }
@@ -237,18 +241,18 @@ pub(super) fn closed(question: &Question, answer: Option<&Value>, width: usize) 
 }
 
 /// Returns the last paragraph of the prompt; what stands before it was shown as Markdown.
-fn head(question: &Question, open: bool, width: usize) -> Vec<Line> {
-    let (_, last) = split(&question.prompt);
+fn head(question: &Question, open: bool, width: usize) -> Vec<StyledLine> {
+    let (_, last) = split_prompt(&question.prompt);
     let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, AnsiColor::Green.on_default().bold())).collect();
     chars.extend(last.chars().map(|c| (c, BOLD)));
     if open {
-        chars.extend(answer::on_empty(question).chars().map(|c| (c, DIM)));
+        chars.extend(answer::empty_hint(question).chars().map(|c| (c, DIM)));
     }
     super::wrap::wrap(&chars, width)
 }
 
 /// Splits a prompt into what leads up to the question, and the question.
-pub(super) fn split(prompt: &str) -> (&str, &str) {
+pub(super) fn split_prompt(prompt: &str) -> (&str, &str) {
     let prompt = prompt.trim();
     prompt.rsplit_once('\n').map_or(("", prompt), |(before, last)| (before, last.trim()))
 }
@@ -258,13 +262,13 @@ mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::super::keys::{Key, Keys};
-    use super::{Prompt, Step};
+    use super::super::keys::{KeyParser, KeyPress};
+    use super::{Prompt, PromptOutcome};
     use crate::host::ui::samples::{question, save, shape, topic};
 
-    fn press(prompt: &mut Prompt, keys: &str) -> Step {
-        let mut step = Step::Open;
-        for key in Keys::default().feed(keys.as_bytes()) {
+    fn press(prompt: &mut Prompt, keys: &str) -> PromptOutcome {
+        let mut step = PromptOutcome::Open;
+        for key in KeyParser::default().feed(keys.as_bytes()) {
             step = prompt.press(&key);
         }
         step
@@ -279,7 +283,7 @@ mod tests {
     #[test]
     fn a_free_answer_is_edited_and_may_have_lines() {
         let mut prompt = Prompt::new(&topic(), vec!["before".to_owned()]);
-        assert_eq!(press(&mut prompt, "\r"), Step::Open);
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Open);
         assert_snapshot!(seen(&prompt), @r"
         ? What about?
         › 
@@ -294,7 +298,7 @@ mod tests {
           three
         Some((3, 7))
         ");
-        assert_eq!(press(&mut prompt, "\r"), Step::Answered(json!("un before été\ntwo\nthree")));
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("un before été\ntwo\nthree")));
     }
 
     #[test]
@@ -307,7 +311,7 @@ mod tests {
         /done  /help
         Some((1, 3))
         ");
-        assert_eq!(press(&mut prompt, "d\t\r"), Step::Answered(json!("/done")));
+        assert_eq!(press(&mut prompt, "d\t\r"), PromptOutcome::Answered(json!("/done")));
     }
 
     #[test]
@@ -321,9 +325,12 @@ mod tests {
         ›   ↑ ↓ or a number, then Enter
         None
         ");
-        assert_eq!(press(&mut prompt, "\r"), Step::Answered(json!("square")));
-        assert_eq!(press(&mut Prompt::new(&shape(), Vec::new()), "\u{1b}[A\r"), Step::Answered(json!("square")));
-        assert_eq!(press(&mut Prompt::new(&shape(), Vec::new()), "2\r"), Step::Answered(json!("square")));
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("square")));
+        assert_eq!(
+            press(&mut Prompt::new(&shape(), Vec::new()), "\u{1b}[A\r"),
+            PromptOutcome::Answered(json!("square"))
+        );
+        assert_eq!(press(&mut Prompt::new(&shape(), Vec::new()), "2\r"), PromptOutcome::Answered(json!("square")));
         let mut prompt = Prompt::new(&shape(), Vec::new());
         press(&mut prompt, "sq");
         assert_snapshot!(seen(&prompt), @r"
@@ -333,9 +340,9 @@ mod tests {
         › sq  Enter takes it, Esc forgets it
         None
         ");
-        assert_eq!(press(&mut prompt, "\r"), Step::Answered(json!("square")));
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("square")));
         let mut prompt = Prompt::new(&shape(), Vec::new());
-        assert_eq!(press(&mut prompt, "9\r"), Step::Open);
+        assert_eq!(press(&mut prompt, "9\r"), PromptOutcome::Open);
         assert_snapshot!(seen(&prompt), @r"
         ? Which shape?
         ❯ 1. Round  no corners
@@ -369,30 +376,30 @@ mod tests {
     #[test]
     fn yes_and_no_need_one_key_and_the_default_is_enter() {
         let mut prompt = Prompt::new(&save(), Vec::new());
-        assert_eq!(press(&mut prompt, "x"), Step::Open);
+        assert_eq!(press(&mut prompt, "x"), PromptOutcome::Open);
         assert_snapshot!(seen(&prompt), @r"
         ? Save it? (y/N)
         › 
         press y or n
         Some((1, 2))
         ");
-        assert_eq!(press(&mut prompt, "y"), Step::Answered(json!(true)));
-        assert_eq!(press(&mut Prompt::new(&save(), Vec::new()), "\r"), Step::Answered(json!(false)));
+        assert_eq!(press(&mut prompt, "y"), PromptOutcome::Answered(json!(true)));
+        assert_eq!(press(&mut Prompt::new(&save(), Vec::new()), "\r"), PromptOutcome::Answered(json!(false)));
     }
 
     #[test]
     fn a_question_is_left_with_ctrl_c_or_with_ctrl_d_on_nothing_and_ctrl_c_clears_a_line_first() {
         for question in [topic(), shape(), save()] {
-            assert_eq!(Prompt::new(&question, Vec::new()).press(&Key::Ctrl('c')), Step::Interrupted);
-            assert_eq!(Prompt::new(&question, Vec::new()).press(&Key::Ctrl('d')), Step::Over);
+            assert_eq!(Prompt::new(&question, Vec::new()).press(&KeyPress::Ctrl('c')), PromptOutcome::Interrupted);
+            assert_eq!(Prompt::new(&question, Vec::new()).press(&KeyPress::Ctrl('d')), PromptOutcome::EndOfInput);
         }
-        assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "a\u{4}"), Step::Open);
+        assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "a\u{4}"), PromptOutcome::Open);
         let mut prompt = Prompt::new(&topic(), vec!["before".to_owned()]);
         for typed in ["half a sentence", "\u{1b}[A"] {
-            assert_eq!(press(&mut prompt, &format!("{typed}\u{3}")), Step::Open);
+            assert_eq!(press(&mut prompt, &format!("{typed}\u{3}")), PromptOutcome::Open);
             assert_eq!(prompt.editor.text(), "");
         }
-        assert_eq!(press(&mut prompt, "whole\r"), Step::Answered(json!("whole")));
-        assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "half\u{3}\u{3}"), Step::Interrupted);
+        assert_eq!(press(&mut prompt, "whole\r"), PromptOutcome::Answered(json!("whole")));
+        assert_eq!(press(&mut Prompt::new(&topic(), Vec::new()), "half\u{3}\u{3}"), PromptOutcome::Interrupted);
     }
 }

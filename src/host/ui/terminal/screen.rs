@@ -7,13 +7,13 @@
 use std::io::Write;
 
 use super::prompt::View;
-use super::style::Line;
+use super::style::StyledLine;
 
-pub(super) type Size = Box<dyn Fn() -> (usize, usize) + Send>;
+pub(super) type SizeSource = Box<dyn Fn() -> (usize, usize) + Send>;
 
 pub(super) struct Screen {
     out: Box<dyn Write + Send>,
-    size: Size,
+    size: SizeSource,
     colour: bool,
     /// The widths of the lines that are drawn now; a narrower screen has folded them since.
     drawn: Vec<usize>,
@@ -31,7 +31,7 @@ const HIDE: &str = "\u{1b}[?25l";
 const SHOW: &str = "\u{1b}[?25h";
 
 impl Screen {
-    pub(super) fn new(out: Box<dyn Write + Send>, size: Size, colour: bool) -> Screen {
+    pub(super) fn new(out: Box<dyn Write + Send>, size: SizeSource, colour: bool) -> Screen {
         Screen { out, size, colour, drawn: Vec::new(), row: 0, last: String::new(), closed: false }
     }
 
@@ -46,12 +46,12 @@ impl Screen {
     }
 
     /// Returns whether somebody still sees what is drawn.
-    pub(super) fn closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Adds lines that stay, and draws the part below them anew.
-    pub(super) fn draw(&mut self, stay: &[Line], view: &View) {
+    pub(super) fn draw(&mut self, stay: &[StyledLine], view: &View) {
         let mut frame = self.to_top();
         for line in stay {
             frame.push_str(&line.ansi(self.colour));
@@ -76,7 +76,7 @@ impl Screen {
             }
         }
         frame.push_str(if cursor.is_some() || lines.is_empty() { SHOW } else { HIDE });
-        let drawn: Vec<usize> = lines.iter().map(Line::width).collect();
+        let drawn: Vec<usize> = lines.iter().map(StyledLine::width).collect();
         let same = stay.is_empty() && frame == self.last && drawn == self.drawn && row == self.row;
         self.drawn = drawn;
         self.row = row;
@@ -109,7 +109,7 @@ impl Screen {
     }
 
     /// Returns the lines that fit on the screen, the lower ones first of all.
-    fn visible<'a>(&self, view: &'a View) -> (&'a [Line], Option<(usize, usize)>) {
+    fn visible<'a>(&self, view: &'a View) -> (&'a [StyledLine], Option<(usize, usize)>) {
         let skipped = view.lines.len().saturating_sub(self.height() - 1);
         let cursor = view.cursor.map(|(row, column)| (row.saturating_sub(skipped), column));
         (&view.lines[skipped..], cursor)
@@ -121,12 +121,12 @@ mod tests {
     use super::super::prompt::View;
     use anstyle::Style;
 
-    use super::super::style::Line;
+    use super::super::style::StyledLine;
     use super::Screen;
     use crate::host::ui::out::tests::Captured;
 
-    fn lines(texts: &[&str]) -> Vec<Line> {
-        texts.iter().map(|text| Line::new(text, Style::new())).collect()
+    fn lines(texts: &[&str]) -> Vec<StyledLine> {
+        texts.iter().map(|text| StyledLine::new(text, Style::new())).collect()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::markdown;
 use super::prompt::{Prompt, View};
 use super::screen::Screen;
 use super::stream::{Stream, edges};
-use super::style::{DIM, Line, speaker};
+use super::style::{DIM, StyledLine, speaker};
 use crate::error::Failure;
 use crate::host::ui::ending::Tone;
 use crate::host::ui::out::safe;
@@ -21,14 +21,14 @@ const PAUSE: Duration = Duration::from_millis(33);
 
 /// What the last thing on the screen was, which decides about the blank line before the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Text,
     Item,
     Question,
     Note,
 }
 
-pub(super) struct State {
+pub(super) struct ScreenState {
     pub(super) screen: Screen,
     err: Box<dyn Write + Send>,
     err_colour: bool,
@@ -36,16 +36,16 @@ pub(super) struct State {
     /// Shown calls in the order in which they began; only the first is on the screen.
     streams: Vec<Stream>,
     pub(super) prompt: Option<Prompt>,
-    last: Option<Kind>,
+    last: Option<LineKind>,
     drawn: Option<Instant>,
     pub(super) closed: bool,
 }
 
-impl State {
-    pub(super) fn new(screen: Screen, err: Box<dyn Write + Send>, err_colour: bool) -> State {
+impl ScreenState {
+    pub(super) fn new(screen: Screen, err: Box<dyn Write + Send>, err_colour: bool) -> ScreenState {
         let activity = Activity::default();
         let streams = Vec::new();
-        State { screen, err, err_colour, activity, streams, prompt: None, last: None, drawn: None, closed: false }
+        ScreenState { screen, err, err_colour, activity, streams, prompt: None, last: None, drawn: None, closed: false }
     }
 
     /// Returns whether the screen may change without an event: the spinner turns, the window is resized.
@@ -54,15 +54,15 @@ impl State {
     }
 
     pub(super) fn redraw(&mut self) {
-        self.print(&[], Kind::Note, Kind::Note);
+        self.print(&[], LineKind::Note, LineKind::Note);
     }
 
     /// Adds lines that stay; a blank line sets them off where they are something else than the last ones.
-    pub(super) fn print(&mut self, lines: &[Line], first: Kind, last: Kind) {
+    pub(super) fn print(&mut self, lines: &[StyledLine], first: LineKind, last: LineKind) {
         let mut stay = Vec::new();
         if !lines.is_empty() {
             if self.gap(first) {
-                stay.push(Line::default());
+                stay.push(StyledLine::default());
             }
             stay.extend_from_slice(lines);
             self.last = Some(last);
@@ -74,19 +74,19 @@ impl State {
 
     pub(super) fn say(&mut self, from: Option<&str>, text: &str) {
         let (first, last) = edges(text);
-        let kind = |list: bool| if list { Kind::Item } else { Kind::Text };
-        let mut lines: Vec<Line> = from.map(label).into_iter().collect();
+        let kind = |list: bool| if list { LineKind::Item } else { LineKind::Text };
+        let mut lines: Vec<StyledLine> = from.map(label).into_iter().collect();
         lines.extend(markdown::render(text, self.screen.width()));
-        self.print(&lines, if from.is_some() { Kind::Text } else { kind(first) }, kind(last));
+        self.print(&lines, if from.is_some() { LineKind::Text } else { kind(first) }, kind(last));
     }
 
     /// Writes to standard error, which may be the same screen, so the changing part makes room.
-    pub(super) fn aside(&mut self, text: &str) {
-        let gap: &[Line] = if self.gap(Kind::Note) { &[Line::default()] } else { &[] };
+    pub(super) fn write_stderr(&mut self, text: &str) {
+        let gap: &[StyledLine] = if self.gap(LineKind::Note) { &[StyledLine::default()] } else { &[] };
         self.screen.draw(gap, &View::default());
         // Standard error cannot report its own failure anywhere.
         let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
-        self.last = Some(Kind::Note);
+        self.last = Some(LineKind::Note);
     }
 
     pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
@@ -95,7 +95,7 @@ impl State {
             Tone::Good => AnsiColor::Green.on_default().bold(),
             Tone::Quiet => DIM,
         };
-        if self.err_colour { Line::new(text, style).ansi(true) } else { safe(text) }
+        if self.err_colour { StyledLine::new(text, style).ansi(true) } else { safe(text) }
     }
 
     pub(super) fn stream_started(&mut self, call: &str, label: &str) {
@@ -106,7 +106,7 @@ impl State {
         let Some(place) = self.streams.iter().position(|stream| stream.call == call) else { return };
         let finished = self.streams[place].push(text);
         if place == 0 && finished {
-            self.settle();
+            self.print_finished();
         }
         if place == 0 && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
             self.redraw();
@@ -116,7 +116,7 @@ impl State {
     /// Forgets the text that came so far; what has left the changing part is marked as void.
     pub(super) fn stream_retried(&mut self, call: &str) {
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) else { return };
-        stream.rest();
+        stream.take_rest();
         if std::mem::take(&mut stream.labelled) {
             let text = format!("↻ {} starts again; the text above does not count", stream.label);
             self.note(&text);
@@ -127,25 +127,25 @@ impl State {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) {
             stream.ended = true;
         }
-        self.settle();
+        self.print_finished();
     }
 
     pub(super) fn call_failed(&mut self, label: &str, failure: &Failure) {
-        let line = Line::new("✗ ", AnsiColor::Red.on_default()).with(&format!("{label}: {failure}"), DIM);
+        let line = StyledLine::new("✗ ", AnsiColor::Red.on_default()).with(&format!("{label}: {failure}"), DIM);
         let line = line.cut(self.screen.width());
-        self.print(&[line], Kind::Note, Kind::Note);
+        self.print(&[line], LineKind::Note, LineKind::Note);
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        let line = Line::new(text, DIM).cut(self.screen.width());
-        self.print(&[line], Kind::Note, Kind::Note);
+        let line = StyledLine::new(text, DIM).cut(self.screen.width());
+        self.print(&[line], LineKind::Note, LineKind::Note);
     }
 
     /// Prints what is finished of the first stream, and of those behind it once it has ended.
-    fn settle(&mut self) {
+    fn print_finished(&mut self) {
         while let Some(stream) = self.streams.first_mut() {
             let ended = stream.ended;
-            let done = if ended { stream.rest() } else { stream.finished() };
+            let done = if ended { stream.take_rest() } else { stream.take_finished() };
             if let Some(text) = done {
                 let from = (!std::mem::replace(&mut stream.labelled, true)).then(|| stream.label.clone());
                 self.say(from.as_deref(), &text);
@@ -162,37 +162,37 @@ impl State {
         let (width, height) = (self.screen.width(), self.screen.height());
         let mut view = View::default();
         if let Some(stream) = self.streams.first().filter(|stream| !stream.pending().trim().is_empty()) {
-            let mut lines: Vec<Line> = if stream.labelled { Vec::new() } else { vec![label(&stream.label)] };
+            let mut lines: Vec<StyledLine> = if stream.labelled { Vec::new() } else { vec![label(&stream.label)] };
             lines.extend(markdown::render(stream.pending(), width));
             let list = stream.labelled && edges(stream.pending()).0;
             let hidden = lines.len().saturating_sub(height.saturating_sub(6).max(3));
-            self.add(&mut view, lines.split_off(hidden), if list { Kind::Item } else { Kind::Text });
+            self.add(&mut view, lines.split_off(hidden), if list { LineKind::Item } else { LineKind::Text });
         }
-        self.add(&mut view, self.activity.lines(Instant::now(), width, height), Kind::Note);
+        self.add(&mut view, self.activity.lines(Instant::now(), width, height), LineKind::Note);
         if let Some(prompt) = &self.prompt {
             let question = prompt.view(width, height.saturating_sub(view.lines.len() + 2));
             let length = question.lines.len();
-            self.add(&mut view, question.lines, Kind::Question);
+            self.add(&mut view, question.lines, LineKind::Question);
             let above = view.lines.len() - length;
             view.cursor = question.cursor.map(|(row, column)| (above + row, column));
         }
         view
     }
 
-    fn add(&self, view: &mut View, lines: Vec<Line>, kind: Kind) {
+    fn add(&self, view: &mut View, lines: Vec<StyledLine>, kind: LineKind) {
         if !lines.is_empty() {
             if !view.lines.is_empty() || self.gap(kind) {
-                view.lines.push(Line::default());
+                view.lines.push(StyledLine::default());
             }
             view.lines.extend(lines);
         }
     }
 
-    fn gap(&self, next: Kind) -> bool {
-        self.last.is_some_and(|last| last != next || next == Kind::Text)
+    fn gap(&self, next: LineKind) -> bool {
+        self.last.is_some_and(|last| last != next || next == LineKind::Text)
     }
 }
 
-fn label(name: &str) -> Line {
-    Line::new(name, speaker(name))
+fn label(name: &str) -> StyledLine {
+    StyledLine::new(name, speaker(name))
 }

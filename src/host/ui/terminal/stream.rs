@@ -47,7 +47,7 @@ impl Stream {
     }
 
     /// Takes away what cannot change any more: all blocks but the last, all items of a list but the last.
-    pub(super) fn finished(&mut self) -> Option<String> {
+    pub(super) fn take_finished(&mut self) -> Option<String> {
         if self.pending.len() < self.next_look {
             return None;
         }
@@ -72,7 +72,7 @@ impl Stream {
     }
 
     /// Takes everything, finished or not.
-    pub(super) fn rest(&mut self) -> Option<String> {
+    pub(super) fn take_rest(&mut self) -> Option<String> {
         self.next_look = 0;
         let rest = std::mem::take(&mut self.pending);
         (!rest.trim().is_empty()).then_some(rest)
@@ -134,17 +134,17 @@ mod tests {
 
     use super::super::markdown;
     use super::{SHORT, Stream, edges};
-    use crate::cpu::{CpuLimit, Thread};
+    use crate::cpu::{CpuLimit, ThreadClock};
 
     fn pieces(text: &str) -> Vec<String> {
         let mut stream = Stream::new("c", "l");
         let mut out = Vec::new();
         for c in text.chars() {
             if stream.push(c.encode_utf8(&mut [0; 4])) {
-                out.extend(stream.finished());
+                out.extend(stream.take_finished());
             }
         }
-        out.extend(stream.rest());
+        out.extend(stream.take_rest());
         out
     }
 
@@ -164,18 +164,18 @@ mod tests {
 
     #[test]
     fn a_long_table_is_not_read_again_with_each_of_its_rows() {
-        let limit = CpuLimit::new(Thread::current(), Duration::from_secs(10));
+        let limit = CpuLimit::new(ThreadClock::current(), Duration::from_secs(10));
         let mut stream = Stream::new("c", "l");
         stream.push(&format!("{}\n{}\n", "|a".repeat(300), "|-".repeat(300)));
         for _ in 0..2000 {
             stream.push(&format!("{}|\n", "|b".repeat(300)));
-            assert!(stream.finished().is_none() && !limit.is_over());
+            assert!(stream.take_finished().is_none() && !limit.is_over());
         }
         assert!(stream.pending().len() <= SHORT);
-        let whole = stream.rest().expect("it is there");
+        let whole = stream.take_rest().expect("it is there");
         assert!(markdown::render(&whole, 80).len() > 2000 && !limit.is_over());
         stream.push("one\n\ntwo\n");
-        assert_eq!(stream.finished().as_deref(), Some("one\n\n"), "the next text is looked at from its beginning");
+        assert_eq!(stream.take_finished().as_deref(), Some("one\n\n"), "the next text is looked at from its beginning");
     }
 
     proptest! {

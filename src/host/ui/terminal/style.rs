@@ -1,5 +1,5 @@
 //! Text with a look: what every part of the terminal front end makes, and only the screen turns into
-//! escape sequences. Because all text passes through [`Line::push`], none can carry its own.
+//! escape sequences. Because all text passes through [`StyledLine::push`], none can carry its own.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -19,13 +19,13 @@ pub(super) fn speaker(name: &str) -> Style {
 
 /// One line of the screen, never longer than the screen is wide once it was wrapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct StyledLine {
     spans: Vec<(String, Style)>,
 }
 
-impl Line {
-    pub(super) fn new(text: &str, style: Style) -> Line {
-        let mut line = Line::default();
+impl StyledLine {
+    pub(super) fn new(text: &str, style: Style) -> StyledLine {
+        let mut line = StyledLine::default();
         line.push(text, style);
         line
     }
@@ -42,19 +42,19 @@ impl Line {
         }
     }
 
-    pub(super) fn with(mut self, text: &str, style: Style) -> Line {
+    pub(super) fn with(mut self, text: &str, style: Style) -> StyledLine {
         self.push(text, style);
         self
     }
 
-    pub(super) fn append(&mut self, other: &Line) {
+    pub(super) fn append(&mut self, other: &StyledLine) {
         for (text, style) in &other.spans {
             self.push(text, *style);
         }
     }
 
     /// Returns the line without the spaces at its end.
-    pub(super) fn trimmed(mut self) -> Line {
+    pub(super) fn trimmed(mut self) -> StyledLine {
         while let Some((text, _)) = self.spans.last_mut() {
             text.truncate(text.trim_end_matches(' ').len());
             if !text.is_empty() {
@@ -74,11 +74,11 @@ impl Line {
     }
 
     /// Returns the line cut to a width, with `…` where something is missing.
-    pub(super) fn cut(&self, width: usize) -> Line {
+    pub(super) fn cut(&self, width: usize) -> StyledLine {
         if self.width() <= width {
             return self.clone();
         }
-        let mut out = Line::default();
+        let mut out = StyledLine::default();
         let mut room = width.saturating_sub(1);
         for (c, style) in self.chars() {
             let wide = c.width().unwrap_or(0);
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn no_text_brings_its_own_escapes() {
-        let line = Line::new("a\u{1b}[31mb\n\tc", AnsiColor::Red.on_default().bold());
+        let line = StyledLine::new("a\u{1b}[31mb\n\tc", AnsiColor::Red.on_default().bold());
         assert_eq!(line.ansi(true), "\u{1b}[1;31ma␛[31mb     c\u{1b}[0m");
         assert_eq!(line.ansi(false), "\u{1b}[1ma␛[31mb     c\u{1b}[0m");
     }
 
     #[test]
     fn a_line_is_cut_by_what_is_seen_not_by_bytes() {
-        let line = Line::new("désœuvré 漢字漢字", Style::new());
+        let line = StyledLine::new("désœuvré 漢字漢字", Style::new());
         assert_eq!(line.width(), 17);
         assert_eq!(line.cut(17), line);
         assert_eq!(line.cut(13).ansi(false), "désœuvré 漢\u{1b}[2m…\u{1b}[0m");

@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, OptionalActions, OutputModes, Termios};
 use tokio::sync::mpsc;
 
-use super::keys::{Key, Keys};
-use crate::host::ui::hangup::hung_up;
+use super::keys::{KeyParser, KeyPress};
+use crate::host::ui::hangup::is_hung_up;
 
 /// How long after an escape byte the rest of its sequence may come.
 const ESCAPE: Duration = Duration::from_millis(40);
@@ -30,10 +30,10 @@ pub(super) struct Tty {
 }
 
 /// Raw mode with a thread that reads keys; ends both when it is dropped.
-pub(super) struct Typing {
+pub(super) struct KeyReader {
     tty: Tty,
     before: Termios,
-    keys: mpsc::UnboundedReceiver<Key>,
+    keys: mpsc::UnboundedReceiver<KeyPress>,
     /// Closing it wakes the thread up and ends it.
     wake: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
@@ -52,13 +52,13 @@ impl Tty {
         }
     }
 
-    pub(super) fn gone(&self) -> bool {
-        hung_up(&self.device)
+    pub(super) fn is_gone(&self) -> bool {
+        is_hung_up(&self.device)
     }
 
     /// Starts to read keys. What was typed before is thrown away: it cannot be an answer to a question
     /// that nobody had seen.
-    pub(super) fn typing(&self) -> io::Result<Typing> {
+    pub(super) fn start_reading(&self) -> io::Result<KeyReader> {
         let before = termios::tcgetattr(&self.device)?;
         let mut raw = before.clone();
         raw.make_raw();
@@ -68,7 +68,7 @@ impl Tty {
         let (send, keys) = mpsc::unbounded_channel();
         termios::tcsetattr(&self.device, OptionalActions::Flush, &raw)?;
         // From here on, dropping this value restores the device.
-        let mut typing = Typing { tty: self.clone(), before, keys, wake: Some(wake), thread: None };
+        let mut typing = KeyReader { tty: self.clone(), before, keys, wake: Some(wake), thread: None };
         let device = self.device.clone();
         let read = move || read_keys(&device, &woken, &send);
         typing.thread = Some(thread::Builder::new().name("keys".to_owned()).spawn(read)?);
@@ -76,14 +76,14 @@ impl Tty {
     }
 }
 
-impl Typing {
+impl KeyReader {
     /// Returns the next key, or nothing when the terminal is gone.
-    pub(super) async fn next(&mut self) -> Option<Key> {
+    pub(super) async fn next(&mut self) -> Option<KeyPress> {
         self.keys.recv().await
     }
 }
 
-impl Drop for Typing {
+impl Drop for KeyReader {
     fn drop(&mut self) {
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
@@ -95,15 +95,15 @@ impl Drop for Typing {
 }
 
 /// Reads keys until the pipe is closed or the device is gone.
-fn read_keys(device: &OwnedFd, woken: &impl AsFd, send: &mpsc::UnboundedSender<Key>) {
-    let mut parser = Keys::default();
+fn read_keys(device: &OwnedFd, woken: &impl AsFd, send: &mpsc::UnboundedSender<KeyPress>) {
+    let mut parser = KeyParser::default();
     let mut buffer = [0; 4096];
     loop {
-        let wait = parser.undecided().then_some(ESCAPE);
+        let wait = parser.escape_pending().then_some(ESCAPE);
         let keys = match wait_for(device, woken, wait) {
-            Ready::Closed => return,
-            Ready::Late => parser.settle().into_iter().collect(),
-            Ready::Input => match rustix::io::read(device, &mut buffer) {
+            PollOutcome::Closed => return,
+            PollOutcome::TimedOut => parser.finish_escape().into_iter().collect(),
+            PollOutcome::Input => match rustix::io::read(device, &mut buffer) {
                 Ok(0) => return,
                 Ok(count) => parser.feed(&buffer[..count]),
                 Err(rustix::io::Errno::INTR) => continue,
@@ -118,20 +118,20 @@ fn read_keys(device: &OwnedFd, woken: &impl AsFd, send: &mpsc::UnboundedSender<K
     }
 }
 
-enum Ready {
+enum PollOutcome {
     Input,
-    Late,
+    TimedOut,
     Closed,
 }
 
-fn wait_for(device: &OwnedFd, woken: &impl AsFd, wait: Option<Duration>) -> Ready {
+fn wait_for(device: &OwnedFd, woken: &impl AsFd, wait: Option<Duration>) -> PollOutcome {
     let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
     let mut fds = [PollFd::new(device, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
     match poll(&mut fds, timeout.as_ref()) {
-        Ok(0) => Ready::Late,
-        Ok(_) if !fds[1].revents().is_empty() => Ready::Closed,
-        Ok(_) => Ready::Input,
-        Err(rustix::io::Errno::INTR) => Ready::Late,
-        Err(_) => Ready::Closed,
+        Ok(0) => PollOutcome::TimedOut,
+        Ok(_) if !fds[1].revents().is_empty() => PollOutcome::Closed,
+        Ok(_) => PollOutcome::Input,
+        Err(rustix::io::Errno::INTR) => PollOutcome::TimedOut,
+        Err(_) => PollOutcome::Closed,
     }
 }

@@ -5,10 +5,10 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use super::style::Line;
+use super::style::StyledLine;
 
 /// Returns the text as lines of at most this width; `\n` characters in it are hard breaks.
-pub(super) fn wrap(text: &[(char, Style)], width: usize) -> Vec<Line> {
+pub(super) fn wrap(text: &[(char, Style)], width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for paragraph in text.split(|(c, _)| *c == '\n') {
         wrap_one(paragraph, width.max(2), &mut lines);
@@ -17,12 +17,12 @@ pub(super) fn wrap(text: &[(char, Style)], width: usize) -> Vec<Line> {
 }
 
 /// Returns a text in one style as lines of at most this width.
-pub(super) fn wrap_text(text: &str, style: Style, width: usize) -> Vec<Line> {
+pub(super) fn wrap_text(text: &str, style: Style, width: usize) -> Vec<StyledLine> {
     let chars: Vec<(char, Style)> = text.chars().map(|c| (c, style)).collect();
     wrap(&chars, width)
 }
 
-fn wrap_one(text: &[(char, Style)], width: usize, lines: &mut Vec<Line>) {
+fn wrap_one(text: &[(char, Style)], width: usize, lines: &mut Vec<StyledLine>) {
     let mut start = 0;
     loop {
         let rest = &text[start..];
@@ -59,8 +59,8 @@ pub(super) fn cells(c: char) -> usize {
     if c == '\t' { 4 } else { c.width().unwrap_or(1) }
 }
 
-fn line(text: &[(char, Style)]) -> Line {
-    let mut out = Line::default();
+fn line(text: &[(char, Style)]) -> StyledLine {
+    let mut out = StyledLine::default();
     let mut buffer = [0; 4];
     for (c, style) in text {
         out.push(c.encode_utf8(&mut buffer), *style);

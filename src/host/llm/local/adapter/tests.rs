@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{LocalModels, Settings};
+use super::{EngineSettings, LocalModelAdapter};
 use crate::error::Code;
 use crate::host::llm::local::catalogue::Model;
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatRequest, Message, Role};
 
 /// Runs a script as the child, after it answered the order to load. It may leave files beside `$0`.
-fn scripted(script: &str) -> (LocalModels, tempfile::TempDir) {
+fn scripted(script: &str) -> (LocalModelAdapter, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("toy.gguf"), b"x").expect("writable");
     let toy = Model {
@@ -26,13 +26,15 @@ fn scripted(script: &str) -> (LocalModels, tempfile::TempDir) {
     };
     let script = format!("PATH=/usr/bin:/bin\nread load; echo '\"loaded\"'\n{script}");
     let name = dir.path().join("mark").display().to_string();
-    let settings =
-        Settings { arguments: vec!["-c".into(), script, name], ..Settings::new(dir.path(), Path::new("/bin/sh")) };
-    (LocalModels::new(Box::leak(Box::new(toy)), settings, |_| ()), dir)
+    let settings = EngineSettings {
+        arguments: vec!["-c".into(), script, name],
+        ..EngineSettings::new(dir.path(), Path::new("/bin/sh"))
+    };
+    (LocalModelAdapter::new(Box::leak(Box::new(toy)), settings, |_| ()), dir)
 }
 
 /// Begins a call and takes it back once the child has noted this.
-async fn dropped_after(models: &LocalModels, dir: &tempfile::TempDir, noted: &str) {
+async fn dropped_after(models: &LocalModelAdapter, dir: &tempfile::TempDir, noted: &str) {
     let mark = dir.path().join("mark");
     let seen = async {
         while !std::fs::read_to_string(&mark).is_ok_and(|notes| notes.contains(noted)) {

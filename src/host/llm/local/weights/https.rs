@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 
 pub(super) async fn fetch(model: &Model, part: &Path, report: &mut dyn FnMut(Progress)) -> Result<()> {
     let client = client().map_err(|error| unreachable(model, &error))?;
-    report(Progress::From("the publisher's address"));
+    report(Progress::Source("the publisher's address"));
     loop {
         let before = size(part).unwrap_or(0);
         if before == model.bytes {

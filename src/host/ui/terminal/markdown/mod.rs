@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use self::table::Table;
-use super::style::{BOLD, DIM, Line};
+use super::style::{BOLD, DIM, StyledLine};
 use super::wrap::wrap;
 use crate::host::ui::out::safe;
 
@@ -28,7 +28,7 @@ pub(super) fn parser(markdown: &str) -> Parser<'_> {
 }
 
 /// Returns the lines that show this Markdown at this width. What is very long is shown as it stands.
-pub(super) fn render(markdown: &str, width: usize) -> Vec<Line> {
+pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
     if markdown.len() > LAID_OUT {
         let plain = |line: &str| line.chars().map(|letter| (letter, Style::new())).collect::<Vec<_>>();
         return safe(markdown).lines().flat_map(|line| wrap(&plain(line), width.max(10))).collect();
@@ -45,7 +45,7 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<Line> {
 #[derive(Default)]
 struct Renderer {
     width: usize,
-    lines: Vec<Line>,
+    lines: Vec<StyledLine>,
     /// What stands in front of each line, outermost first.
     marks: Vec<Mark>,
     /// The number of the next item of each open list, or nothing for bullets.
@@ -64,8 +64,8 @@ struct Renderer {
 
 /// A container's mark: shown once before its first line, then replaced by what continues it.
 struct Mark {
-    first: Option<Line>,
-    rest: Line,
+    first: Option<StyledLine>,
+    rest: StyledLine,
 }
 
 impl Renderer {
@@ -85,7 +85,7 @@ impl Renderer {
             Event::HardBreak => self.text("\n", self.style()),
             Event::Rule => {
                 let room = self.room();
-                self.emit(&[Line::new(&"─".repeat(room), DIM)]);
+                self.emit(&[StyledLine::new(&"─".repeat(room), DIM)]);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }, DIM),
@@ -102,7 +102,7 @@ impl Renderer {
             Tag::BlockQuote(_) => {
                 self.flush();
                 self.separate();
-                self.marks.push(Mark { first: None, rest: Line::new("│ ", DIM) });
+                self.marks.push(Mark { first: None, rest: StyledLine::new("│ ", DIM) });
                 self.styles.push(self.style().italic());
             }
             Tag::CodeBlock(kind) => {
@@ -112,7 +112,7 @@ impl Renderer {
                     && !matches!(&*language, "" | "text")
                 {
                     self.separate();
-                    self.emit(&[Line::new(&format!("  {language}"), DIM)]);
+                    self.emit(&[StyledLine::new(&format!("  {language}"), DIM)]);
                 }
                 self.code = Some(String::new());
             }
@@ -165,7 +165,7 @@ impl Renderer {
             TagEnd::Item => {
                 self.flush();
                 if self.marks.last().is_some_and(|mark| mark.first.is_some()) {
-                    self.emit(&[Line::default()]);
+                    self.emit(&[StyledLine::default()]);
                 }
                 self.marks.pop();
                 self.gap = false;
@@ -206,8 +206,8 @@ impl Renderer {
             }
             _ => "• ".to_owned(),
         };
-        let rest = Line::new(&" ".repeat(mark.chars().count()), Style::new());
-        self.marks.push(Mark { first: Some(Line::new(&mark, DIM)), rest });
+        let rest = StyledLine::new(&" ".repeat(mark.chars().count()), Style::new());
+        self.marks.push(Mark { first: Some(StyledLine::new(&mark, DIM)), rest });
     }
 
     fn end_of_code(&mut self) {
@@ -217,7 +217,7 @@ impl Renderer {
         for source in code.trim_end_matches('\n').split('\n') {
             let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
             for line in wrap(&chars, room) {
-                let mut indented = Line::new("  ", Style::new());
+                let mut indented = StyledLine::new("  ", Style::new());
                 indented.append(&line);
                 lines.push(indented);
             }
@@ -264,16 +264,16 @@ impl Renderer {
     /// Writes the blank line that is due between two blocks.
     fn separate(&mut self) {
         if std::mem::take(&mut self.gap) {
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             self.marks.iter().for_each(|mark| line.append(&mark.rest));
             self.lines.push(line.trimmed());
         }
     }
 
-    fn emit(&mut self, lines: &[Line]) {
+    fn emit(&mut self, lines: &[StyledLine]) {
         self.separate();
         for content in lines {
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             for mark in &mut self.marks {
                 line.append(mark.first.take().as_ref().unwrap_or(&mark.rest));
             }

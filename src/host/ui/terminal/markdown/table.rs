@@ -5,7 +5,7 @@ use anstyle::Style;
 use pulldown_cmark::Alignment;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::style::{DIM, Line};
+use super::super::style::{DIM, StyledLine};
 use super::super::wrap::wrap;
 
 /// The narrowest column that is still worth reading as one.
@@ -35,7 +35,7 @@ impl Table {
     }
 
     /// Returns the table's lines; the first row is its head.
-    pub(super) fn lines(mut self, width: usize) -> Vec<Line> {
+    pub(super) fn lines(mut self, width: usize) -> Vec<StyledLine> {
         for (_, style) in self.rows.iter_mut().take(1).flatten().flatten() {
             *style = style.bold();
         }
@@ -51,10 +51,10 @@ impl Table {
         self.rows.iter().filter_map(|row| row.get(column)).map(|cell| plain(cell).width()).max().unwrap_or(0).max(1)
     }
 
-    fn grid(&self, widths: &[usize]) -> Vec<Line> {
+    fn grid(&self, widths: &[usize]) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
-            let cells: Vec<Vec<Line>> = widths
+            let cells: Vec<Vec<StyledLine>> = widths
                 .iter()
                 .enumerate()
                 .map(|(column, width)| row.get(column).map(|cell| wrap(cell, *width)).unwrap_or_default())
@@ -64,14 +64,14 @@ impl Table {
             }
             if index == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                lines.push(Line::new(&rule.join("─┼─"), DIM));
+                lines.push(StyledLine::new(&rule.join("─┼─"), DIM));
             }
         }
         lines
     }
 
-    fn grid_line(&self, cells: &[Vec<Line>], widths: &[usize], level: usize) -> Line {
-        let mut out = Line::default();
+    fn grid_line(&self, cells: &[Vec<StyledLine>], widths: &[usize], level: usize) -> StyledLine {
+        let mut out = StyledLine::default();
         for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
             if column > 0 {
                 out.push(" │ ", DIM);
@@ -93,12 +93,12 @@ impl Table {
     }
 
     /// Returns each row as `head: cell` lines, with a blank line between rows.
-    fn records(&self, width: usize) -> Vec<Line> {
+    fn records(&self, width: usize) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return lines };
         for (index, row) in rows.iter().enumerate() {
             if index > 0 {
-                lines.push(Line::default());
+                lines.push(StyledLine::default());
             }
             for (name, cell) in head.iter().zip(row) {
                 let mut text = name.clone();

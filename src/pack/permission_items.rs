@@ -9,28 +9,28 @@ use crate::model::permission::{Permission, Permissions};
 /// What one flow asks for: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`.
 pub type Items = BTreeSet<String>;
 /// The same for each flow of a pack, by its name.
-pub type Asks = BTreeMap<String, Items>;
+pub type ItemsByFlow = BTreeMap<String, Items>;
 
 /// What a flow may do, as it stands in `pack.yaml`: as in the flow's own `permissions`, and `documents` with the paths of
 /// its collections.
-pub type Declared = BTreeMap<String, Value>;
+pub type DeclaredPermissions = BTreeMap<String, Value>;
 
 /// Returns what a flow asks for with these permissions and documents at these paths.
 ///
 /// It goes through whatever permissions there are, so that none can be forgotten here.
 pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
     let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
-    let mut items = named(permissions.as_object().into_iter().flatten());
+    let mut items = items_of_members(permissions.as_object().into_iter().flatten());
     items.extend(documents.map(|path| format!("documents={path}")));
     items
 }
 
 /// Returns what `pack.yaml` says that a flow asks for.
-pub fn told(declared: &Declared) -> Items {
-    named(declared.iter())
+pub fn declared_items(declared: &DeclaredPermissions) -> Items {
+    items_of_members(declared.iter())
 }
 
-fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
+fn items_of_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
     let mut items = Items::new();
     for (name, value) in members {
         match value {
@@ -50,10 +50,10 @@ fn named<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Items {
 }
 
 /// Says what a thing that is asked for means.
-pub fn words(item: &str) -> String {
-    let item = shown(item);
+pub fn describe_item(item: &str) -> String {
+    let item = display_item(item);
     match item.split_once('=') {
-        Some(("exec", command)) => match crate::model::command::hole(command) {
+        Some(("exec", command)) => match crate::model::command::placeholder(command) {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
             None => format!("runs `{command}` with any arguments, in a sandbox"),
         },
@@ -74,12 +74,12 @@ pub fn words(item: &str) -> String {
             "chooses models in its personas, where you named one with --model".to_owned()
         }
         None if item == "*" => "does whatever it asks for, now and later".to_owned(),
-        _ => Permission::parse(&item).map_or_else(|| item.clone(), |permission| permission.asked().to_owned()),
+        _ => Permission::parse(&item).map_or_else(|| item.clone(), |permission| permission.consent_text().to_owned()),
     }
 }
 
 /// Returns a thing as it is shown where it is asked for: one line, in which blanks push nothing out of sight.
-pub fn shown(item: &str) -> String {
+pub fn display_item(item: &str) -> String {
     let mut before = false;
     let seen = |c: char| match std::mem::replace(&mut before, c.is_whitespace()) && c.is_whitespace() {
         true => '␠',
@@ -89,7 +89,7 @@ pub fn shown(item: &str) -> String {
 }
 
 /// Tells whether `--allow` can name this: a thing for all flows, or `FLOW:` and a thing for one.
-pub fn is_known(allowed: &str, asks: &Asks) -> bool {
+pub fn is_known(allowed: &str, asks: &ItemsByFlow) -> bool {
     asks.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
 }
 
@@ -97,7 +97,7 @@ pub fn is_known(allowed: &str, asks: &Asks) -> bool {
 pub const FILTER: &str = "filter=";
 
 /// Returns the things that `--allow` names: each of them, or several with commas in between.
-pub fn allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
+pub fn split_allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let whole = |text: &'a String| if known(text) { vec![text.as_str()] } else { text.split(',').collect() };
     allow.iter().flat_map(whole).collect()
 }
@@ -108,7 +108,7 @@ pub fn allows(allowed: &str, flow: &str, item: &str) -> bool {
 }
 
 /// Returns what is in the first and not in the second.
-pub fn without(asks: &Asks, others: &Asks) -> Asks {
+pub fn subtract_items(asks: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
     let none = Items::new();
     let rest = |flow: &String, items: &Items| -> Items {
         items.difference(others.get(flow).unwrap_or(&none)).cloned().collect()
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn each_permission_is_said_in_words() {
         for permission in Permission::ALL {
-            assert_eq!(words(permission.name()), permission.asked());
+            assert_eq!(describe_item(permission.name()), permission.consent_text());
         }
     }
 
@@ -133,14 +133,14 @@ mod tests {
         let permissions =
             Permissions { llm: true, exec: vec!["cargo".into(), "{validate}".into()], ..Permissions::default() };
         let asked = items(&permissions, ["notes/{slug}.yaml"].into_iter());
-        let declared: Declared = serde_json::from_value(serde_json::json!({
+        let declared: DeclaredPermissions = serde_json::from_value(serde_json::json!({
             "llm": true, "git": false, "exec": ["{validate}", "cargo"], "documents": ["notes/{slug}.yaml"],
         }))
         .unwrap();
-        assert_eq!(told(&declared), asked);
+        assert_eq!(declared_items(&declared), asked);
         assert!(asked.contains("exec=cargo") && asked.len() == 4, "{asked:?}");
         for item in &asked {
-            assert_ne!(words(item), *item, "it is said in words");
+            assert_ne!(describe_item(item), *item, "it is said in words");
         }
     }
 }

@@ -6,36 +6,36 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::processes::{self, Used};
+use super::processes::{self, ResourceUsage};
 use crate::error::{Code, Failure, Result};
-use crate::model::command::{Limits, Over};
+use crate::model::command::{CommandLimits, TerminationReason};
 
 /// How often it is looked at what they use.
 pub(super) const LOOK: Duration = Duration::from_millis(400);
 
 /// The commands of a run that run now, by their helpers, and what was found when it was last looked.
 #[derive(Default)]
-pub struct Together {
+pub struct SharedUsage {
     helpers: RefCell<Vec<Pid>>,
     /// What this process had written when its first command began.
     before: Cell<Option<u64>>,
     /// What those wrote that were ended, as far as the system does not say it of this process.
     ended: Cell<u64>,
-    seen: RefCell<Option<(Instant, Seen)>>,
+    seen: RefCell<Option<(Instant, HelperUsage)>>,
 }
 
 /// What each command uses, by its helper.
-type Seen = Vec<(Pid, Used)>;
+type HelperUsage = Vec<(Pid, ResourceUsage)>;
 
 /// One of them, until this is dropped.
-pub(super) struct Member<'t> {
-    together: &'t Together,
+pub(super) struct CommandRegistration<'t> {
+    usage: &'t SharedUsage,
     helper: Pid,
 }
 
-impl Together {
+impl SharedUsage {
     /// Returns how much the next command may write and have of memory.
-    pub(super) fn left(&self, limits: Limits) -> Result<(u64, u64)> {
+    pub(super) fn remaining(&self, limits: CommandLimits) -> Result<(u64, u64)> {
         if self.before.get().is_none() {
             self.before.set(Some(processes::written_here()));
         }
@@ -63,13 +63,13 @@ impl Together {
         self.ended.set(self.ended.get().saturating_add(written));
     }
 
-    pub(super) fn join(&self, helper: Pid) -> Member<'_> {
+    pub(super) fn join(&self, helper: Pid) -> CommandRegistration<'_> {
         self.helpers.borrow_mut().push(helper);
-        Member { together: self, helper }
+        CommandRegistration { usage: self, helper }
     }
 
     /// Returns what each of them uses, as of a moment ago.
-    fn look(&self) -> Seen {
+    fn look(&self) -> HelperUsage {
         let mut seen = self.seen.borrow_mut();
         if let Some((at, used)) = &*seen
             && at.elapsed() < LOOK / 2
@@ -77,37 +77,39 @@ impl Together {
             return used.clone();
         }
         let helpers = self.helpers.borrow();
-        let all = processes::below_each(&helpers);
-        let used: Seen = helpers.iter().zip(all).map(|(helper, all)| (*helper, processes::used_by(&all))).collect();
+        let all = processes::descendants_of(&helpers);
+        let used: HelperUsage =
+            helpers.iter().zip(all).map(|(helper, all)| (*helper, processes::usage_of(&all))).collect();
         *seen = Some((Instant::now(), used.clone()));
         used
     }
 }
 
-impl Member<'_> {
+impl CommandRegistration<'_> {
     /// Returns the limit of all that is passed, if this is the one that uses most of it.
-    pub(super) fn over(&self, limits: Limits) -> Option<Over> {
+    pub(super) fn exceeded_limit(&self, limits: CommandLimits) -> Option<TerminationReason> {
         // One alone has it as its own limit.
-        if self.together.helpers.borrow().len() < 2 {
+        if self.usage.helpers.borrow().len() < 2 {
             return None;
         }
-        let used = self.together.look();
-        let is_most = |of: fn(&Used) -> u64| {
+        let used = self.usage.look();
+        let is_most = |of: fn(&ResourceUsage) -> u64| {
             used.iter().max_by_key(|(_, used)| of(used)).is_some_and(|(helper, _)| *helper == self.helper)
         };
-        let sum = |of: fn(&Used) -> u64| used.iter().map(|(_, used)| of(used)).fold(0, u64::saturating_add);
+        let sum = |of: fn(&ResourceUsage) -> u64| used.iter().map(|(_, used)| of(used)).fold(0, u64::saturating_add);
         if sum(|used| used.memory) > bytes(limits.run_megabytes) && is_most(|used| used.memory) {
-            return Some(Over::Memory);
+            return Some(TerminationReason::Memory);
         }
-        let written = self.together.written().saturating_add(sum(|used| used.written));
-        (written > bytes(limits.run_written_megabytes) && is_most(|used| used.written)).then_some(Over::Written)
+        let written = self.usage.written().saturating_add(sum(|used| used.written));
+        (written > bytes(limits.run_written_megabytes) && is_most(|used| used.written))
+            .then_some(TerminationReason::Written)
     }
 }
 
-impl Drop for Member<'_> {
+impl Drop for CommandRegistration<'_> {
     fn drop(&mut self) {
-        self.together.helpers.borrow_mut().retain(|helper| *helper != self.helper);
-        *self.together.seen.borrow_mut() = None;
+        self.usage.helpers.borrow_mut().retain(|helper| *helper != self.helper);
+        *self.usage.seen.borrow_mut() = None;
     }
 }
 

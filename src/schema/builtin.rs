@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
-use crate::schema::report::{self, Located, Severity};
+use crate::schema::report::{self, LocatedViolation, Severity};
 use crate::schema::{Schema, source};
 
 /// One kind of file.
-pub struct Own {
+pub struct BuiltinSchema {
     /// What it is, in one word; also the name of its schema's file.
     pub name: &'static str,
     /// Which files it is for, as editors match them.
@@ -21,42 +21,42 @@ pub struct Own {
     pub text: &'static str,
 }
 
-pub const PERSONA: Own = Own {
+pub const PERSONA: BuiltinSchema = BuiltinSchema {
     name: "persona",
     files: &[],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
     text: include_str!("own/persona.schema.json"),
 };
-pub const QUOTES: Own = Own {
+pub const QUOTES: BuiltinSchema = BuiltinSchema {
     name: "quotes",
     files: &["quotes/*.yaml"],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
     text: include_str!("own/quotes.schema.json"),
 };
-pub const PACK: Own = Own {
+pub const PACK: BuiltinSchema = BuiltinSchema {
     name: "pack",
     files: &["pack.yaml"],
     format: Format::Yaml,
     code: Code::PackInvalid,
     text: include_str!("own/pack.schema.json"),
 };
-pub const CONFIG: Own = Own {
+pub const CONFIG: BuiltinSchema = BuiltinSchema {
     name: "config",
     files: &["nietz/config.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
     text: include_str!("own/config.schema.json"),
 };
-pub const PROJECT: Own = Own {
+pub const PROJECT: BuiltinSchema = BuiltinSchema {
     name: "project",
     files: &["nietz.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
     text: include_str!("own/project.schema.json"),
 };
-pub const LOCK: Own = Own {
+pub const LOCK: BuiltinSchema = BuiltinSchema {
     name: "lock",
     files: &["nietz.lock"],
     format: Format::Yaml,
@@ -64,28 +64,28 @@ pub const LOCK: Own = Own {
     text: include_str!("own/lock.schema.json"),
 };
 /// What was granted to packs, as it was kept up to 2026-11.
-pub const GRANTS: Own = Own {
+pub const GRANTS: BuiltinSchema = BuiltinSchema {
     name: "grants",
     files: &["nietz/grants.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
     text: include_str!("own/grants.schema.json"),
 };
-pub const TRUST: Own = Own {
+pub const TRUST: BuiltinSchema = BuiltinSchema {
     name: "trust",
     files: &["nietz/trust.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
     text: include_str!("own/trust.schema.json"),
 };
-pub const RECORD: Own = Own {
+pub const RECORD: BuiltinSchema = BuiltinSchema {
     name: "record",
     files: &[],
     format: Format::Json,
     code: Code::ConfigInvalid,
     text: include_str!("own/record.schema.json"),
 };
-pub const JOURNAL_V1: Own = Own {
+pub const JOURNAL_V1: BuiltinSchema = BuiltinSchema {
     name: "journal.v1",
     files: &[],
     format: Format::Jsonl,
@@ -93,7 +93,7 @@ pub const JOURNAL_V1: Own = Own {
     text: include_str!("own/journal.v1.schema.json"),
 };
 
-pub const JOURNAL_V2: Own = Own {
+pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
     name: "journal.v2",
     files: &[],
     format: Format::Jsonl,
@@ -102,31 +102,31 @@ pub const JOURNAL_V2: Own = Own {
 };
 
 /// Every kind there is.
-pub const ALL: &[&Own] =
+pub const ALL: &[&BuiltinSchema] =
     &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
 
 /// The formats of a journal's lines, by the `v` that each line begins with: a new one is a schema and a row here.
-pub const JOURNALS: &[(u64, &Own)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];
+pub const JOURNALS: &[(u64, &BuiltinSchema)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];
 
-impl Own {
+impl BuiltinSchema {
     pub fn schema(&self) -> Result<Value> {
         serde_json::from_str(self.text).map_err(|error| Failure::new(Code::Internal, format!("{}: {error}", self.name)))
     }
 }
 
 /// Returns the value of a text, and every fault of it with its place.
-pub fn check(own: &Own, text: &str, file: &str) -> Result<(Value, Vec<Located>)> {
+pub fn check(own: &BuiltinSchema, text: &str, file: &str) -> Result<(Value, Vec<LocatedViolation>)> {
     let value = match source::read(text, own.format) {
         Ok(value) => value,
-        Err((place, reason)) => return Ok((Value::Null, vec![Located::unreadable(file, place, reason)])),
+        Err((place, reason)) => return Ok((Value::Null, vec![LocatedViolation::unreadable(file, place, reason)])),
     };
-    let faults = Schema::compile(&own.schema()?)?.faults(&value);
+    let faults = Schema::compile(&own.schema()?)?.violations(&value);
     let located = report::locate(faults, Severity::Error, text, own.format, file);
     Ok((value, located))
 }
 
 /// Returns the value of a valid text, or a failure that lists all faults.
-pub fn read(own: &Own, text: &str, file: &str) -> Result<Value> {
+pub fn read(own: &BuiltinSchema, text: &str, file: &str) -> Result<Value> {
     let (value, located) = check(own, text, file)?;
     if located.is_empty() { Ok(value) } else { Err(Failure { code: own.code, ..report::failure(file, &located) }) }
 }

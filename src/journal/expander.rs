@@ -17,13 +17,13 @@ const TIMES_IN_ALL: usize = 64;
 /// How deep a value may be: as deep as JSON is read.
 const DEEPEST: usize = 128;
 
-/// Puts back what [`Texts`](crate::journal::texts::Texts) took out.
+/// Puts back what [`InternedTexts`](crate::journal::texts::InternedTexts) took out.
 #[derive(Default)]
-pub struct Unfold {
-    texts: HashMap<String, Text>,
+pub struct TextExpander {
+    texts: HashMap<String, StoredText>,
     lists: HashMap<String, usize>,
     /// As they were folded, by number: each goes on from one before it.
-    folded: Vec<List>,
+    folded: Vec<FoldedList>,
     /// Bytes that were written, and bytes that were put back: of this value, and of all.
     written: usize,
     line: usize,
@@ -31,43 +31,43 @@ pub struct Unfold {
 }
 
 /// A text as it was written.
-struct Text {
+struct StoredText {
     length: usize,
     /// With where each begins.
-    pieces: Vec<(usize, Piece)>,
+    pieces: Vec<(usize, OwnedPart)>,
 }
 
 /// The items of a list behind those of another.
-struct List {
+struct FoldedList {
     before: Option<usize>,
     items: Vec<Value>,
 }
 
 /// A piece of a text.
 #[derive(Debug)]
-pub enum Piece {
+pub enum OwnedPart {
     New(String),
     Of { id: String, from: usize, to: usize },
 }
 
-impl Piece {
+impl OwnedPart {
     fn length(&self) -> usize {
         match self {
-            Piece::New(text) => text.len(),
-            Piece::Of { from, to, .. } => to - from,
+            OwnedPart::New(text) => text.len(),
+            OwnedPart::Of { from, to, .. } => to - from,
         }
     }
 }
 
-impl Unfold {
+impl TextExpander {
     /// Remembers a text, or says what is wrong with it.
-    pub fn learn(&mut self, id: &str, pieces: Vec<Piece>) -> Result<(), String> {
+    pub fn add_text(&mut self, id: &str, pieces: Vec<OwnedPart>) -> Result<(), String> {
         let mut length: usize = 0;
         let mut placed = Vec::with_capacity(pieces.len());
         for piece in pieces {
             match &piece {
-                Piece::New(text) => self.written += text.len(),
-                Piece::Of { id: of, from, to } => {
+                OwnedPart::New(text) => self.written += text.len(),
+                OwnedPart::Of { id: of, from, to } => {
                     let known = self.texts.get(of).ok_or_else(|| absent(of))?;
                     if from > to || *to > known.length {
                         return Err(format!("it refers to a part of {of} that is not there"));
@@ -80,10 +80,10 @@ impl Unfold {
                 placed.push((begin, piece));
             }
         }
-        if length > self.most() {
-            return Err(format!("it stands for a text of more than {} bytes", self.most()));
+        if length > self.line_limit() {
+            return Err(format!("it stands for a text of more than {} bytes", self.line_limit()));
         }
-        self.texts.insert(id.to_owned(), Text { length, pieces: placed });
+        self.texts.insert(id.to_owned(), StoredText { length, pieces: placed });
         Ok(())
     }
 
@@ -95,13 +95,13 @@ impl Unfold {
     /// Returns a text that was learnt, or why there is none.
     pub fn text(&mut self, id: &str) -> Result<String, String> {
         self.line = 0;
-        self.put_together(id)
+        self.assemble_text(id)
     }
 
-    fn put_together(&mut self, id: &str) -> Result<String, String> {
+    fn assemble_text(&mut self, id: &str) -> Result<String, String> {
         let length = self.texts.get(id).ok_or_else(|| absent(id))?.length;
         let mut hops = 0;
-        self.take(length)?;
+        self.charge(length)?;
         let mut bytes = Vec::with_capacity(length);
         // What is left to put together, last first: texts refer to others, and those again, without end.
         let mut left = vec![(id, 0, length)];
@@ -115,8 +115,8 @@ impl Unfold {
                 }
                 hops += size_of::<Value>();
                 match piece {
-                    Piece::New(text) => bytes.extend_from_slice(&text.as_bytes()[begin - at..end - at]),
-                    Piece::Of { id: of, from: start, .. } => {
+                    OwnedPart::New(text) => bytes.extend_from_slice(&text.as_bytes()[begin - at..end - at]),
+                    OwnedPart::Of { id: of, from: start, .. } => {
                         // The rest of this text comes behind what its reference stands for.
                         if end < to {
                             left.push((id, end, to));
@@ -126,31 +126,31 @@ impl Unfold {
                     }
                 }
             }
-            if self.all.saturating_add(hops) > self.most_in_all() {
+            if self.all.saturating_add(hops) > self.total_limit() {
                 break;
             }
         }
-        self.take(hops)?;
+        self.charge(hops)?;
         String::from_utf8(bytes).map_err(|_| format!("what {id} stands for is no text"))
     }
 
     /// Returns the value with everything put back, or why that cannot be.
     ///
     /// Values must come in the order in which they were written, because a list may go on from one before it.
-    pub fn value(&mut self, value: Value) -> Result<Value, String> {
+    pub fn expand(&mut self, value: Value) -> Result<Value, String> {
         self.line = 0;
-        self.inner(value, 0)
+        self.expand_nested(value, 0)
     }
 
-    fn inner(&mut self, value: Value, depth: usize) -> Result<Value, String> {
+    fn expand_nested(&mut self, value: Value, depth: usize) -> Result<Value, String> {
         if depth > DEEPEST {
             return Err(format!("it stands for a value that is more than {DEEPEST} deep"));
         }
         Ok(match value {
-            Value::Array(items) => self.items(items, depth)?,
+            Value::Array(items) => self.expand_items(items, depth)?,
             Value::Object(mut members) => {
                 if let Some(Value::String(id)) = members.get("$text") {
-                    return self.put_together(id).map(Value::String);
+                    return self.assemble_text(id).map(Value::String);
                 }
                 if let Some(Value::String(id)) = members.remove("$list") {
                     let before = match members.remove("$after") {
@@ -163,16 +163,18 @@ impl Unfold {
                     };
                     self.written += items.len() * size_of::<Value>();
                     self.lists.insert(id, self.folded.len());
-                    self.folded.push(List { before, items });
+                    self.folded.push(FoldedList { before, items });
                     let whole = self.whole_list()?;
-                    return self.items(whole, depth);
+                    return self.expand_items(whole, depth);
                 }
                 let inner = match members.remove("$object") {
                     Some(Value::Object(inner)) => inner,
                     _ => members,
                 };
-                let members: Result<Map<String, Value>, String> =
-                    inner.into_iter().map(|(name, member)| Ok((name, self.inner(member, depth + 1)?))).collect();
+                let members: Result<Map<String, Value>, String> = inner
+                    .into_iter()
+                    .map(|(name, member)| Ok((name, self.expand_nested(member, depth + 1)?)))
+                    .collect();
                 Value::Object(members?)
             }
             scalar => scalar,
@@ -191,33 +193,33 @@ impl Unfold {
             parts.push(number);
             next = list.before;
         }
-        self.take(count.saturating_mul(size_of::<Value>()))?;
+        self.charge(count.saturating_mul(size_of::<Value>()))?;
         let items = parts.iter().rev().flat_map(|number| self.folded[*number].items.iter().cloned()).collect();
         Ok(items)
     }
 
-    fn items(&mut self, items: Vec<Value>, depth: usize) -> Result<Value, String> {
-        items.into_iter().map(|item| self.inner(item, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
+    fn expand_items(&mut self, items: Vec<Value>, depth: usize) -> Result<Value, String> {
+        items.into_iter().map(|item| self.expand_nested(item, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
     }
 
     /// Counts bytes that are put back.
-    fn take(&mut self, bytes: usize) -> Result<(), String> {
+    fn charge(&mut self, bytes: usize) -> Result<(), String> {
         self.line = self.line.saturating_add(bytes);
         self.all = self.all.saturating_add(bytes);
-        if self.line > self.most() {
-            return Err(format!("it stands for more than {} MB", self.most() >> 20));
+        if self.line > self.line_limit() {
+            return Err(format!("it stands for more than {} MB", self.line_limit() >> 20));
         }
-        if self.all > self.most_in_all() {
-            return Err(format!("the lines up to here stand for more than {} MB", self.most_in_all() >> 20));
+        if self.all > self.total_limit() {
+            return Err(format!("the lines up to here stand for more than {} MB", self.total_limit() >> 20));
         }
         Ok(())
     }
 
-    fn most(&self) -> usize {
+    fn line_limit(&self) -> usize {
         ROOM.saturating_add(self.written.saturating_mul(TIMES))
     }
 
-    fn most_in_all(&self) -> usize {
+    fn total_limit(&self) -> usize {
         ROOM_IN_ALL.saturating_add(self.written.saturating_mul(TIMES_IN_ALL))
     }
 }
@@ -242,74 +244,75 @@ mod tests {
 
     use super::*;
 
-    fn of(id: &str, to: usize) -> Piece {
-        Piece::Of { id: id.to_owned(), from: 0, to }
+    fn of(id: &str, to: usize) -> OwnedPart {
+        OwnedPart::Of { id: id.to_owned(), from: 0, to }
     }
 
     #[test]
     fn a_text_of_nothing_and_one_that_grows_without_end_are_refused() {
-        let mut unfold = Unfold::default();
-        unfold.learn("a", vec![Piece::New("0123456789".to_owned())]).unwrap();
-        assert!(unfold.learn("b", vec![of("a", 11)]).unwrap_err().contains("part of a"));
-        assert!(unfold.learn("b", vec![of("c", 1)]).unwrap_err().contains("c, which is not there"));
+        let mut unfold = TextExpander::default();
+        unfold.add_text("a", vec![OwnedPart::New("0123456789".to_owned())]).unwrap();
+        assert!(unfold.add_text("b", vec![of("a", 11)]).unwrap_err().contains("part of a"));
+        assert!(unfold.add_text("b", vec![of("c", 1)]).unwrap_err().contains("c, which is not there"));
         let mut last = "a".to_owned();
         let bomb = (0..60).map(|level| format!("d{level}")).find_map(|id| {
             let length = unfold.length(&last).unwrap();
             let pieces = (0..10).map(|_| of(&last, length)).collect();
             last.clone_from(&id);
-            unfold.learn(&id, pieces).err()
+            unfold.add_text(&id, pieces).err()
         });
         assert!(bomb.is_some_and(|why| why.contains("more than")));
     }
 
     #[test]
     fn what_one_line_stands_for_is_counted_however_it_is_written() {
-        let long = |unfold: &mut Unfold| unfold.learn("long", vec![Piece::New("x".repeat(1 << 20))]).unwrap();
+        let long =
+            |unfold: &mut TextExpander| unfold.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
         let told = |value: Value| {
-            let mut unfold = Unfold::default();
+            let mut unfold = TextExpander::default();
             long(&mut unfold);
-            unfold.value(value).err().unwrap_or_default()
+            unfold.expand(value).err().unwrap_or_default()
         };
         let text = json!({ "$text": "long" });
         assert_eq!(told(Value::Array(vec![text.clone(); 60])), "");
         assert!(told(Value::Array(vec![text.clone(); 3000])).contains("more than 68 MB"));
         // Lists of lists: each stands for the one before it, twice.
-        let mut unfold = Unfold::default();
+        let mut unfold = TextExpander::default();
         long(&mut unfold);
-        unfold.value(json!({ "$list": "l0", "items": [text, 1, 2, 3] })).unwrap();
+        unfold.expand(json!({ "$list": "l0", "items": [text, 1, 2, 3] })).unwrap();
         let doubled = (1..40).find_map(|level| {
             let before = json!({ "$list": format!("again{level}"), "$after": format!("l{}", level - 1), "items": [] });
-            unfold.value(json!({ "$list": format!("l{level}"), "items": [before.clone(), before] })).err()
+            unfold.expand(json!({ "$list": format!("l{level}"), "items": [before.clone(), before] })).err()
         });
         assert!(doubled.is_some_and(|why| why.contains("more than")));
         // One inside of another, as often as there are lines.
-        let mut unfold = Unfold::default();
-        unfold.value(json!({ "$list": "l0", "items": [1] })).unwrap();
+        let mut unfold = TextExpander::default();
+        unfold.expand(json!({ "$list": "l0", "items": [1] })).unwrap();
         let deep = (1..100_000).find_map(|level| {
             let before = json!({ "$list": "again", "$after": format!("l{}", level - 1), "items": [] });
-            unfold.value(json!({ "$list": format!("l{level}"), "items": [before] })).err()
+            unfold.expand(json!({ "$list": format!("l{level}"), "items": [before] })).err()
         });
         assert!(deep.is_some_and(|why| why.contains("deep")));
     }
 
     #[test]
     fn what_all_lines_stand_for_is_counted_too() {
-        let mut unfold = Unfold::default();
-        unfold.learn("long", vec![Piece::New("x".repeat(1 << 20))]).unwrap();
+        let mut unfold = TextExpander::default();
+        unfold.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
         unfold.all = ROOM_IN_ALL;
-        let told = (0..1000).find_map(|_| unfold.value(json!({ "$text": "long" })).err()).unwrap_or_default();
+        let told = (0..1000).find_map(|_| unfold.expand(json!({ "$text": "long" })).err()).unwrap_or_default();
         assert!(told.contains("the lines up to here"), "{told}");
         // A list that grows by one item in each line.
-        let mut unfold = Unfold::default();
+        let mut unfold = TextExpander::default();
         let told = (1..60_000).find_map(|line| {
             let list = json!({ "$list": format!("l{line}"), "$after": format!("l{}", line - 1), "items": [1] });
             let first = json!({ "$list": "l1", "items": [1] });
-            unfold.value(if line == 1 { first } else { list }).err()
+            unfold.expand(if line == 1 { first } else { list }).err()
         });
         assert!(told.is_some_and(|why| why.contains("more than")));
         // A list that goes on from itself.
-        let mut unfold = Unfold::default();
-        unfold.value(json!({ "$list": "l", "items": [1] })).unwrap();
-        assert_eq!(unfold.value(json!({ "$list": "l", "$after": "l", "items": [2] })), Ok(json!([1, 2])));
+        let mut unfold = TextExpander::default();
+        unfold.expand(json!({ "$list": "l", "items": [1] })).unwrap();
+        assert_eq!(unfold.expand(json!({ "$list": "l", "$after": "l", "items": [2] })), Ok(json!([1, 2])));
     }
 }

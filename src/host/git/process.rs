@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::error::{Code, Failure, Result};
-use crate::model::git::Limits;
+use crate::model::git::GitLimits;
 use crate::model::text::excerpt;
 
 /// How much of what git says of a failure is kept.
-const MOST_SAID: u64 = 64 << 10;
+const MOST_STDERR: u64 = 64 << 10;
 /// How long what git has started may hold the end of that open after git is over.
-const SAYING: Duration = Duration::from_secs(1);
+const STDERR_GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a git that is ended may take to remove its locks.
 const UNLOCKING: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const MOST_TOLD: usize = 1000;
 
 /// What one call is bounded by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct CallBounds {
     pub time: Duration,
     /// Bytes of its output.
     pub output: usize,
@@ -38,10 +38,10 @@ pub(super) struct Bounds {
     pub settable: bool,
 }
 
-impl Bounds {
-    pub(super) fn of(limits: Limits) -> Bounds {
+impl CallBounds {
+    pub(super) fn of(limits: GitLimits) -> CallBounds {
         let output = usize::try_from(limits.megabytes.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
-        Bounds { time: Duration::from_secs(limits.seconds), output, cut: false, settable: true }
+        CallBounds { time: Duration::from_secs(limits.seconds), output, cut: false, settable: true }
     }
 
     fn over(&self, what: &str, message: &str, more: &str) -> Failure {
@@ -64,28 +64,28 @@ impl Bounds {
 }
 
 /// What to run, and what it is called where it fails.
-pub(super) struct Started<'a> {
+pub(super) struct GitLaunch<'a> {
     pub what: &'a str,
     pub command: &'a mut Command,
     /// Whether it is the first of a group of processes, which ends as one.
     pub group: bool,
-    pub bounds: Bounds,
+    pub bounds: CallBounds,
 }
 
 /// Returns how it ended, well or not, and what it wrote.
-pub(super) fn whole(started: Started<'_>, input: Option<Vec<u8>>) -> Result<Output> {
-    let Started { what, command, group, bounds } = started;
+pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Result<Output> {
+    let GitLaunch { what, command, group, bounds } = started;
     let broken = |error: std::io::Error| Failure::new(Code::GitFailed, format!("git {what}: {error}"));
     let until = Instant::now() + bounds.time;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut git = Ending::of(spawn(command)?, group);
+    let mut git = GitChild::of(spawn(command)?, group);
     if let (Some(mut pipe), Some(input)) = (git.child.stdin.take(), input) {
         // One that does not read it all says why itself.
         std::thread::spawn(move || pipe.write_all(&input));
     }
     let most = u64::try_from(bounds.output).unwrap_or(u64::MAX).saturating_add(1);
     let written = read(git.child.stdout.take().map(|pipe| pipe.take(most)), false);
-    let said = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_SAID)), true);
+    let said = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
     let mut stdout = match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
         Ok(read) => read.map_err(broken)?,
         Err(_) => return Err(bounds.too_long(what)),
@@ -98,13 +98,13 @@ pub(super) fn whole(started: Started<'_>, input: Option<Vec<u8>>) -> Result<Outp
         return Ok(Output { status: ExitStatus::default(), stdout, stderr: Vec::new() });
     }
     let status = loop {
-        match git.over().map_err(broken)? {
+        match git.try_wait().map_err(broken)? {
             Some(status) => break status,
             None if Instant::now() >= until => return Err(bounds.too_long(what)),
             None => std::thread::sleep(PAUSE),
         }
     };
-    let stderr = said.recv_timeout(SAYING).ok().and_then(std::result::Result::ok).unwrap_or_default();
+    let stderr = said.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
     Ok(Output { status, stdout, stderr })
 }
 
@@ -161,19 +161,19 @@ pub fn end_all() {
 }
 
 /// A git that is ended when nobody wants it any more, with what it has started.
-struct Ending {
+struct GitChild {
     child: Child,
     group: bool,
     status: Option<ExitStatus>,
 }
 
-impl Ending {
-    fn of(child: Child, group: bool) -> Ending {
+impl GitChild {
+    fn of(child: Child, group: bool) -> GitChild {
         running().insert(child.id(), group);
-        Ending { child, group, status: None }
+        GitChild { child, group, status: None }
     }
 
-    fn over(&mut self) -> std::io::Result<Option<ExitStatus>> {
+    fn try_wait(&mut self) -> std::io::Result<Option<ExitStatus>> {
         // The number of one that was waited for may be another's.
         if self.status.is_some() {
             return Ok(self.status);
@@ -198,10 +198,10 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for GitChild {
     fn drop(&mut self) {
         self.end();
-        while let Ok(None) = self.over() {
+        while let Ok(None) = self.try_wait() {
             std::thread::sleep(PAUSE);
         }
     }
@@ -209,19 +209,19 @@ impl Drop for Ending {
 
 /// A git that is read while it runs. It is ended when its time is over, and when nobody wants to know any more.
 pub(super) struct Running {
-    git: Arc<Mutex<Ending>>,
+    git: Arc<Mutex<GitChild>>,
     what: String,
-    bounds: Bounds,
-    late: Arc<AtomicBool>,
+    bounds: CallBounds,
+    timed_out: Arc<AtomicBool>,
     /// Dropped, it calls the watch off.
     _over: Sender<()>,
 }
 
 impl Running {
-    pub(super) fn start(started: Started<'_>) -> Result<Running> {
-        let Started { what, command, group, bounds } = started;
+    pub(super) fn start(started: GitLaunch<'_>) -> Result<Running> {
+        let GitLaunch { what, command, group, bounds } = started;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let git = Arc::new(Mutex::new(Ending::of(spawn(command)?, group)));
+        let git = Arc::new(Mutex::new(GitChild::of(spawn(command)?, group)));
         let late = Arc::new(AtomicBool::new(false));
         let (over, called_off) = mpsc::channel::<()>();
         let (watched, told) = (Arc::clone(&git), Arc::clone(&late));
@@ -231,10 +231,10 @@ impl Running {
                 watched.lock().unwrap_or_else(PoisonError::into_inner).end();
             }
         });
-        Ok(Running { git, what: what.to_owned(), bounds, late, _over: over })
+        Ok(Running { git, what: what.to_owned(), bounds, timed_out: late, _over: over })
     }
 
-    fn git(&self) -> MutexGuard<'_, Ending> {
+    fn git(&self) -> MutexGuard<'_, GitChild> {
         self.git.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -247,31 +247,31 @@ impl Running {
     }
 
     /// Returns what a failure to read or write means.
-    pub(super) fn broken(&self, error: &dyn std::fmt::Display) -> Failure {
-        match self.late.load(Ordering::SeqCst) {
+    pub(super) fn pipe_failure(&self, error: &dyn std::fmt::Display) -> Failure {
+        match self.timed_out.load(Ordering::SeqCst) {
             true => self.bounds.too_long(&self.what),
             false => Failure::new(Code::GitFailed, format!("git {}: {error}", self.what)),
         }
     }
 
     /// Waits for its end, which has to be a good one.
-    pub(super) fn ended(&self) -> Result<()> {
+    pub(super) fn wait_for_success(&self) -> Result<()> {
         let mut said = Vec::new();
         let stderr = self.git().child.stderr.take();
         if let Some(stderr) = stderr {
-            let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+            let _ = stderr.take(MOST_STDERR).read_to_end(&mut said);
         }
         // The watch needs the child as well: it is not held while it is waited for.
         let status = loop {
-            let status = self.git().over();
-            match status.map_err(|error| self.broken(&error))? {
+            let status = self.git().try_wait();
+            match status.map_err(|error| self.pipe_failure(&error))? {
                 Some(status) => break status,
                 None => std::thread::sleep(PAUSE),
             }
         };
         match status.success() {
             true => Ok(()),
-            false if self.late.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
+            false if self.timed_out.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
             false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: said })),
         }
     }
@@ -293,15 +293,15 @@ pub(super) fn failure(what: &str, output: &Output) -> Failure {
 mod tests {
     use super::*;
 
-    fn run(line: &str, bounds: Bounds) -> Result<Output> {
+    fn run(line: &str, bounds: CallBounds) -> Result<Output> {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new("sh");
         command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
-        whole(Started { what: "test", command: &mut command, group: true, bounds }, None)
+        run_to_end(GitLaunch { what: "test", command: &mut command, group: true, bounds }, None)
     }
 
-    fn bounds(time: Duration) -> Bounds {
-        Bounds { time, output: 1 << 20, cut: false, settable: true }
+    fn bounds(time: Duration) -> CallBounds {
+        CallBounds { time, output: 1 << 20, cut: false, settable: true }
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -320,7 +320,7 @@ mod tests {
     fn what_writes_too_much_is_ended_or_cut() {
         let failure = run("yes", bounds(LONG)).expect_err("it does not end by itself");
         assert_eq!(failure.message, "git test wrote more than 1 MB, and was ended");
-        let cut = run("yes", Bounds { cut: true, ..bounds(LONG) }).expect("its beginning is wanted");
+        let cut = run("yes", CallBounds { cut: true, ..bounds(LONG) }).expect("its beginning is wanted");
         assert_eq!(cut.stdout.len(), 1 << 20);
         // What it says is cut as well, and does not stop it.
         let said = run("yes | head -c 4000000 >&2; echo done", bounds(LONG)).expect("it ends");

@@ -1,9 +1,9 @@
 //! What worktrees and branches are called among the things that effects build on.
 
-pub(super) fn tree(name: &str) -> String {
+pub(super) fn tree_resource(name: &str) -> String {
     format!("tree {name}")
 }
 
-pub(super) fn branch(name: &str) -> String {
+pub(super) fn branch_resource(name: &str) -> String {
     format!("branch {name}")
 }

@@ -4,7 +4,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use crate::error::{Code, Failure, Place};
 use crate::lua::convert;
-use crate::lua::thrown::{from_error, memory};
+use crate::lua::vm_errors::{from_error, memory_limit_failure};
 use crate::model::text::clean;
 
 /// Registry name of the metatable of error values.
@@ -60,7 +60,7 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     failure.message.truncate(floor(&failure.message, MESSAGE));
     // It is the VM's own word for it, behind the author's place where it has one.
     if failure.code == Code::FlowError && failure.message.ends_with(NO_MEMORY) {
-        failure = memory();
+        failure = memory_limit_failure();
     }
     if failure.code == Code::Usage {
         // It is about the command line: where the flow noticed is of no use to whoever typed it.
@@ -81,7 +81,7 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
 }
 
 /// Returns the failure of a flow that ran too long without an effect.
-pub fn time(seconds: f64) -> Failure {
+pub fn time_limit_failure(seconds: f64) -> Failure {
     Failure::new(Code::FlowLimit, format!("the flow ran for {seconds} s without an effect"))
         .hint("look for an endless loop, or ask for more in the manifest: limits = { seconds = … }")
 }

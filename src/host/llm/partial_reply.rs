@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::fault::{Fault, Subject};
+use super::attempt_error::{AttemptError, CallContext};
 use super::{schema, state};
-use crate::model::chat::{ChatReply, ChatRequest, Finish, ToolCall, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// How far a reply is after one more event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    More,
+pub(super) enum ReplyStage {
+    Streaming,
     /// All of the text is there; only the count of tokens may still come.
-    Finished,
+    TextComplete,
     /// Nothing more will come.
     Ended,
 }
@@ -19,18 +19,18 @@ pub(super) enum Step {
 /// Puts a reply together from the events of one wire.
 pub(super) trait Assemble {
     /// Takes in the data of one event; new text is given on at once, and an empty text for what goes on otherwise.
-    fn event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<Step, Fault>;
+    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError>;
 
     /// Takes in a reply that came in one piece, from a server that does not stream.
-    fn whole(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), Fault>;
+    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError>;
 
     /// Returns the reply, or the fault that it is none: an end before the end.
-    fn reply(self: Box<Self>) -> Result<ChatReply, Fault>;
+    fn into_reply(self: Box<Self>) -> Result<ChatReply, AttemptError>;
 }
 
 /// The parts that have come.
-pub(super) struct Draft<'a> {
-    pub(super) subject: Subject<'a>,
+pub(super) struct PartialReply<'a> {
+    pub(super) context: CallContext<'a>,
     wants_json: bool,
     has_tools: bool,
     pub(super) text: String,
@@ -39,14 +39,14 @@ pub(super) struct Draft<'a> {
     pub(super) state: Option<Value>,
     pub(super) usage: Usage,
     pub(super) model: String,
-    pub(super) finish: Option<Finish>,
+    pub(super) finish: Option<FinishReason>,
     pub(super) ended: bool,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(subject: Subject<'a>, request: &ChatRequest) -> Draft<'a> {
-        Draft {
-            subject,
+impl<'a> PartialReply<'a> {
+    pub(super) fn new(context: CallContext<'a>, request: &ChatRequest) -> PartialReply<'a> {
+        PartialReply {
+            context,
             wants_json: request.schema.is_some(),
             has_tools: !request.tools.is_empty(),
             text: String::new(),
@@ -68,35 +68,35 @@ impl<'a> Draft<'a> {
     }
 
     /// Parses one piece of JSON of this wire.
-    pub(super) fn parse<'j, T: serde::Deserialize<'j>>(&self, data: &'j str) -> Result<T, Fault> {
+    pub(super) fn parse<'j, T: serde::Deserialize<'j>>(&self, data: &'j str) -> Result<T, AttemptError> {
         // The parser's words may quote the data; its place in it is enough.
         serde_json::from_str(data).map_err(|error| {
             let kind = if error.is_data() { "has not the form it should have" } else { "is not JSON" };
-            self.subject.broken(&format!("{kind} (column {})", error.column()))
+            self.context.broken_reply(&format!("{kind} (column {})", error.column()))
         })
     }
 
-    pub(super) fn step(&self) -> Step {
+    pub(super) fn stage(&self) -> ReplyStage {
         match (self.ended, self.finish) {
-            (true, _) => Step::Ended,
-            (false, Some(_)) => Step::Finished,
-            (false, None) => Step::More,
+            (true, _) => ReplyStage::Ended,
+            (false, Some(_)) => ReplyStage::TextComplete,
+            (false, None) => ReplyStage::Streaming,
         }
     }
 
-    pub(super) fn into_reply(mut self) -> Result<ChatReply, Fault> {
+    pub(super) fn into_reply(mut self) -> Result<ChatReply, AttemptError> {
         let finish = match self.finish {
             // Some servers say "stop" although they ask for tools.
-            Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
+            Some(FinishReason::Stop) if !self.calls.is_empty() => FinishReason::ToolCalls,
             Some(finish) => finish,
-            None if !self.ended => return Err(self.subject.broken("ended early")),
-            None if !self.calls.is_empty() => Finish::ToolCalls,
-            None if !self.text.is_empty() => Finish::Stop,
-            None => return Err(self.subject.broken("is empty")),
+            None if !self.ended => return Err(self.context.broken_reply("ended early")),
+            None if !self.calls.is_empty() => FinishReason::ToolCalls,
+            None if !self.text.is_empty() => FinishReason::Stop,
+            None => return Err(self.context.broken_reply("is empty")),
         };
         for (index, call) in self.calls.iter_mut().enumerate() {
             if call.name.is_empty() {
-                return Err(self.subject.broken("asks for a tool without naming it"));
+                return Err(self.context.broken_reply("asks for a tool without naming it"));
             }
             if call.id.is_empty() {
                 call.id = format!("call_{index}");
@@ -106,16 +106,16 @@ impl<'a> Draft<'a> {
             }
         }
         if self.wants_json {
-            let json = schema::unfenced(&self.text);
+            let json = schema::strip_fence(&self.text);
             if json.len() != self.text.len() {
                 self.text = json.to_owned();
             }
         }
         if self.model.is_empty() {
-            self.model = self.subject.model.to_owned();
+            self.model = self.context.model.to_owned();
         }
         // No model wants it back where there are no tools to go on with.
-        let kept = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.subject, &what));
+        let kept = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.context, &what));
         Ok(ChatReply {
             text: self.text,
             tool_calls: self.calls,

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::cli::pack::source::Source;
+use crate::cli::pack::source::PackSource;
 use crate::cli::trust::packs as trust;
 use crate::cli::{output, test};
 use crate::disk::owner;
 use crate::error::{Code, Failure, Result};
 use crate::lua::audit;
-use crate::pack::about::About;
-use crate::pack::asks::{Asks, Items, without};
-use crate::pack::lock::Locked;
+use crate::pack::lock::LockedPack;
+use crate::pack::manifest::PackManifest;
+use crate::pack::permission_items::{Items, ItemsByFlow, subtract_items};
 use crate::pack::persona::Persona;
-use crate::pack::tree::{Root, Tree};
+use crate::pack::tree::{PackTree, Root};
 use crate::pack::{quote, resolve, seal};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
@@ -22,19 +22,19 @@ use crate::run::session::Session;
 /// How folders begin that are not installed yet.
 pub(super) const UNFINISHED: &str = ".new-";
 
-pub(super) struct Ready {
+pub(super) struct VettedPack {
     /// Gone with all that is in it, unless it was installed.
     _scratch: tempfile::TempDir,
     pub root: PathBuf,
-    pub about: About,
-    pub asks: Asks,
+    pub about: PackManifest,
+    pub asks: ItemsByFlow,
     pub sha256: String,
     pub commit: Option<String>,
     contents: String,
 }
 
 /// Takes a pack in and looks at all of it.
-pub(super) fn ready(machine: &Machine, source: &Source) -> Result<Ready> {
+pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> {
     let packs = machine.packs();
     owner::make_folder(&packs)?;
     // Beside the others, so that installing it is one renaming.
@@ -44,10 +44,10 @@ pub(super) fn ready(machine: &Machine, source: &Source) -> Result<Ready> {
         .map_err(|error| Failure::io(&packs, "write to", &error))?;
     let root = scratch.path().join("pack");
     let commit = source.take(machine, scratch.path(), &root)?;
-    let tree = Tree::new(Root::Disk(root.clone()));
-    let about = About::read(&tree)?;
+    let tree = PackTree::new(Root::Disk(root.clone()));
+    let about = PackManifest::read(&tree)?;
     let asks = look_at_flows(machine, &tree)?;
-    compare(&about.asks(), &asks)?;
+    compare(&about.items_by_flow(), &asks)?;
     let (personas, quotes) = (tree.list("personas", ".md"), tree.list("quotes", ".yaml"));
     for path in &personas {
         Persona::parse("persona", &tree.text(path)?.unwrap_or_default(), path).map_err(as_invalid(path))?;
@@ -70,15 +70,15 @@ pub(super) fn ready(machine: &Machine, source: &Source) -> Result<Ready> {
     };
     let contents = format!("{}; {passed}", parts.join(", "));
     let sha256 = seal::digest(&root)?;
-    Ok(Ready { _scratch: scratch, root, about, asks, sha256, commit, contents })
+    Ok(VettedPack { _scratch: scratch, root, about, asks, sha256, commit, contents })
 }
 
 /// Loads each flow, and returns what it asks for.
-fn look_at_flows(machine: &Machine, tree: &Tree) -> Result<Asks> {
-    let mut asks = Asks::new();
+fn look_at_flows(machine: &Machine, tree: &PackTree) -> Result<ItemsByFlow> {
+    let mut asks = ItemsByFlow::new();
     for located in resolve::flows(tree) {
         let path = located.path.clone();
-        let session = Session::load_with(machine, located, vec![tree.clone(), Tree::new(Root::Bundled)])
+        let session = Session::load_with(machine, located, vec![tree.clone(), PackTree::new(Root::Bundled)])
             .map_err(as_invalid(&path))?;
         let manifest = &session.flow.manifest;
         if path != format!("flows/{}.lua", manifest.name) {
@@ -89,16 +89,16 @@ fn look_at_flows(machine: &Machine, tree: &Tree) -> Result<Asks> {
         if !found.is_empty() {
             let failure = Failure::new(Code::PackInvalid, format!("{path} cannot work as it is"));
             return Err(found.iter().fold(failure, |failure, found| {
-                failure.because(format!("{}:{}:{}: {}", found.path, found.line, found.column, found.said()))
+                failure.because(format!("{}:{}:{}: {}", found.path, found.line, found.column, found.one_line()))
             }));
         }
-        asks.insert(manifest.name.clone(), trust::asked(manifest));
+        asks.insert(manifest.name.clone(), trust::asked_items(manifest));
     }
     Ok(asks)
 }
 
 /// Returns what of a tree is found by its name.
-fn names(tree: &Tree) -> BTreeSet<String> {
+fn names(tree: &PackTree) -> BTreeSet<String> {
     let stem = |path: &str| {
         let file = path.rsplit('/').next().unwrap_or(path);
         file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
@@ -110,14 +110,14 @@ fn names(tree: &Tree) -> BTreeSet<String> {
 }
 
 /// What `pack.yaml` says of the flows' permissions is what people read: it must be so.
-pub(in crate::cli) fn compare(told: &Asks, asked: &Asks) -> Result<()> {
+pub(in crate::cli) fn compare(told: &ItemsByFlow, asked: &ItemsByFlow) -> Result<()> {
     let mut differ = Vec::new();
-    let list = |asks: Asks, what: &str| -> Vec<String> {
+    let list = |asks: ItemsByFlow, what: &str| -> Vec<String> {
         let one = |(flow, items): (String, Items)| items.into_iter().map(move |item| format!("{flow}: {item} {what}"));
         asks.into_iter().flat_map(one).collect()
     };
-    differ.extend(list(without(asked, told), "is declared by the flow, and not told in pack.yaml"));
-    differ.extend(list(without(told, asked), "is told in pack.yaml, and not declared by the flow"));
+    differ.extend(list(subtract_items(asked, told), "is declared by the flow, and not told in pack.yaml"));
+    differ.extend(list(subtract_items(told, asked), "is told in pack.yaml, and not declared by the flow"));
     let strangers = told.keys().filter(|flow| !asked.contains_key(*flow));
     differ.extend(strangers.map(|flow| format!("{flow}: there is no such flow")));
     if differ.is_empty() {
@@ -138,23 +138,23 @@ fn as_invalid(what: &str) -> impl Fn(Failure) -> Failure + '_ {
     }
 }
 
-impl Ready {
+impl VettedPack {
     /// Tells what the pack is.
     pub(super) fn tell(&self, machine: &Machine, source: &str) -> Result<()> {
-        let About { name, version, summary, licence, .. } = &self.about;
+        let PackManifest { name, version, summary, licence, .. } = &self.about;
         output::line(format!("{name} {version}: {} ({})", summary, licence))?;
         let commit = self.commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         output::line(format!("  from {source}{commit}"))?;
         output::line(format!("  {}", self.contents))?;
-        for shared in self.shared(machine)? {
+        for shared in self.name_conflicts(machine)? {
             output::line(format!("  {shared}"))?;
         }
         Ok(())
     }
 
     /// Says which names others have as well: who takes whose place has to be known beforehand.
-    fn shared(&self, machine: &Machine) -> Result<Vec<String>> {
-        let own = names(&Tree::new(Root::Disk(self.root.clone())));
+    fn name_conflicts(&self, machine: &Machine) -> Result<Vec<String>> {
+        let own = names(&PackTree::new(Root::Disk(self.root.clone())));
         let mut told = Vec::new();
         for other in machine.trees()? {
             let how = match (other.seal(), &other.root) {
@@ -172,8 +172,8 @@ impl Ready {
     }
 
     /// Puts the tree where the packs are, whole or not at all, and returns its line of the lock.
-    pub(super) fn install(&self, machine: &Machine, source: &str) -> Result<Locked> {
-        let locked = Locked {
+    pub(super) fn install(&self, machine: &Machine, source: &str) -> Result<LockedPack> {
+        let locked = LockedPack {
             version: self.about.version.clone(),
             source: source.to_owned(),
             commit: self.commit.clone(),

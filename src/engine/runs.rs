@@ -12,13 +12,13 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::disk::{self, Links, is_at};
-use crate::engine::own::{Origin, OwnRuns, Place};
-use crate::engine::past::Past;
+use crate::engine::history::History;
+use crate::engine::run_records::{Origin, RunLocation, RunRecords};
 use crate::error::{Code, Failure, Result, nearest};
-use crate::journal::fault::Fault;
-use crate::journal::lines::{End, Open, Read};
+use crate::journal::fault_injection::InjectedFault;
+use crate::journal::lines::{EndRecord, OpenRecord, ReadRecord};
 use crate::journal::reader;
-use crate::journal::writer::{Tail, Writer};
+use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::event::EndStatus;
 use crate::model::text::excerpt;
 
@@ -46,11 +46,11 @@ const LONGEST_NAME: usize = 100;
 pub struct Runs {
     workspace: PathBuf,
     folder: PathBuf,
-    own: OwnRuns,
+    records: RunRecords,
 }
 
 /// One run, held by this process while this lives.
-pub struct Locked {
+pub struct LockedRun {
     pub id: String,
     pub journal: PathBuf,
     /// The journal, which is locked as long as this is open.
@@ -60,8 +60,8 @@ pub struct Locked {
 /// What `nietz runs` shows of a run.
 pub struct Summary {
     pub id: String,
-    pub open: Option<Box<Open>>,
-    pub end: Option<Box<End>>,
+    pub open: Option<Box<OpenRecord>>,
+    pub end: Option<Box<EndRecord>>,
     /// Whether a process is at it now.
     pub busy: bool,
     pub origin: Origin,
@@ -70,15 +70,15 @@ pub struct Summary {
 
 impl Runs {
     /// `workspace` is a whole path without links; `own` is which runs the user began.
-    pub fn new(workspace: &Path, own: OwnRuns) -> Runs {
-        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), own }
+    pub fn new(workspace: &Path, own: RunRecords) -> Runs {
+        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records: own }
     }
 
     /// Makes the folder of a new run, for the user alone, and takes its lock. A run that is there keeps its place and its
     /// journal.
-    pub fn create(&self, id: &str) -> Result<Locked> {
+    pub fn create(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
-        let mut at = Step::open(&self.workspace)?;
+        let mut at = OpenFolder::open(&self.workspace)?;
         for name in RUNS.split('/') {
             at = at.enter(name, Some(OPEN_TO_ALL))?;
         }
@@ -86,7 +86,7 @@ impl Runs {
         let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
         // One that came with a checkout is for all. One of another user cannot be changed, and its journal is theirs.
         let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
-        let locked = self.locked(id, &folder, true)?;
+        let locked = self.lock_journal(id, &folder, true)?;
         match locked.file.metadata() {
             Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
                 .hint(format!("go on with it: nietz resume {id}"))),
@@ -95,25 +95,25 @@ impl Runs {
     }
 
     /// Takes the lock of a run that is there.
-    pub fn lock(&self, id: &str) -> Result<Locked> {
+    pub fn lock(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
-        let mut at = Step::open(&self.workspace)?;
+        let mut at = OpenFolder::open(&self.workspace)?;
         for name in RUNS.split('/').chain([id]) {
             at = at.enter(name, None)?;
         }
-        self.locked(id, &at, false)
+        self.lock_journal(id, &at, false)
     }
 
     /// Locks the journal itself. A file beside it could be removed by whoever clears up, and a second process would lock
     /// the next one.
-    fn locked(&self, id: &str, folder: &Step, make: bool) -> Result<Locked> {
+    fn lock_journal(&self, id: &str, folder: &OpenFolder, make: bool) -> Result<LockedRun> {
         folder.refuse_links()?;
         let path = self.journal(id);
         for _ in 0..TRIES {
             let file = folder.journal(make)?;
             match file.try_lock() {
                 // The file that was locked may have left this path since it was opened.
-                Ok(()) if is_at(&file, &path) => return Ok(Locked { id: id.to_owned(), journal: path, file }),
+                Ok(()) if is_at(&file, &path) => return Ok(LockedRun { id: id.to_owned(), journal: path, file }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(Failure::new(Code::RunBusy, format!("another process is at run {id}"))
@@ -128,24 +128,24 @@ impl Runs {
 
     /// Records that the user begins this run here, with this first line. Its folder is there.
     pub fn note_own(&self, id: &str, first_line: &[u8]) -> Result<File> {
-        let folder = self.resolved(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
-        self.own.add(&self.place(id, &folder), first_line)
+        let folder = self.canonical_folder(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
+        self.records.add(&self.location(id, &folder), first_line)
     }
 
     /// Tells whose the run is whose journal has this first line.
     pub fn origin(&self, id: &str, first_line: &[u8]) -> Origin {
-        match self.resolved(id) {
-            Ok(folder) => self.own.origin(&self.place(id, &folder), first_line),
+        match self.canonical_folder(id) {
+            Ok(folder) => self.records.origin(&self.location(id, &folder), first_line),
             Err(error) => Origin::Foreign(format!("its folder cannot be found: {error}")),
         }
     }
 
-    fn resolved(&self, id: &str) -> std::io::Result<PathBuf> {
+    fn canonical_folder(&self, id: &str) -> std::io::Result<PathBuf> {
         self.folder.join(id).canonicalize()
     }
 
-    fn place<'a>(&'a self, run: &'a str, folder: &'a Path) -> Place<'a> {
-        Place { workspace: &self.workspace, folder, run }
+    fn location<'a>(&'a self, run: &'a str, folder: &'a Path) -> RunLocation<'a> {
+        RunLocation { workspace: &self.workspace, folder, run }
     }
 
     /// Returns the id of the run that `wanted` names: whole, by a part that only one has, or the latest of the
@@ -153,7 +153,7 @@ impl Runs {
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         let ids = self.ids();
         match wanted {
-            Some(wanted) => Runs::named(&ids, wanted),
+            Some(wanted) => Runs::match_name(&ids, wanted),
             None => self.latest(&ids),
         }
     }
@@ -163,7 +163,7 @@ impl Runs {
         let ids = self.ids();
         let is_own = |id: &&String| *id == wanted || id.contains(wanted) && self.summary(id).origin == Origin::Own;
         let own: Vec<String> = ids.iter().filter(is_own).cloned().collect();
-        Runs::named(&own, wanted).map_err(|failure| match ids.iter().any(|id| id.contains(wanted)) {
+        Runs::match_name(&own, wanted).map_err(|failure| match ids.iter().any(|id| id.contains(wanted)) {
             true if own.is_empty() => {
                 failure.hint("a run that was not begun by you in this folder is given by its whole name")
             }
@@ -171,7 +171,7 @@ impl Runs {
         })
     }
 
-    fn named(ids: &[String], wanted: &str) -> Result<String> {
+    fn match_name(ids: &[String], wanted: &str) -> Result<String> {
         if ids.iter().any(|id| id == wanted) {
             return check_name(wanted).map(|()| wanted.to_owned());
         }
@@ -280,14 +280,18 @@ impl Runs {
         let origin = Origin::Foreign("its journal cannot be read".to_owned());
         let mut summary = Summary { id: id.to_owned(), open: None, end: None, busy: false, origin, failure: None };
         let path = self.journal(id);
-        let read = reader::text(&path).and_then(|bytes| {
+        let read = reader::read_bytes(&path).and_then(|bytes| {
             summary.origin = self.origin(id, reader::first_line(&bytes));
             reader::read(&path, &bytes, |_, record| {
                 match record {
-                    Read::Open(open) => summary.open = Some(open),
-                    Read::End(end) => summary.end = Some(end),
-                    Read::Resume(_) => summary.end = None,
-                    Read::Text(_) | Read::Intent(_) | Read::Outcome(_) | Read::Effect(_) | Read::Given(_) => {}
+                    ReadRecord::Open(open) => summary.open = Some(open),
+                    ReadRecord::End(end) => summary.end = Some(end),
+                    ReadRecord::Resume(_) => summary.end = None,
+                    ReadRecord::Text(_)
+                    | ReadRecord::Intent(_)
+                    | ReadRecord::Outcome(_)
+                    | ReadRecord::Effect(_)
+                    | ReadRecord::Given(_) => {}
                 }
                 Ok(())
             })
@@ -299,7 +303,7 @@ impl Runs {
 }
 
 /// Tells whether nothing comes of going on: the run is done, or it was called wrongly, and would be again.
-fn is_over(end: &End) -> bool {
+fn is_over(end: &EndRecord) -> bool {
     end.status == EndStatus::Done || end.failure.as_ref().is_some_and(|failure| failure.code == Code::Usage)
 }
 
@@ -314,37 +318,37 @@ pub fn check_name(id: &str) -> Result<()> {
         .hint(format!("a name is letters, digits, `-`, `_` and `.`, up to {LONGEST_NAME}; never a path")))
 }
 
-impl Locked {
+impl LockedRun {
     /// Goes on with the journal behind what was read of it.
-    pub fn writer(&self, tail: Tail, fault: Option<Fault>) -> Result<Writer> {
+    pub fn writer(&self, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
         let file = self.file.try_clone().map_err(|error| Failure::io(&self.journal, "open", &error))?;
-        Writer::on(&self.journal, file, tail, fault)
+        JournalWriter::from_file(&self.journal, file, tail, fault)
     }
 
     /// Reads what the run has done so far. With `whole`, a broken journal is kept beside and cut to the part
     /// before the first broken line.
-    pub fn past(&self, whole: bool) -> Result<(Past, Tail)> {
-        let (mut past, tail) = match Past::read(&self.journal) {
+    pub fn read_history(&self, whole: bool) -> Result<(History, JournalTail)> {
+        let (mut past, tail) = match History::read(&self.journal) {
             Err(failure) if whole && failure.code == Code::JournalBroken => {
                 self.keep_whole_part()?;
-                Past::read(&self.journal)?
+                History::read(&self.journal)?
             }
             other => other?,
         };
-        past.cut = self.broken(1).exists();
+        past.truncated = self.broken_path(1).exists();
         Ok((past, tail))
     }
 
     /// Returns where a broken journal is kept.
-    fn broken(&self, number: u32) -> PathBuf {
+    fn broken_path(&self, number: u32) -> PathBuf {
         self.journal.with_file_name(format!("journal.broken-{number}.jsonl"))
     }
 
     fn keep_whole_part(&self) -> Result<()> {
-        let bytes = reader::text(&self.journal)?;
-        let length = reader::whole_part(&self.journal, &bytes).length;
+        let bytes = reader::read_bytes(&self.journal)?;
+        let length = reader::intact_prefix(&self.journal, &bytes).length;
         // The file that is locked keeps its place: a copy of it is made, and then it is cut.
-        let (mut kept, path) = self.beside()?;
+        let (mut kept, path) = self.create_broken_file()?;
         let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
         std::io::Write::write_all(&mut kept, &bytes).and_then(|()| kept.sync_all()).map_err(failed)?;
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
@@ -352,10 +356,10 @@ impl Locked {
     }
 
     /// Makes a new file for a broken journal.
-    fn beside(&self) -> Result<(File, PathBuf)> {
+    fn create_broken_file(&self) -> Result<(File, PathBuf)> {
         let mut number = 1;
         loop {
-            let path = self.broken(number);
+            let path = self.broken_path(number);
             match File::options().write(true).create_new(true).mode(PRIVATE_FILE.as_raw_mode()).open(&path) {
                 Ok(file) => return Ok((file, path)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
@@ -366,20 +370,20 @@ impl Locked {
 }
 
 /// A folder on the way to a run, held open.
-struct Step {
+struct OpenFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-impl Step {
-    fn open(path: &Path) -> Result<Step> {
+impl OpenFolder {
+    fn open(path: &Path) -> Result<OpenFolder> {
         let folder = rustix::fs::openat(CWD, path, FOLDER, Mode::empty());
         let folder = folder.map_err(|error| Failure::io(path, "open", &error.into()))?;
-        Ok(Step { folder, path: path.to_owned() })
+        Ok(OpenFolder { folder, path: path.to_owned() })
     }
 
     /// Opens a folder in this one; with a mode, it is made if it is not there.
-    fn enter(&self, name: &str, make: Option<Mode>) -> Result<Step> {
+    fn enter(&self, name: &str, make: Option<Mode>) -> Result<OpenFolder> {
         let path = self.path.join(name);
         if let Some(mode) = make {
             match rustix::fs::mkdirat(&self.folder, name, mode) {
@@ -388,7 +392,7 @@ impl Step {
             }
         }
         match rustix::fs::openat(&self.folder, name, FOLDER, Mode::empty()) {
-            Ok(folder) => Ok(Step { folder, path }),
+            Ok(folder) => Ok(OpenFolder { folder, path }),
             // The system calls a link that must not be followed no folder, too.
             Err(Errno::LOOP | Errno::NOTDIR) if self.has(name, FileType::Symlink) => {
                 Err(disk::refused(&path, "is a link"))
@@ -428,7 +432,7 @@ impl Step {
             Err(Errno::LOOP) => return Err(disk::refused(&path, "is a link")),
             Err(error) => return Err(Failure::io(&path, "write", &error.into())),
         };
-        disk::plain(&file, &path)?;
+        disk::require_plain_file(&file, &path)?;
         std::io::Write::write_all(&mut &file, b"*\n").map_err(|error| Failure::io(&path, "write", &error))
     }
 
@@ -439,7 +443,7 @@ impl Step {
         match rustix::fs::openat(&self.folder, JOURNAL, flags, PRIVATE_FILE) {
             Ok(file) => {
                 let file = File::from(file);
-                disk::plain(&file, &path).map(|()| file)
+                disk::require_plain_file(&file, &path).map(|()| file)
             }
             Err(Errno::LOOP) => Err(disk::refused(&path, "is a link")),
             Err(error) => Err(Failure::io(&path, "open", &error.into())),

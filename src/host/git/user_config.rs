@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::{Repository, call, run};
+use super::{Repository, call, process};
 use crate::error::Result;
 
 /// The user's files of patterns.
@@ -26,7 +26,7 @@ const CONFIGURATION: &str = "NIETZ_GIT_CONFIGURATION";
 const CONFIGURED: &[u8] = b"eval \"$NIETZ_GIT_CONFIGURATION\"; ";
 
 /// Settings, each with its value.
-pub(super) type Settings = Vec<(&'static str, OsString)>;
+pub(super) type GitSettings = Vec<(&'static str, OsString)>;
 
 /// Returns the variables for calls that may run filters.
 pub(super) fn variables(environment: &BTreeMap<String, String>) -> Vec<(String, OsString)> {
@@ -43,7 +43,7 @@ pub(super) fn variables(environment: &BTreeMap<String, String>) -> Vec<(String, 
 }
 
 /// Has the filters among these settings find the user's configuration.
-pub(super) fn configured(settings: &mut [(OsString, OsString)]) {
+pub(super) fn configure_filters(settings: &mut [(OsString, OsString)]) {
     for (key, value) in settings {
         let key = key.as_bytes();
         let command = [".clean", ".smudge", ".process"].iter().any(|end| key.ends_with(end.as_bytes()));
@@ -56,24 +56,24 @@ pub(super) fn configured(settings: &mut [(OsString, OsString)]) {
 impl Repository {
     /// Returns which files of patterns count: the user's own, or those of git's own names in the user's folder. What a
     /// repository ignores is for itself to say; where its attributes are is not.
-    pub(super) fn patterns(&self) -> Result<&Settings> {
+    pub(super) fn patterns(&self) -> Result<&GitSettings> {
         if let Some(known) = self.patterns.get() {
             return Ok(known);
         }
-        let call = self.git().repository(&self.found()?.common).configured(&self.user);
+        let call = self.git().repository(&self.git_folders()?.common).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--type=path", "--get-regexp", PATTERNS]).output()?;
         // 1 says that there is nothing of the kind.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
-                run::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
+                process::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
             );
         }
-        let settings = settings(&listed.stdout, |name| self.usual(name));
+        let settings = settings(&listed.stdout, |name| self.default_file(name));
         Ok(self.patterns.get_or_init(|| settings))
     }
 
     /// Returns the file that git reads where nothing is configured.
-    fn usual(&self, name: &str) -> Option<OsString> {
+    fn default_file(&self, name: &str) -> Option<OsString> {
         let own = self
             .user
             .get("XDG_CONFIG_HOME")
@@ -85,7 +85,7 @@ impl Repository {
 }
 
 /// Reads a listing: a scope, NUL, a name, a line end and a path, NUL. The last one of each name counts.
-fn settings(listing: &[u8], usual: impl Fn(&str) -> Option<OsString>) -> Settings {
+fn settings(listing: &[u8], usual: impl Fn(&str) -> Option<OsString>) -> GitSettings {
     let (mut ignored, mut attributes) = (usual("ignore"), usual("attributes"));
     let mut parts = listing.split(|byte| *byte == 0);
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
@@ -140,7 +140,7 @@ mod tests {
             ("filter.f.smudge".into(), "".into()),
             ("filter.f.required".into(), "true".into()),
         ];
-        configured(&mut settings);
+        configure_filters(&mut settings);
         assert_eq!(settings.map(|(_, value)| value), [format!("eval \"${CONFIGURATION}\"; x %f").as_str(), "", "true"]);
     }
 }

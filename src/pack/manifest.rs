@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::{Code, Failure, Result};
-use crate::pack::asks::{Asks, Declared, told};
-use crate::pack::tree::Tree;
-use crate::schema::own;
+use crate::pack::permission_items::{DeclaredPermissions, ItemsByFlow, declared_items};
+use crate::pack::tree::PackTree;
+use crate::schema::builtin;
 
 /// The version of the host API that this program has: it grows when something is taken away or changes its meaning.
 pub const HOST_API: u64 = 1;
@@ -18,26 +18,26 @@ pub const FILE: &str = "pack.yaml";
 /// What a pack says of itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct About {
+pub struct PackManifest {
     pub name: String,
     pub version: String,
     pub summary: String,
     pub licence: String,
     pub host_api: u64,
     #[serde(default)]
-    permissions: BTreeMap<String, Declared>,
+    permissions: BTreeMap<String, DeclaredPermissions>,
 }
 
-impl About {
+impl PackManifest {
     /// Reads the `pack.yaml` of a pack; all faults are told at once.
-    pub fn read(tree: &Tree) -> Result<About> {
+    pub fn read(tree: &PackTree) -> Result<PackManifest> {
         let file = tree.display(FILE);
         let text = tree.text(FILE)?.ok_or_else(|| {
             Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is no pack"))
                 .hint("`nietz new pack NAME` writes one")
         })?;
-        let value = own::read(&own::PACK, &text, &file)?;
-        let about: About = serde_json::from_value(value)
+        let value = builtin::read(&builtin::PACK, &text, &file)?;
+        let about: PackManifest = serde_json::from_value(value)
             .map_err(|error| Failure::new(Code::PackInvalid, format!("{file}: {error}")))?;
         if about.host_api > HOST_API {
             let message =
@@ -48,7 +48,7 @@ impl About {
     }
 
     /// Returns what each flow may do.
-    pub fn asks(&self) -> Asks {
-        self.permissions.iter().map(|(flow, declared)| (flow.clone(), told(declared))).collect()
+    pub fn items_by_flow(&self) -> ItemsByFlow {
+        self.permissions.iter().map(|(flow, declared)| (flow.clone(), declared_items(declared))).collect()
     }
 }

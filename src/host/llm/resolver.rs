@@ -9,7 +9,7 @@ use tokio::sync::OnceCell as AsyncOnceCell;
 use super::http;
 use super::provider::{LOCAL, Provider};
 use super::secret::KeySource;
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use super::stream;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::Models;
@@ -20,7 +20,7 @@ const PROBE_LIMIT: Duration = Duration::from_millis(300);
 
 /// The model of those who made no choice.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
+pub struct DefaultModel {
     /// As `provider/model`.
     pub model: String,
     pub why: String,
@@ -28,7 +28,7 @@ pub struct Choice {
 
 /// One line of `nietz models`: a provider and what it takes to use it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ProviderSummary {
     pub provider: String,
     /// The model that `--model <provider>` means.
     pub model: Option<String>,
@@ -49,23 +49,23 @@ pub enum KeyState {
 }
 
 /// The adapter of the provider `local`, and the model of those who made no choice.
-pub(super) struct Local {
+pub(super) struct LocalProvider {
     pub(super) models: Box<dyn Models>,
     pub(super) model: String,
 }
 
 /// Which models there are, by their names. What has to be asked for is asked for once.
 pub(super) struct Resolver {
-    pub(super) settings: Settings,
-    pub(super) local: Option<Local>,
-    choice: AsyncOnceCell<Choice>,
+    pub(super) settings: ClientSettings,
+    pub(super) local: Option<LocalProvider>,
+    choice: AsyncOnceCell<DefaultModel>,
     /// The first model of the server that lists its models, if it answered.
     found: AsyncOnceCell<Option<String>>,
     http: OnceCell<reqwest::Client>,
 }
 
 impl Resolver {
-    pub(super) fn new(settings: Settings) -> Resolver {
+    pub(super) fn new(settings: ClientSettings) -> Resolver {
         Resolver {
             settings,
             local: None,
@@ -87,23 +87,23 @@ impl Resolver {
     pub(super) async fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
             Some(name) => self.expand(name).await,
-            None => Ok(self.choice().await?.model.clone()),
+            None => Ok(self.default_model().await?.model.clone()),
         }
     }
 
-    pub(super) async fn choice(&self) -> Result<&Choice> {
+    pub(super) async fn default_model(&self) -> Result<&DefaultModel> {
         self.choice.get_or_try_init(|| self.choose()).await
     }
 
-    pub(super) async fn explain(&self) -> Vec<Row> {
-        let choice = self.choice().await.ok();
+    pub(super) async fn provider_summaries(&self) -> Vec<ProviderSummary> {
+        let choice = self.default_model().await.ok();
         let chosen = |name: &str| {
             let choice = choice?;
             (choice.model.split_once('/')?.0 == name).then(|| format!("{}: {}", choice.model, choice.why))
         };
         let mut rows = Vec::new();
         for provider in &self.settings.providers {
-            rows.push(Row {
+            rows.push(ProviderSummary {
                 provider: provider.name.clone(),
                 model: self.model_of(provider).await.map(str::to_owned),
                 key: match &provider.key {
@@ -116,7 +116,7 @@ impl Resolver {
             });
         }
         if let Some(local) = &self.local {
-            rows.push(Row {
+            rows.push(ProviderSummary {
                 provider: LOCAL.to_owned(),
                 model: Some(local.model.clone()),
                 key: KeyState::NotNeeded,
@@ -126,10 +126,10 @@ impl Resolver {
         rows
     }
 
-    async fn choose(&self) -> Result<Choice> {
+    async fn choose(&self) -> Result<DefaultModel> {
         if let Some(name) = &self.settings.default {
             let model = self.expand(name).await?;
-            return Ok(Choice { model, why: "it is models.default in the configuration".to_owned() });
+            return Ok(DefaultModel { model, why: "it is models.default in the configuration".to_owned() });
         }
         let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_));
         for provider in self.settings.providers.iter().filter(keyed) {
@@ -139,7 +139,7 @@ impl Resolver {
                 _ => format!("models.providers.{} is configured", provider.name),
             };
             if let Some(model) = &provider.model {
-                return Ok(Choice { model: format!("{}/{model}", provider.name), why });
+                return Ok(DefaultModel { model: format!("{}/{model}", provider.name), why });
             }
         }
         for provider in self.settings.providers.iter().filter(|provider| provider.models_path.is_some()) {
@@ -147,14 +147,14 @@ impl Resolver {
             if let Some(found) = self.probe(provider).await {
                 let model = provider.model.as_deref().unwrap_or(found);
                 let why = format!("there is no key, and {} answers", provider.name);
-                return Ok(Choice { model: format!("{}/{model}", provider.name), why });
+                return Ok(DefaultModel { model: format!("{}/{model}", provider.name), why });
             }
         }
-        if let Some(Local { model, .. }) = &self.local {
+        if let Some(LocalProvider { model, .. }) = &self.local {
             let why = "there is no key, and no server answers".to_owned();
-            return Ok(Choice { model: format!("{LOCAL}/{model}"), why });
+            return Ok(DefaultModel { model: format!("{LOCAL}/{model}"), why });
         }
-        let variables = super::providers::ALL.iter().filter(|facts| facts.needs_key);
+        let variables = super::provider_defaults::ALL.iter().filter(|facts| facts.needs_key);
         let variables: Vec<&str> = variables.filter_map(|facts| facts.key_variables.first().copied()).collect();
         Err(Failure::new(Code::KeyMissing, "there is no model: no key is set, and no local one can be had")
             .hint(format!("put a key into one of {}, or start Ollama", variables.join(", "))))
@@ -199,7 +199,7 @@ impl Resolver {
             .ok_or_else(|| self.unknown(name))
     }
 
-    pub(super) fn local(&self) -> Result<&Local> {
+    pub(super) fn local(&self) -> Result<&LocalProvider> {
         self.local.as_ref().ok_or_else(|| {
             Failure::new(Code::ModelUnknown, "this build of nietz runs no local model")
                 .hint("name a model of a provider; `nietz models` shows them")
@@ -234,11 +234,11 @@ impl Resolver {
 
     async fn ask_for_models(&self, provider: &Provider) -> Option<String> {
         #[derive(Deserialize)]
-        struct List {
-            models: Vec<Entry>,
+        struct ModelList {
+            models: Vec<ListedModel>,
         }
         #[derive(Deserialize)]
-        struct Entry {
+        struct ListedModel {
             name: String,
         }
         let mut url = provider.base.clone();
@@ -248,7 +248,7 @@ impl Resolver {
             if !response.status().is_success() {
                 return None;
             }
-            serde_json::from_str::<List>(&stream::start(response).await).ok()
+            serde_json::from_str::<ModelList>(&stream::read_start(response).await).ok()
         };
         let list = tokio::time::timeout(PROBE_LIMIT, answer).await.ok()??;
         list.models.into_iter().next().map(|entry| entry.name)

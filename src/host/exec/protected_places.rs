@@ -48,11 +48,11 @@ const SECRET: &[&str] = &[
 const SYSTEM: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/run", "/sys"];
 
 /// The places that are kept from commands, resolved.
-pub(super) struct Kept(Vec<PathBuf>);
+pub(super) struct ProtectedPlaces(Vec<PathBuf>);
 
-impl Kept {
+impl ProtectedPlaces {
     /// `own` are places of the user and of nietz of which nothing is shown that would show them whole.
-    pub(super) fn new<'a>(home: Option<&Path>, own: impl IntoIterator<Item = &'a Path>) -> Kept {
+    pub(super) fn new<'a>(home: Option<&Path>, own: impl IntoIterator<Item = &'a Path>) -> ProtectedPlaces {
         let mut kept: Vec<PathBuf> = own.into_iter().map(resolved).collect();
         for home in home.into_iter().map(Path::to_owned).chain(crate::host::user::home()) {
             kept.push(resolved(&home));
@@ -60,11 +60,11 @@ impl Kept {
         }
         kept.sort();
         kept.dedup();
-        Kept(kept)
+        ProtectedPlaces(kept)
     }
 
     /// Returns where a place is, if it may be shown with all that is below it.
-    pub(super) fn shown(&self, place: &Path) -> Option<PathBuf> {
+    pub(super) fn resolve_visible(&self, place: &Path) -> Option<PathBuf> {
         if !place.is_absolute() {
             return None;
         }
@@ -89,7 +89,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::Kept;
+    use super::ProtectedPlaces;
 
     #[test]
     fn what_would_show_the_home_or_a_key_is_not_shown_whatever_it_is_called() {
@@ -101,7 +101,7 @@ mod tests {
         }
         symlink(&home, top.join("link")).expect("a link can be made");
         symlink(home.join(".ssh"), top.join("keys")).expect("a link can be made");
-        let kept = Kept::new(Some(&home), []);
+        let kept = ProtectedPlaces::new(Some(&home), []);
         for place in [
             "home",
             "home/sub/..",
@@ -116,15 +116,15 @@ mod tests {
             "home/.cargo",
             "absent",
         ] {
-            assert_eq!(kept.shown(&top.join(place)), None, "{place}");
+            assert_eq!(kept.resolve_visible(&top.join(place)), None, "{place}");
         }
         for place in ["/", "/usr/..", "/etc", "/proc/self", "/dev", "relative"] {
-            assert_eq!(kept.shown(place.as_ref()), None, "{place}");
+            assert_eq!(kept.resolve_visible(place.as_ref()), None, "{place}");
         }
         for place in ["home/.cargo/bin", "home/sub", "home/.local/bin", "link/.local/bin"] {
             let shown = home.join(place.split_once('/').expect("it is below").1);
-            assert_eq!(kept.shown(&top.join(place)), Some(shown), "{place}");
+            assert_eq!(kept.resolve_visible(&top.join(place)), Some(shown), "{place}");
         }
-        assert!(kept.shown("/usr/bin".as_ref()).is_some());
+        assert!(kept.resolve_visible("/usr/bin".as_ref()).is_some());
     }
 }

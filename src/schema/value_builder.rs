@@ -1,6 +1,6 @@
 //! Builds a value from the events of a parser, and enforces what holds for YAML and JSON alike.
 //!
-//! Both readers hand their events to one [`Tree`], so that the limit of depth, the refusal of duplicate
+//! Both readers hand their events to one [`ValueBuilder`], so that the limit of depth, the refusal of duplicate
 //! keys and the positions of nodes cannot differ between the formats. `P` is how a reader says where
 //! something stands: lines are cheap to know in YAML, only byte offsets are in JSON.
 
@@ -15,42 +15,42 @@ pub const DEPTH: usize = 128;
 
 /// Why a text cannot be read, and where.
 #[derive(Debug)]
-pub(super) struct Trouble<P> {
+pub(super) struct ParseError<P> {
     pub at: P,
     pub reason: String,
 }
 
-impl<P> Trouble<P> {
-    pub(super) fn new(at: P, reason: impl Into<String>) -> Trouble<P> {
-        Trouble { at, reason: reason.into() }
+impl<P> ParseError<P> {
+    pub(super) fn new(at: P, reason: impl Into<String>) -> ParseError<P> {
+        ParseError { at, reason: reason.into() }
     }
 }
 
 /// Where a node stands: its value, and its key if it is a member of an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot<P> {
+pub(super) struct NodePosition<P> {
     pub key: Option<P>,
     pub value: P,
 }
 
-enum Open<P> {
+enum OpenContainer<P> {
     List(Vec<Value>),
     Object { members: Map<String, Value>, key: Option<(String, P)> },
 }
 
-pub(super) struct Tree<'w, P> {
-    open: Vec<(Open<P>, usize)>,
+pub(super) struct ValueBuilder<'w, P> {
+    open: Vec<(OpenContainer<P>, usize)>,
     root: Option<Value>,
     /// The pointer of the node that is being built; kept only where somebody wants to know positions.
     path: String,
     wanted: Option<&'w HashSet<String>>,
-    pub found: HashMap<String, Spot<P>>,
+    pub found: HashMap<String, NodePosition<P>>,
 }
 
-impl<'w, P: Copy> Tree<'w, P> {
+impl<'w, P: Copy> ValueBuilder<'w, P> {
     /// Returns an empty tree that notes where the `wanted` pointers stand.
-    pub(super) fn new(wanted: Option<&'w HashSet<String>>) -> Tree<'w, P> {
-        Tree { open: Vec::new(), root: None, path: String::new(), wanted, found: HashMap::new() }
+    pub(super) fn new(wanted: Option<&'w HashSet<String>>) -> ValueBuilder<'w, P> {
+        ValueBuilder { open: Vec::new(), root: None, path: String::new(), wanted, found: HashMap::new() }
     }
 
     /// Returns how many lists and objects are open.
@@ -60,18 +60,18 @@ impl<'w, P: Copy> Tree<'w, P> {
 
     /// Tells whether the next event is a key, and not a value.
     pub(super) fn wants_key(&self) -> bool {
-        matches!(self.open.last(), Some((Open::Object { key: None, .. }, _)))
+        matches!(self.open.last(), Some((OpenContainer::Object { key: None, .. }, _)))
     }
 
-    pub(super) fn open_list(&mut self, at: P) -> Result<(), Trouble<P>> {
-        self.open(Open::List(Vec::new()), at)
+    pub(super) fn open_list(&mut self, at: P) -> Result<(), ParseError<P>> {
+        self.open(OpenContainer::List(Vec::new()), at)
     }
 
-    pub(super) fn open_object(&mut self, at: P) -> Result<(), Trouble<P>> {
-        self.open(Open::Object { members: Map::new(), key: None }, at)
+    pub(super) fn open_object(&mut self, at: P) -> Result<(), ParseError<P>> {
+        self.open(OpenContainer::Object { members: Map::new(), key: None }, at)
     }
 
-    fn open(&mut self, container: Open<P>, at: P) -> Result<(), Trouble<P>> {
+    fn open(&mut self, container: OpenContainer<P>, at: P) -> Result<(), ParseError<P>> {
         if self.open.len() >= DEPTH {
             return Err(too_deep(at));
         }
@@ -81,10 +81,10 @@ impl<'w, P: Copy> Tree<'w, P> {
     }
 
     /// Takes the key of the next member.
-    pub(super) fn key(&mut self, name: String, at: P) -> Result<(), Trouble<P>> {
-        if let Some((Open::Object { members, key }, _)) = self.open.last_mut() {
+    pub(super) fn key(&mut self, name: String, at: P) -> Result<(), ParseError<P>> {
+        if let Some((OpenContainer::Object { members, key }, _)) = self.open.last_mut() {
             if members.contains_key(&name) {
-                return Err(Trouble::new(at, format!("the key \"{}\" is given twice", excerpt(&name))));
+                return Err(ParseError::new(at, format!("the key \"{}\" is given twice", excerpt(&name))));
             }
             *key = Some((name, at));
         }
@@ -98,21 +98,21 @@ impl<'w, P: Copy> Tree<'w, P> {
         self.put(value);
     }
 
-    /// Closes the innermost list or object and returns it; the caller puts it back with [`Tree::put`].
+    /// Closes the innermost list or object and returns it; the caller puts it back with [`ValueBuilder::put`].
     pub(super) fn close(&mut self) -> Value {
         let Some((container, parent)) = self.open.pop() else { return Value::Null };
         self.path.truncate(parent);
         match container {
-            Open::List(items) => Value::Array(items),
-            Open::Object { members, .. } => Value::Object(members),
+            OpenContainer::List(items) => Value::Array(items),
+            OpenContainer::Object { members, .. } => Value::Object(members),
         }
     }
 
     /// Puts a finished value into the innermost list or object.
     pub(super) fn put(&mut self, value: Value) {
         match self.open.last_mut() {
-            Some((Open::List(items), _)) => items.push(value),
-            Some((Open::Object { members, key }, _)) => {
+            Some((OpenContainer::List(items), _)) => items.push(value),
+            Some((OpenContainer::Object { members, key }, _)) => {
                 if let Some((name, _)) = key.take() {
                     members.insert(name, value);
                 }
@@ -132,8 +132,8 @@ impl<'w, P: Copy> Tree<'w, P> {
         let Some(wanted) = self.wanted else { return parent };
         let mut key = None;
         match self.open.last() {
-            Some((Open::List(items), _)) => self.path.push_str(&format!("/{}", items.len())),
-            Some((Open::Object { key: Some((name, place)), .. }, _)) => {
+            Some((OpenContainer::List(items), _)) => self.path.push_str(&format!("/{}", items.len())),
+            Some((OpenContainer::Object { key: Some((name, place)), .. }, _)) => {
                 key = Some(*place);
                 self.path.push('/');
                 self.path.push_str(&escape(name));
@@ -141,14 +141,14 @@ impl<'w, P: Copy> Tree<'w, P> {
             _ => {}
         }
         if wanted.contains(&self.path) {
-            self.found.insert(self.path.clone(), Spot { key, value: at });
+            self.found.insert(self.path.clone(), NodePosition { key, value: at });
         }
         parent
     }
 }
 
-pub(super) fn too_deep<P>(at: P) -> Trouble<P> {
-    Trouble::new(at, format!("lists and objects stand more than {DEPTH} deep in one another"))
+pub(super) fn too_deep<P>(at: P) -> ParseError<P> {
+    ParseError::new(at, format!("lists and objects stand more than {DEPTH} deep in one another"))
 }
 
 /// Tells whether a value is nested deeper than a file may be.

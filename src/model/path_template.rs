@@ -6,31 +6,31 @@
 //! whole path, such documents go where the user says, and no file is taken for one by its path.
 
 use crate::error::{Code, Failure, Result, nearest};
-use crate::model::collection::{Collection, Key};
+use crate::model::collection::{Collection, DocumentKey};
 use crate::model::text::excerpt;
 
 /// How long a key's value may be; with its extension it stays below the limit of file names.
 const LONGEST: usize = 120;
 
 /// A collection's path, read.
-pub struct Pattern<'c> {
+pub struct PathTemplate<'c> {
     collection: &'c str,
     /// None where the key is the whole path.
-    segments: Vec<Vec<Piece<'c>>>,
+    segments: Vec<Vec<TemplatePiece<'c>>>,
 }
 
 /// The path that stands for any path, and the name of its key.
 const ANY: &str = "{*}";
 const FILE: &str = "file";
 
-enum Piece<'c> {
+enum TemplatePiece<'c> {
     Text(&'c str),
-    Hole(&'c str),
+    Placeholder(&'c str),
 }
 
-impl<'c> Pattern<'c> {
+impl<'c> PathTemplate<'c> {
     /// Reads the pattern of a collection, and refuses one that could leave the workspace.
-    pub fn of(collection: &'c Collection) -> Result<Pattern<'c>> {
+    pub fn of(collection: &'c Collection) -> Result<PathTemplate<'c>> {
         let refuse = |reason: String| {
             Failure::new(
                 Code::FlowInvalid,
@@ -40,7 +40,7 @@ impl<'c> Pattern<'c> {
         };
         let mut segments = Vec::new();
         if collection.path == ANY {
-            return Ok(Pattern { collection: &collection.name, segments });
+            return Ok(PathTemplate { collection: &collection.name, segments });
         }
         for segment in collection.path.split('/') {
             if matches!(segment, "" | "." | "..") {
@@ -54,12 +54,12 @@ impl<'c> Pattern<'c> {
             }
             segments.push(pieces(segment).map_err(|reason| refuse(reason.to_owned()))?);
         }
-        Ok(Pattern { collection: &collection.name, segments })
+        Ok(PathTemplate { collection: &collection.name, segments })
     }
 
     /// Returns the path of a key, below the workspace.
-    pub fn fill(&self, key: &Key) -> Result<String> {
-        let holes: Vec<&str> = self.holes().collect();
+    pub fn fill(&self, key: &DocumentKey) -> Result<String> {
+        let holes: Vec<&str> = self.placeholders().collect();
         if let Some(name) = key.keys().find(|name| !holes.contains(&name.as_str())) {
             let failure = Failure::new(
                 Code::RequestInvalid,
@@ -71,7 +71,7 @@ impl<'c> Pattern<'c> {
             });
         }
         if self.segments.is_empty() {
-            return self.anywhere(key);
+            return self.free_path(key);
         }
         let mut path = String::new();
         for segment in &self.segments {
@@ -80,8 +80,8 @@ impl<'c> Pattern<'c> {
             }
             for piece in segment {
                 path.push_str(match piece {
-                    Piece::Text(text) => text,
-                    Piece::Hole(hole) => self.value(key, hole)?,
+                    TemplatePiece::Text(text) => text,
+                    TemplatePiece::Placeholder(hole) => self.value(key, hole)?,
                 });
             }
         }
@@ -89,7 +89,7 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the path that a user gave, if it is a plain one below the workspace.
-    fn anywhere(&self, key: &Key) -> Result<String> {
+    fn free_path(&self, key: &DocumentKey) -> Result<String> {
         let path = key.get(FILE).map(String::as_str).unwrap_or_default();
         let path = path.strip_prefix("./").unwrap_or(path);
         let refuse = |why: &str| Failure::new(Code::PathRefused, format!("\"{}\" {why}", excerpt(path)));
@@ -107,7 +107,7 @@ impl<'c> Pattern<'c> {
         Ok(path.to_owned())
     }
 
-    fn value<'k>(&self, key: &'k Key, hole: &str) -> Result<&'k str> {
+    fn value<'k>(&self, key: &'k DocumentKey, hole: &str) -> Result<&'k str> {
         let Some(value) = key.get(hole) else {
             let message = format!("a document of the collection {} needs the key \"{hole}\"", self.collection);
             return Err(Failure::new(Code::RequestInvalid, message));
@@ -123,8 +123,8 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the key of a path, if the path is one of this pattern's.
-    pub fn matches(&self, path: &str) -> Option<Key> {
-        let mut key = Key::new();
+    pub fn matches(&self, path: &str) -> Option<DocumentKey> {
+        let mut key = DocumentKey::new();
         let mut names = path.split('/');
         if self.segments.is_empty() {
             return None;
@@ -133,11 +133,13 @@ impl<'c> Pattern<'c> {
             let mut rest = names.next()?;
             for (index, piece) in segment.iter().enumerate() {
                 match piece {
-                    Piece::Text(text) => rest = rest.strip_prefix(text)?,
-                    Piece::Hole(hole) => {
+                    TemplatePiece::Text(text) => rest = rest.strip_prefix(text)?,
+                    TemplatePiece::Placeholder(hole) => {
                         let end = match segment.get(index + 1) {
-                            Some(Piece::Text(text)) if index + 2 == segment.len() => rest.strip_suffix(text)?.len(),
-                            Some(Piece::Text(text)) => rest.find(text)?,
+                            Some(TemplatePiece::Text(text)) if index + 2 == segment.len() => {
+                                rest.strip_suffix(text)?.len()
+                            }
+                            Some(TemplatePiece::Text(text)) => rest.find(text)?,
                             _ => rest.len(),
                         };
                         let value = rest.get(..end).filter(|value| is_safe(value))?;
@@ -160,7 +162,7 @@ impl<'c> Pattern<'c> {
         let fixed = self.segments.iter().take(self.segments.len().saturating_sub(1)).map_while(|segment| match segment
             .as_slice()
         {
-            [Piece::Text(text)] => Some(*text),
+            [TemplatePiece::Text(text)] => Some(*text),
             _ => None,
         });
         fixed.collect::<Vec<_>>().join("/")
@@ -172,17 +174,17 @@ impl<'c> Pattern<'c> {
     }
 
     /// Returns the names of the holes, in their order.
-    pub fn holes(&self) -> impl Iterator<Item = &'c str> {
+    pub fn placeholders(&self) -> impl Iterator<Item = &'c str> {
         let any = self.segments.is_empty().then_some(FILE);
         any.into_iter().chain(self.segments.iter().flatten().filter_map(|piece| match piece {
-            Piece::Hole(hole) => Some(*hole),
-            Piece::Text(_) => None,
+            TemplatePiece::Placeholder(hole) => Some(*hole),
+            TemplatePiece::Text(_) => None,
         }))
     }
 }
 
 /// Splits one part of a path into its text and its holes.
-fn pieces(segment: &str) -> std::result::Result<Vec<Piece<'_>>, &'static str> {
+fn pieces(segment: &str) -> std::result::Result<Vec<TemplatePiece<'_>>, &'static str> {
     let mut pieces = Vec::new();
     let mut rest = segment;
     while let Some(start) = rest.find('{') {
@@ -193,20 +195,21 @@ fn pieces(segment: &str) -> std::result::Result<Vec<Piece<'_>>, &'static str> {
         }
         let text = &rest[..start];
         // Between two holes, only a character that no key can have tells where one ends.
-        if matches!(pieces.last(), Some(Piece::Hole(_))) && text.chars().all(is_key_character) {
+        if matches!(pieces.last(), Some(TemplatePiece::Placeholder(_))) && text.chars().all(is_key_character) {
             return Err("has two holes that run into each other; put a `/` or another sign such as `@` between them");
         }
         if !text.is_empty() {
-            pieces.push(Piece::Text(text));
+            pieces.push(TemplatePiece::Text(text));
         }
-        pieces.push(Piece::Hole(hole));
+        pieces.push(TemplatePiece::Placeholder(hole));
         rest = &rest[start + length + 1..];
     }
-    if rest.contains('}') || pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('}'))) {
+    if rest.contains('}') || pieces.iter().any(|piece| matches!(piece, TemplatePiece::Text(text) if text.contains('}')))
+    {
         return Err("has a `}` without its `{`");
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(TemplatePiece::Text(rest));
     }
     Ok(pieces)
 }
@@ -252,18 +255,18 @@ mod tests {
             format: Format::Yaml,
             schema: serde_json::Value::Bool(true),
             version: None,
-            keys: Key::new(),
+            keys: DocumentKey::new(),
             index: Vec::new(),
             expects: Vec::new(),
         }
     }
 
-    fn key(pairs: &[(&str, &str)]) -> Key {
+    fn key(pairs: &[(&str, &str)]) -> DocumentKey {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     fn filled(path: &str, keys: &[(&str, &str)]) -> Result<String> {
-        Pattern::of(&collection(path))?.fill(&key(keys))
+        PathTemplate::of(&collection(path))?.fill(&key(keys))
     }
 
     #[test]
@@ -277,7 +280,7 @@ mod tests {
             (".nietz/votes/{slug}.jsonl", &[("slug", "a")], ".nietz/votes/a.jsonl"),
         ] {
             let collection = collection(path);
-            let pattern = Pattern::of(&collection).unwrap();
+            let pattern = PathTemplate::of(&collection).unwrap();
             assert_eq!(pattern.fill(&key(keys)).unwrap(), expected);
             assert_eq!(pattern.matches(expected), Some(key(keys)), "{expected}");
         }
@@ -286,7 +289,7 @@ mod tests {
     #[test]
     fn other_paths_do_not_match() {
         let collection = collection(".data/{slug}/{slug}.yaml");
-        let pattern = Pattern::of(&collection).unwrap();
+        let pattern = PathTemplate::of(&collection).unwrap();
         for path in [".data/a/b.yaml", ".data/a", ".data/a/a.yml", ".data/a/a.yaml/b", "x/a/a.yaml", ".data/.a/.a.yaml"]
         {
             assert_eq!(pattern.matches(path), None, "{path}");
@@ -328,9 +331,9 @@ mod tests {
             assert_eq!(any(path).unwrap_err().code, Code::PathRefused, "{path}");
         }
         let collection = collection(ANY);
-        let pattern = Pattern::of(&collection).unwrap();
+        let pattern = PathTemplate::of(&collection).unwrap();
         assert_eq!((pattern.matches("a.yaml"), pattern.folder(), pattern.depth()), (None, String::new(), 0));
-        assert_eq!(pattern.holes().collect::<Vec<_>>(), [FILE]);
+        assert_eq!(pattern.placeholders().collect::<Vec<_>>(), [FILE]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A file that is written beside the one that it will replace, so that there is always a whole one.
 //!
 //! Whoever writes a draft holds a lock on it. A draft without one was left by a process that was killed:
-//! [`clear`] removes it, and never one of a process that lives.
+//! [`remove_stale`] removes it, and never one of a process that lives.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::Write as _;
@@ -17,24 +17,24 @@ const SUFFIX: &str = ".tmp";
 const TRIES: usize = 100;
 
 /// A whole file that has not its name yet. Dropped, it is gone.
-pub struct Draft(tempfile::NamedTempFile);
+pub struct TempFile(tempfile::NamedTempFile);
 
-impl Draft {
+impl TempFile {
     /// Writes the bytes beside a path; the disk begins with them while the caller does something else.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<Draft> {
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<TempFile> {
         // The mode that any new file gets.
-        Draft::with_mode(path, bytes, 0o666)
+        TempFile::with_mode(path, bytes, 0o666)
     }
 
     /// The same, with the mode that it has where there is no old file, as far as the user's `umask` lets it.
-    pub fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<Draft> {
+    pub fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<TempFile> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
-        let mut file = new(folder(path), mode).map_err(failed)?;
+        let mut file = new(parent_folder(path), mode).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         // Linux begins to write at this advice. Where it does not, the sync does all of the work.
         #[cfg(target_os = "linux")]
         let _ = rustix::fs::fadvise(file.as_file(), 0, None, rustix::fs::Advice::DontNeed);
-        Ok(Draft(file))
+        Ok(TempFile(file))
     }
 
     /// Puts the file in place of the old one, with its mode; it is on the disk when this returns.
@@ -50,7 +50,7 @@ impl Draft {
         file.as_file().sync_all().map_err(failed)?;
         // Dropped on any failure, the draft is removed and the old file stays as it is.
         file.persist(path).map_err(|error| failed(error.error))?;
-        sync_folder(folder(path))
+        sync_folder(parent_folder(path))
     }
 }
 
@@ -77,7 +77,7 @@ fn new(folder: &Path, mode: u32) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 /// Removes drafts of processes that were killed. What cannot be removed stays for the next time.
-pub fn clear(folder: &Path) {
+pub fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
@@ -100,7 +100,7 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// Returns the folder that a path is in.
-pub fn folder(path: &Path) -> &Path {
+pub fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -126,8 +126,8 @@ mod tests {
         std::fs::write(folder.path().join(".nietz-mine"), "").unwrap();
         std::fs::create_dir(folder.path().join(".nietz-folder.tmp")).unwrap();
         std::os::unix::fs::symlink(&path, folder.path().join(".nietz-link.tmp")).unwrap();
-        let living = Draft::write(&path, b"new").unwrap();
-        clear(folder.path());
+        let living = TempFile::write(&path, b"new").unwrap();
+        remove_stale(folder.path());
         assert_eq!(names(folder.path()).len(), 4, "{:?}", names(folder.path()));
         living.publish(&path).unwrap();
         assert_eq!(names(folder.path()), [".nietz-folder.tmp", ".nietz-link.tmp", ".nietz-mine", "a.yaml"]);
@@ -140,12 +140,12 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(std::sync::atomic::Ordering::SeqCst) {
-                    clear(folder.path());
+                    remove_stale(folder.path());
                 }
             });
             for round in 0..300 {
                 let path = folder.path().join(format!("d{}", round % 7));
-                Draft::write(&path, b"x").unwrap().publish(&path).unwrap();
+                TempFile::write(&path, b"x").unwrap().publish(&path).unwrap();
             }
             over.store(true, std::sync::atomic::Ordering::SeqCst);
         });

@@ -6,21 +6,21 @@
 
 /// What is to go wrong at which line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     KillAfter(u64),
     FullAt(u64),
     PowerCutAfter(u64),
 }
 
-impl Fault {
+impl InjectedFault {
     /// Reads `kill@N`, `full@N` or `power@N`.
-    pub fn parse(text: &str) -> Option<Fault> {
+    pub fn parse(text: &str) -> Option<InjectedFault> {
         let (what, line) = text.split_once('@')?;
         let line = line.parse().ok()?;
         match what {
-            "kill" => Some(Fault::KillAfter(line)),
-            "full" => Some(Fault::FullAt(line)),
-            "power" => Some(Fault::PowerCutAfter(line)),
+            "kill" => Some(InjectedFault::KillAfter(line)),
+            "full" => Some(InjectedFault::FullAt(line)),
+            "power" => Some(InjectedFault::PowerCutAfter(line)),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
 
-use super::adapter::{LocalModels, Settings};
+use super::adapter::{EngineSettings, LocalModelAdapter};
 use super::catalogue;
 use super::weights::Progress;
 use crate::error::Result;
@@ -14,31 +14,32 @@ use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest};
 
 /// Answers calls to `local/NAME` for every model of the catalogue.
-pub struct EveryLocal {
-    settings: Settings,
-    fetched: Rc<dyn Fn(Progress)>,
-    running: RefCell<BTreeMap<String, Rc<LocalModels>>>,
+pub struct AllLocalModels {
+    settings: EngineSettings,
+    on_progress: Rc<dyn Fn(Progress)>,
+    running: RefCell<BTreeMap<String, Rc<LocalModelAdapter>>>,
 }
 
-impl EveryLocal {
-    /// `fetched` hears how far a fetch of weights is.
-    pub fn new(settings: Settings, fetched: impl Fn(Progress) + 'static) -> EveryLocal {
-        EveryLocal { settings, fetched: Rc::new(fetched), running: RefCell::default() }
+impl AllLocalModels {
+    /// `on_progress` hears how far a fetch of weights is.
+    pub fn new(settings: EngineSettings, on_progress: impl Fn(Progress) + 'static) -> AllLocalModels {
+        AllLocalModels { settings, on_progress: Rc::new(on_progress), running: RefCell::default() }
     }
 
-    fn get(&self, name: &str) -> Result<Rc<LocalModels>> {
+    fn get(&self, name: &str) -> Result<Rc<LocalModelAdapter>> {
         if let Some(models) = self.running.borrow().get(name) {
             return Ok(Rc::clone(models));
         }
-        let fetched = Rc::clone(&self.fetched);
+        let on_progress = Rc::clone(&self.on_progress);
         let model = catalogue::find(name)?;
-        let models = Rc::new(LocalModels::new(model, self.settings.clone(), move |progress| fetched(progress)));
+        let models =
+            Rc::new(LocalModelAdapter::new(model, self.settings.clone(), move |progress| on_progress(progress)));
         self.running.borrow_mut().insert(name.to_owned(), Rc::clone(&models));
         Ok(models)
     }
 }
 
-impl Models for EveryLocal {
+impl Models for AllLocalModels {
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

@@ -141,19 +141,19 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) fn refuse(net: bool, alone: bool) -> Result<(), String> {
     let all = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect::<Rules>();
     other_numbers()?;
-    put_on(all(ABSENT), libc::ENOSYS)?;
+    install_filter(all(ABSENT), libc::ENOSYS)?;
     let mut unsupported = all(ATTRIBUTES);
     unsupported.insert(libc::SYS_ioctl, each(1, ON_INODES.iter().copied())?);
     // Room on the disk without anything written is counted by nobody. Programs then write.
     unsupported.insert(libc::SYS_fallocate, vec![rule(vec![condition(1, Dword, MaskedEq(PUNCH_HOLE), 0)?])?]);
-    put_on(unsupported, libc::EOPNOTSUPP)?;
+    install_filter(unsupported, libc::EOPNOTSUPP)?;
     let mut rules = all(REFUSED);
     rules.insert(libc::SYS_socket, sockets(net)?);
     rules.insert(libc::SYS_socketpair, pairs()?);
     rules.insert(libc::SYS_fcntl, each(1, ON_FILES.iter().map(|call| call.unsigned_abs()))?);
     rules.insert(libc::SYS_clone, namespaces()?);
-    rules.extend(others(alone)?);
-    put_on(rules, libc::EPERM)
+    rules.extend(rules_on_others(alone)?);
+    install_filter(rules, libc::EPERM)
 }
 
 /// A socket of another family would lead to the services of this machine.
@@ -183,7 +183,7 @@ fn namespaces() -> Result<Vec<SeccompRule>, String> {
 }
 
 /// Limits, priorities and processors of other processes: the kernel asks only whether they are of the same user.
-fn others(alone: bool) -> Result<Rules, String> {
+fn rules_on_others(alone: bool) -> Result<Rules, String> {
     let other = |argument| condition(argument, Dword, Ne, 0);
     // Reading a limit is harmless, and setting one's own is needed.
     let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule(vec![other(0)?, condition(2, Qword, Ne, 0)?])?])]);
@@ -228,7 +228,7 @@ fn other_numbers() -> Result<(), String> {
     Ok(())
 }
 
-fn put_on(rules: Rules, answer: i32) -> Result<(), String> {
+fn install_filter(rules: Rules, answer: i32) -> Result<(), String> {
     let architecture = std::env::consts::ARCH.try_into().map_err(|error| text(&error))?;
     let answer = SeccompAction::Errno(answer.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(|error| text(&error))?;

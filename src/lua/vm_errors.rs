@@ -4,7 +4,7 @@ use crate::error::{Code, Failure};
 use crate::model::text::clean;
 
 /// Returns the failure of a VM that used up its memory.
-pub fn memory() -> Failure {
+pub fn memory_limit_failure() -> Failure {
     Failure::new(Code::FlowMemory, "the flow used up its memory")
         .hint("keep less in tables and strings, or ask for more in the manifest: limits = { megabytes = … }")
 }
@@ -17,7 +17,7 @@ pub fn from_error(error: &mlua::Error) -> Failure {
             Some(failure) => failure.clone(),
             None => Failure::new(Code::Internal, source.to_string()),
         },
-        mlua::Error::MemoryError(_) => memory(),
+        mlua::Error::MemoryError(_) => memory_limit_failure(),
         mlua::Error::SyntaxError { message, .. } => Failure::new(Code::FlowInvalid, clean(message)),
         mlua::Error::RuntimeError(message) => Failure::new(Code::FlowError, clean(message)),
         other => Failure::new(Code::FlowError, clean(&other.to_string())),

@@ -28,7 +28,7 @@ const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
 /// The largest record, in bytes: it holds the path of a folder.
 const LARGEST_RECORD: u64 = 64 << 10;
 
-type Key = [u8; 32];
+type MacKey = [u8; 32];
 
 /// Whose a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Origin {
 }
 
 /// Where a run is: links resolved, so that no other way to it is another place.
-pub struct Place<'a> {
+pub struct RunLocation<'a> {
     pub workspace: &'a Path,
     pub folder: &'a Path,
     pub run: &'a str,
@@ -48,14 +48,14 @@ pub struct Place<'a> {
 
 /// The records of one user.
 #[derive(Clone, Debug)]
-pub struct OwnRuns {
+pub struct RunRecords {
     folder: PathBuf,
 }
 
-impl OwnRuns {
+impl RunRecords {
     /// `state` is the user's folder for state.
-    pub fn new(state: &Path) -> OwnRuns {
-        OwnRuns { folder: state.join(FOLDER) }
+    pub fn new(state: &Path) -> RunRecords {
+        RunRecords { folder: state.join(FOLDER) }
     }
 
     /// Returns the folder of the records, and of the key.
@@ -70,7 +70,7 @@ impl OwnRuns {
 
     /// Records a run before its first line is written: one that is killed in between is the user's own, too. The file
     /// is for syncing it together with that line.
-    pub fn add(&self, place: &Place<'_>, first_line: &[u8]) -> Result<File> {
+    pub fn add(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<File> {
         let failed = |error: std::io::Error| Failure::io(&self.folder, "write a record of the run below", &error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let key = match self.key()? {
@@ -89,7 +89,7 @@ impl OwnRuns {
     }
 
     /// Tells whose the run is whose journal begins with this line.
-    pub fn origin(&self, place: &Place<'_>, first_line: &[u8]) -> Origin {
+    pub fn origin(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Origin {
         match self.has(place, first_line) {
             Ok(true) => Origin::Own,
             Ok(false) => Origin::Foreign(format!("{} has no record of it", self.folder.display())),
@@ -97,7 +97,7 @@ impl OwnRuns {
         }
     }
 
-    fn has(&self, place: &Place<'_>, first_line: &[u8]) -> Result<bool> {
+    fn has(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<bool> {
         let path = self.record(place);
         let Some(text) = disk::read(&path, Links::NotLast, LARGEST_RECORD)? else { return Ok(false) };
         let Some(key) = self.key()? else { return Ok(false) };
@@ -108,12 +108,12 @@ impl OwnRuns {
         Ok(noted == Some(mac(&key, place, first_line)))
     }
 
-    fn record(&self, place: &Place<'_>) -> PathBuf {
+    fn record(&self, place: &RunLocation<'_>) -> PathBuf {
         self.folder.join(Digest::of(&fields(place)).to_string())
     }
 
     /// Returns the user's key, where there is one.
-    fn key(&self) -> Result<Option<Key>> {
+    fn key(&self) -> Result<Option<MacKey>> {
         let path = self.folder.join(KEY);
         let Some(mut file) = disk::open(&path, Links::NotLast)? else { return Ok(None) };
         let wrong = |what: &str| {
@@ -124,7 +124,7 @@ impl OwnRuns {
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
             return Err(wrong("is not a file that only you can read and write"));
         }
-        let mut key = Key::default();
+        let mut key = MacKey::default();
         match file.read_exact(&mut key) {
             Ok(()) if found.len() == key.len() as u64 => Ok(Some(key)),
             _ => Err(wrong("is no key")),
@@ -132,7 +132,7 @@ impl OwnRuns {
     }
 
     /// Makes the key. Of several processes that do so at once, one wins, and all use its.
-    fn make_key(&self) -> Result<Key> {
+    fn make_key(&self) -> Result<MacKey> {
         let path = self.folder.join(KEY);
         let failed = |error: std::io::Error| Failure::io(&path, "make", &error);
         let mut chance = blake3::Hasher::new_derive_key(KEY_CONTEXT);
@@ -152,14 +152,14 @@ impl OwnRuns {
     }
 }
 
-fn mac(key: &Key, place: &Place<'_>, first_line: &[u8]) -> blake3::Hash {
+fn mac(key: &MacKey, place: &RunLocation<'_>, first_line: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(RECORD_CONTEXT.as_bytes()).update(&fields(place)).update(first_line);
     hasher.finalize()
 }
 
 /// Returns what a place is, each part with its length: no two places have the same bytes.
-fn fields(place: &Place<'_>) -> Vec<u8> {
+fn fields(place: &RunLocation<'_>) -> Vec<u8> {
     let parts = [place.run.as_bytes(), path(place.workspace), path(place.folder)];
     parts
         .into_iter()
@@ -177,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn place<'a>(workspace: &'a str, run: &'a str) -> Place<'a> {
-        Place { workspace: Path::new(workspace), folder: Path::new("/w/.nietz/runs/r1"), run }
+    fn place<'a>(workspace: &'a str, run: &'a str) -> RunLocation<'a> {
+        RunLocation { workspace: Path::new(workspace), folder: Path::new("/w/.nietz/runs/r1"), run }
     }
 
     fn mode(path: &Path) -> u32 {
@@ -188,15 +188,15 @@ mod tests {
     #[test]
     fn a_record_is_of_one_line_in_one_place_and_of_one_user() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let own = OwnRuns::new(&one.path().join("state"));
+        let own = RunRecords::new(&one.path().join("state"));
         own.add(&place("/w", "r1"), b"line\n").unwrap();
         assert_eq!(own.origin(&place("/w", "r1"), b"line\n"), Origin::Own);
-        let foreign = |own: &OwnRuns, place: &Place<'_>, line: &[u8]| own.origin(place, line) != Origin::Own;
+        let foreign = |own: &RunRecords, place: &RunLocation<'_>, line: &[u8]| own.origin(place, line) != Origin::Own;
         assert!(foreign(&own, &place("/w", "r1"), b"Line\n"));
         assert!(foreign(&own, &place("/w", "r2"), b"line\n"));
         assert!(foreign(&own, &place("/x", "r1"), b"line\n"));
         // The same record with another user's key, as if it had been put there.
-        let theirs = OwnRuns::new(other.path());
+        let theirs = RunRecords::new(other.path());
         theirs.add(&place("/w", "r0"), b"line\n").unwrap();
         std::fs::copy(own.record(&place("/w", "r1")), theirs.record(&place("/w", "r1"))).unwrap();
         assert!(foreign(&theirs, &place("/w", "r1"), b"line\n"));
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_key_and_the_records_are_for_the_user_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let own = OwnRuns::new(folder.path());
+        let own = RunRecords::new(folder.path());
         own.add(&place("/w", "r1"), b"line\n").unwrap();
         let key = own.folder.join(KEY);
         assert_eq!((mode(&key), mode(&own.record(&place("/w", "r1")))), (0o600, 0o600));
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn processes_that_begin_at_once_agree_on_one_key() {
         let folder = tempfile::tempdir().unwrap();
-        let own = OwnRuns::new(folder.path());
+        let own = RunRecords::new(folder.path());
         let names: Vec<String> = (0..16).map(|number| format!("r{number}")).collect();
         std::thread::scope(|scope| {
             for name in &names {

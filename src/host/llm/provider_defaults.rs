@@ -6,7 +6,7 @@
 use super::provider::{MaxTokensField, Wire};
 
 /// What is known of a provider before the user says anything.
-pub(super) struct Facts {
+pub(super) struct ProviderDefaults {
     pub(super) name: &'static str,
     pub(super) base_url: &'static str,
     /// The variable that moves the provider to another address.
@@ -25,7 +25,7 @@ pub(super) struct Facts {
 }
 
 /// What most providers have in common.
-const USUAL: Facts = Facts {
+const USUAL: ProviderDefaults = ProviderDefaults {
     name: "",
     base_url: "",
     base_variable: "",
@@ -39,8 +39,8 @@ const USUAL: Facts = Facts {
 };
 
 /// Every provider, in the order in which the first one with a key is chosen.
-pub(super) const ALL: &[Facts] = &[
-    Facts {
+pub(super) const ALL: &[ProviderDefaults] = &[
+    ProviderDefaults {
         name: "openai",
         base_url: "https://api.openai.com/v1",
         base_variable: "OPENAI_BASE_URL",
@@ -49,7 +49,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("gpt-6.1-terra"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "anthropic",
         base_url: "https://api.anthropic.com",
         base_variable: "ANTHROPIC_BASE_URL",
@@ -58,7 +58,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("claude-sonnet-5-5"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "gemini",
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         base_variable: "GEMINI_BASE_URL",
@@ -66,7 +66,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("gemini-3.8-flash"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "openrouter",
         base_url: "https://openrouter.ai/api/v1",
         base_variable: "OPENROUTER_BASE_URL",
@@ -76,7 +76,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("anthropic/claude-sonnet-5.5"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "groq",
         base_url: "https://api.groq.com/openai/v1",
         base_variable: "GROQ_BASE_URL",
@@ -86,7 +86,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("openai/gpt-oss-120b"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "deepseek",
         base_url: "https://api.deepseek.com/v1",
         base_variable: "DEEPSEEK_BASE_URL",
@@ -95,7 +95,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("deepseek-flash"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "xai",
         base_url: "https://api.x.ai/v1",
         base_variable: "XAI_BASE_URL",
@@ -103,7 +103,7 @@ pub(super) const ALL: &[Facts] = &[
         model: Some("grok-4.7"),
         ..USUAL
     },
-    Facts {
+    ProviderDefaults {
         name: "ollama",
         base_url: "http://127.0.0.1:11434/v1",
         base_variable: "OLLAMA_HOST",

@@ -4,16 +4,16 @@
 
 local commands = require("./debug-memory/commands")
 local git = require("@nietz/git")
-local layout = require("./common/layout")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
 local memory = require("./debug-memory/memory")
 local nietz = require("@nietz")
 local options = require("./debug-memory/options")
+local programs = require("./common/programs")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
-local programs = require("./common/programs")
+local repo_listing = require("./common/repo_listing")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 
@@ -32,8 +32,8 @@ local function begin(ctx: nietz.Context): state.Session
 		tree = git.worktree({ name = "debug", branch = branch }),
 		branch = branch,
 		start = head.commit,
-		protected = programs.protected({ protect = params.protect, validate = limits.validate }, head.commit),
-		layout = layout.of(head.commit),
+		protected = programs.protected_globs({ protect = params.protect, validate = limits.validate }, head.commit),
+		layout = repo_listing.of(head.commit),
 		seen = {},
 		commits = {},
 		patterns = {},

@@ -21,11 +21,11 @@ local rules = require("./debug/rules")
 local session = require("./debug/session")
 local show = require("./debug/show")
 local text = require("@nietz/text")
-local texts = require("./common/texts")
+local translations = require("./common/translations")
 local ui = require("@nietz/ui")
 local verifier = require("./debug/verifier")
 
-local function problem(params: nietz.Values, t: texts.Say): string
+local function problem(params: nietz.Values, t: translations.Translate): string
 	local given = text.trim(params.problem or "")
 	if given == "" and params.problem == nil then
 		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
@@ -37,7 +37,7 @@ local function problem(params: nietz.Values, t: texts.Say): string
 end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
-local function remember(description: string, code: string, t: texts.Say)
+local function remember(description: string, code: string, t: translations.Translate)
 	recall.speak(code)
 	local questions = recall.questions(recall.like(description), code)
 	if #questions > 0 then

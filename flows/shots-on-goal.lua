@@ -5,7 +5,6 @@
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
-local layout = require("./common/layout")
 local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -15,6 +14,7 @@ local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
 local recorded = require("./shots-on-goal/recorded")
+local repo_listing = require("./common/repo_listing")
 local show = require("./shots-on-goal/show")
 local state = require("./shots-on-goal/state")
 local tables = require("./shots-on-goal/tables")
@@ -48,8 +48,8 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		record = rows,
 		tools = {},
 		start = head.commit,
-		protected = programs.protected(params, head.commit),
-		layout = layout.of(head.commit),
+		protected = programs.protected_globs(params, head.commit),
+		layout = repo_listing.of(head.commit),
 		root = nil,
 		goals = 0,
 		attempts = 0,

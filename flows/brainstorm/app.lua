@@ -6,8 +6,8 @@ local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
-local lines = require("../common/lines")
 local llm = require("@nietz/llm")
+local model_text = require("../common/model_text")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local shape = require("../common/shape")
@@ -200,6 +200,6 @@ function app.think(self: App, thought: Thought): any
 	return value
 end
 
-app.line, app.whole = lines.clean, lines.whole
+app.line, app.whole = model_text.to_line, model_text.to_whole_line
 
 return app

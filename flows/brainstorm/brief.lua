@@ -12,11 +12,11 @@ local farewell = require("./farewell")
 local lang = require("./lang")
 local research = require("./research")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local brief = {}
 
@@ -80,7 +80,7 @@ function brief.draft(self: app.App): any
 	for _, raw in heart.users do
 		-- A small model cuts "Ann, Bob" at the comma.
 		local user = string.gsub(raw, "^[%s,;]+", "")
-		if not words.repeats(user, known) then
+		if not similarity.repeats(user, known) then
 			table.insert(known, user)
 			table.insert(users, { text = app.line(user, 100), iteration = stories.trace(user, nil, material) })
 		end
@@ -102,7 +102,7 @@ function brief.text(self: app.App, draft: any): string
 		table.insert(list, { story = cell(story.story), priority = story.priority, effort = story.effort, iteration = story.iteration })
 	end
 	for _, idea in context.ideas(self) do
-		if not words.repeats(idea.content, told) then
+		if not similarity.repeats(idea.content, told) then
 			table.insert(kept_ideas, { content = idea.content, score = idea.score, iteration = idea.iteration or 0 })
 		end
 	end

@@ -6,9 +6,9 @@ local ask = require("./ask")
 local list = require("../common/list")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local clarify = {}
 
@@ -51,7 +51,7 @@ end
 --- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, but free.
 function clarify.clarity(topic: string): number
 	local folded = text.fold(topic)
-	local count = #words.of(topic)
+	local count = #similarity.words(topic)
 	local specific = if mentions(folded, VAGUE) then 0.2 else math.min(1, count / 4)
 	local complete = math.min(1, count / 8)
 	local acting = if mentions(folded, DOING) then 1 else 0.3
@@ -71,7 +71,7 @@ function clarify.run(self: app.App): app.Signal?
 		prompt = "frame",
 		check = function(value: any): string?
 			-- Small models like to repeat the instruction instead of the wish.
-			return if words.shared(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
+			return if similarity.shared_words(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
 		end,
 		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
 		schema = shape.record({ how_might_we = shape.list(shape.text(10, 160), 1, 3), restated = shape.text(8, 240) }),

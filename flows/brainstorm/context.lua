@@ -5,7 +5,7 @@
 local app = require("./app")
 local ems = require("./ems")
 local lang = require("./lang")
-local words = require("../common/words")
+local similarity = require("../common/similarity")
 
 local context = {}
 
@@ -44,12 +44,12 @@ local SAME = 0.6
 local function said(recent: { any }, lists: { { string } }): { string }
 	local found: { string } = {}
 	local function add(line: string)
-		if not words.repeats(line, found, SAME) then
+		if not similarity.repeats(line, found, SAME) then
 			table.insert(found, line)
 		end
 	end
 	for _, pair in recent do
-		add(if #words.of(pair.answer) < FEWEST then `{pair.question} → {pair.answer}` else pair.answer)
+		add(if #similarity.words(pair.answer) < FEWEST then `{pair.question} → {pair.answer}` else pair.answer)
 	end
 	for _, lines in lists do
 		for _, line in lines do

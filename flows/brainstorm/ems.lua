@@ -2,8 +2,8 @@
 --- How mature an idea is, from 0 to 100 (EMS). A model only says what it sees on each axis and by which evidence;
 --- what that is worth, and what to do about it, is arithmetic that stands here and can be tested.
 
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 
 local ems = {}
 
@@ -122,17 +122,17 @@ function ems.file_name(key: string): string
 end
 
 local function support(evidence: string, said: string, used: { string }): number
-	if #words.of(said) == 0 then
+	if #similarity.words(said) == 0 then
 		return RISE.silent
 	end
-	local needed = math.min(2, #words.of(said))
-	if words.shared(evidence, said) < needed then
+	local needed = math.min(2, #similarity.words(said))
+	if similarity.shared_words(evidence, said) < needed then
 		return RISE.bare
 	end
-	if words.repeats(evidence, used) then
+	if similarity.repeats(evidence, used) then
 		return RISE.shared
 	end
-	return if #words.of(evidence) < THIN then RISE.thin else RISE.carried
+	return if #similarity.words(evidence) < THIN then RISE.thin else RISE.carried
 end
 
 --- Returns the axes after an iteration, and which of them were held back.

@@ -1,15 +1,15 @@
 --!strict
 --- What the flow says, in English and French. The texts are data (`lang/*.yaml`), with `{name}` for what is filled in.
 
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
 local lang = {}
 
-export type Say = texts.Say
-export type Vars = texts.Vars
+export type Say = translations.Translate
+export type Vars = translations.Vars
 
-local TEXTS = texts.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
+local TEXTS = translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
 
 lang.code = TEXTS.code
 lang.data = TEXTS.data

@@ -48,8 +48,8 @@ function panel.round(self: app.App, phase: string): app.Signal?
 	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
 	local speak = voices.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
 	local found: { round.Contribution } = if #points == 0
-		then round.blind(experts, points, speak, voices.failed(self))
-		else round.open(experts, points, speak)
+		then round.speak_blind(experts, points, speak, voices.failed(self))
+		else round.speak_in_turn(experts, points, speak)
 	local framework: { [string]: string } = {}
 	local selected: { string } = json.array({} :: { string })
 	for _, expert in experts do

@@ -44,7 +44,7 @@ local function contradict(self: app.App, points: { round.Point }, speak: round.S
 		return nil
 	end
 	ui.say(self.t("voices.added", { name = contrarian.name }))
-	local contribution = round.turn(contrarian, points, true, speak)
+	local contribution = round.speak_once(contrarian, points, true, speak)
 	if contribution ~= nil then
 		voices.show(self, contribution)
 	end
@@ -85,8 +85,8 @@ function party.round(self: app.App): app.Signal?
 	ui.say(self.t("voices.with", { names = table.concat(names(chosen), ", ") }))
 	local speak = voices.speaker(self, "voice", 3, { question = topic })
 	local found: { round.Contribution } = if #points == 0
-		then round.blind(chosen, points, speak, voices.failed(self))
-		else round.open(chosen, points, speak)
+		then round.speak_blind(chosen, points, speak, voices.failed(self))
+		else round.speak_in_turn(chosen, points, speak)
 	for _, contribution in found do
 		voices.show(self, contribution)
 	end

@@ -8,8 +8,8 @@ local ems = require("./ems")
 local lang = require("./lang")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local questions = {}
@@ -40,7 +40,7 @@ local ECHO = 0.75
 --- Whether a question only says again what it was to be about, as small models like to do.
 local function echoes(line: string): boolean
 	for _, target in TARGETS do
-		if words.shared(target, line) > ECHO * #words.of(target) then
+		if similarity.shared_words(target, line) > ECHO * #similarity.words(target) then
 			return true
 		end
 	end
@@ -76,8 +76,8 @@ local function suggestions(self: app.App, raw: { any }, question: string): { str
 		-- Models like to number their lists; we letter them ourselves.
 		line = string.gsub(string.gsub(line, "^[%-%*•%s]+", ""), "^[%(%[]?%w?[%)%.%]:]%s*", "")
 		-- A question is no answer, and neither is the question itself, or what the user has said already.
-		local answers = string.sub(line, -1) ~= "?" and #words.of(line) > 0 and not words.repeats(line, said)
-		if answers and not words.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
+		local answers = string.sub(line, -1) ~= "?" and #similarity.words(line) > 0 and not similarity.repeats(line, said)
+		if answers and not similarity.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
 			table.insert(kept, line)
 		end
 	end
@@ -96,7 +96,7 @@ function questions.clean(self: app.App, raw: { any }, asked: { string }, count: 
 	for _, item in raw do
 		local line = app.line(item.question, 200)
 		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
-		if #kept < count and #words.of(line) >= 2 and not echoes(line) and not words.repeats(line, seen, SAME) then
+		if #kept < count and #similarity.words(line) >= 2 and not echoes(line) and not similarity.repeats(line, seen, SAME) then
 			table.insert(seen, line)
 			table.insert(kept, { question = line, priority = item.urgency, suggestions = suggestions(self, item.replies, line) })
 		end

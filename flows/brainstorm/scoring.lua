@@ -6,8 +6,8 @@ local context = require("./context")
 local ems = require("./ems")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local scoring = {}
 
@@ -54,7 +54,7 @@ end
 local function pieces_of(self: app.App): { any }
 	local found: { any } = {}
 	local function add(question: string, answer: string)
-		for _, piece in words.pieces(answer) do
+		for _, piece in similarity.statements(answer) do
 			if #found < MOST_PIECES then
 				table.insert(found, { id = `S{#found + 1}`, question = question, text = app.line(piece, 240) })
 				question = ""
@@ -87,7 +87,7 @@ local ENOUGH = 0.6
 
 --- Whether a model's line says what the piece says: nothing is put into the user's mouth.
 local function rests_on(line: string, piece: string): boolean
-	return words.shared(line, piece) >= math.max(1, ENOUGH * #words.of(line))
+	return similarity.shared_words(line, piece) >= math.max(1, ENOUGH * #similarity.words(line))
 end
 
 local function collect(self: app.App, value: any, pieces: { Piece }): ({ string }, { string })
@@ -104,7 +104,7 @@ local function collect(self: app.App, value: any, pieces: { Piece }): ({ string 
 		if not rests_on(line, piece) then
 			line = piece
 		end
-		if not words.repeats(line, known) then
+		if not similarity.repeats(line, known) then
 			table.insert(known, line)
 			table.insert(ideas, line)
 			session.add_idea(self.doc, line, idea.score)
@@ -117,7 +117,7 @@ local function collect(self: app.App, value: any, pieces: { Piece }): ({ string 
 	local decided: { string } = {}
 	for _, decision in value.decided do
 		local line = app.line(decision.decision, 140)
-		if rests_on(line, piece_text(pieces, decision.from)) and not words.repeats(line, settled) then
+		if rests_on(line, piece_text(pieces, decision.from)) and not similarity.repeats(line, settled) then
 			table.insert(settled, line)
 			table.insert(decided, line)
 			session.note(self.doc, "decisions", line)
@@ -180,7 +180,7 @@ function scoring.run(self: app.App)
 	local s = self.doc.session
 	local before = table.clone(s.flow_state.axes)
 	local said = scoring.said(self)
-	if #words.of(said) == 0 then
+	if #similarity.words(said) == 0 then
 		ui.say(self.t("ems.said_nothing"))
 		s.flow_state.scored = s.iteration
 		return

@@ -4,7 +4,7 @@
 local app = require("./app")
 local context = require("./context")
 local shape = require("../common/shape")
-local words = require("../common/words")
+local similarity = require("../common/similarity")
 
 local stories = {}
 
@@ -45,7 +45,7 @@ function stories.trace(line: string, claimed: number?, material: { { iteration: 
 	local best, most = 0, 0
 	local of_claimed = 0
 	for _, item in material do
-		local shared = words.shared(line, item.text)
+		local shared = similarity.shared_words(line, item.text)
 		if item.iteration == claimed then
 			of_claimed = math.max(of_claimed, shared)
 		end
@@ -100,7 +100,7 @@ function stories.of(self: app.App, problem: string): { any }
 	local seen: { string } = {}
 	for _, story in value.stories do
 		local line = app.line(story.story, 220)
-		if not words.repeats(line, seen) then
+		if not similarity.repeats(line, seen) then
 			table.insert(seen, line)
 			table.insert(found, {
 				story = line,

@@ -9,9 +9,9 @@ local personas = require("@nietz/personas")
 local round = require("../common/round")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local voices = {}
 
@@ -34,7 +34,9 @@ function voices.select(self: app.App, tag: string, count: number, always: { stri
 	local rank: { [string]: number } = {}
 	for index, persona in all do
 		local chosen = table.find(always, persona.slug)
-		rank[persona.slug] = if chosen then chosen - 1000 else index - 10 * words.shared(subject, `{persona.summary} {persona.body}`)
+		rank[persona.slug] = if chosen
+			then chosen - 1000
+			else index - 10 * similarity.shared_words(subject, `{persona.summary} {persona.body}`)
 	end
 	table.sort(all, function(a: personas.Persona, b: personas.Persona): boolean
 		return rank[a.slug] < rank[b.slug]
@@ -87,7 +89,7 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 			local said: { string } = {}
 			for _, point in raw do
 				local line = app.whole(point, LONGEST)
-				if #words.of(line) >= 2 and not words.repeats(line, said) and not words.echoes(line, known) then
+				if #similarity.words(line) >= 2 and not similarity.repeats(line, said) and not similarity.echoes(line, known) then
 					table.insert(said, line)
 				end
 			end
@@ -126,7 +128,7 @@ function voices.speaker(self: app.App, prompt: string, most: number, extra: { [s
 end
 
 --- Says that a voice failed; the round goes on without it.
-function voices.failed(self: app.App): round.Failed
+function voices.failed(self: app.App): round.OnFailure
 	return function(voice: any, err: any)
 		ui.say(self.t("voices.failed", { name = voice.name, message = failure.of(err).message }))
 	end
@@ -174,7 +176,7 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 		for _, item in raw do
 			local line = app.whole(item, limit)
 			-- Two names alone say nothing, and what is contested is not agreed.
-			if #words.of(line) - words.shared(line, names) >= 2 and not words.repeats(line, kept) then
+			if #similarity.words(line) - similarity.shared_words(line, names) >= 2 and not similarity.repeats(line, kept) then
 				table.insert(kept, line)
 				table.insert(found, line)
 			end
@@ -183,7 +185,7 @@ function voices.synthesis(self: app.App, topic: string, points: { round.Point })
 	end
 	local contested = lines(value.contested, 200)
 	local question = app.line(value.question, 220)
-	if words.repeats(question, { topic }) then
+	if similarity.repeats(question, { topic }) then
 		question = self.t("voices.weigh")
 	end
 	return { drawn = true, agreed = lines(value.agreed, 160), contested = contested, question = question }

@@ -1,5 +1,5 @@
 --!strict
---- What a model is asked for, as JSON Schemas. All members of an object must be there, and no others.
+--- Builds the JSON Schemas of what models are asked for: every member of an object is required, and no other is allowed.
 
 local llm = require("@nietz/llm")
 

@@ -4,8 +4,8 @@
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
-local lines = require("../common/lines")
 local llm = require("@nietz/llm")
+local model_text = require("../common/model_text")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
@@ -83,7 +83,7 @@ export type Thought = {
 --- Lets each text of a value end whole that the limit of its schema may have cut.
 local function whole(value: any, schema: any): any
 	if type(value) == "string" then
-		return if schema.maxLength then lines.whole(value, schema.maxLength) else value
+		return if schema.maxLength then model_text.to_whole_line(value, schema.maxLength) else value
 	elseif type(value) ~= "table" then
 		return value
 	end

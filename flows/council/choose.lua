@@ -7,8 +7,8 @@ local members = require("./members")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local choose = {}
 
@@ -47,7 +47,7 @@ local function lettered(raw: { string }): { any }
 		local line = string.gsub(app.line(text), "^[A-Ha-h1-8][%)%.:]%s+", "")
 		local double = false
 		for _, other in seen do
-			double = double or (words.likeness(line, other) > 0.9 and #words.of(line) == #words.of(other))
+			double = double or (similarity.of_texts(line, other) > 0.9 and #similarity.words(line) == #similarity.words(other))
 		end
 		-- A bare "yes" is no option: nobody could stand for it.
 		if not double and string.find(line, "%S%s+%S") ~= nil then

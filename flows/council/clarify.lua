@@ -7,9 +7,9 @@ local random = require("@nietz/random")
 local rules = require("./rules")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local talk = require("./talk")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local clarify = {}
@@ -45,8 +45,8 @@ function clarify.fresh(raw: { any }, asked: { string }, request: string): { Ques
 	local found: { Question } = {}
 	for _, item in raw do
 		local question = app.line(item.question)
-		local again = words.repeats(question, seen, SAME) or words.echoes(question, { request })
-		if #found < MOST and #words.of(question) >= 2 and not again then
+		local again = similarity.repeats(question, seen, SAME) or similarity.echoes(question, { request })
+		if #found < MOST and #similarity.words(question) >= 2 and not again then
 			table.insert(seen, question)
 			local why: string?, default = app.line(item.why), app.line(item.default or "")
 			-- What was said of another question was not meant for this one.

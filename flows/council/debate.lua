@@ -56,7 +56,7 @@ local function measured(self: app.App, number: number): measure.Measure
 end
 
 --- Says that a persona could not speak, and keeps why.
-local function failing(self: app.App, failures: { any }): round.Failed
+local function failing(self: app.App, failures: { any }): round.OnFailure
 	return function(voice: any, err: any)
 		local problem = failure.of(err)
 		table.insert(failures, err)
@@ -75,7 +75,7 @@ local function cycle(self: app.App, number: number)
 	app.happen(self, "cycle", { discussionId = random.uuid(), number = number, topic = topic })
 	local heard: { [string]: speech.Heard } = {}
 	local failures: { any } = {}
-	local found = round.together(self.seats, seen(self, number) :: any, {}, speech.speaker(self, heard), failing(self, failures))
+	local found = round.speak_side_by_side(self.seats, seen(self, number) :: any, {}, speech.speaker(self, heard), failing(self, failures))
 	for _, contribution in found do
 		speech.speak(self, contribution.name, heard[contribution.slug], contribution.texts, number, nil)
 	end

@@ -4,7 +4,7 @@
 
 local json = require("@nietz/json")
 local list = require("../common/list")
-local words = require("../common/words")
+local similarity = require("../common/similarity")
 
 local measure = {}
 
@@ -38,15 +38,15 @@ measure.SAME = 0.6
 --- Returns how many of these texts nobody has said before, in the same words or nearly.
 function measure.new(texts: { string }, before: { string }): number
 	local count = 0
-	local seen: { words.Stems } = {}
+	local seen: { similarity.Stems } = {}
 	for _, text in before do
-		table.insert(seen, words.stems(text))
+		table.insert(seen, similarity.stems(text))
 	end
 	for _, text in texts do
-		local own = words.stems(text)
+		local own = similarity.stems(text)
 		local new = true
 		for _, other in seen do
-			new = new and words.alike(own, other) <= measure.SAME
+			new = new and similarity.of_stems(own, other) <= measure.SAME
 		end
 		count += if new then 1 else 0
 		table.insert(seen, own)

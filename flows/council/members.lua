@@ -4,8 +4,8 @@
 
 local list = require("../common/list")
 local personas = require("@nietz/personas")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local members = {}
@@ -84,7 +84,7 @@ end
 function members.route(request: string): (string, { string })
 	local best, most = ROUTES[#ROUTES], 0
 	for _, route in ROUTES do
-		local count = words.shared(table.concat(route.words, " "), request)
+		local count = similarity.shared_words(table.concat(route.words, " "), request)
 		if count > most then
 			best, most = route, count
 		end

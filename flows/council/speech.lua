@@ -9,8 +9,8 @@ local measure = require("./measure")
 local round = require("../common/round")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 local ui = require("@nietz/ui")
 
 local speech = {}
@@ -69,8 +69,8 @@ local function sort_out(self: app.App, value: any)
 	local kept: { string } = {}
 	for _, point in value.points do
 		local line = app.line(point)
-		local is_slip = #words.of(line) == 0 or string.find(line, "%w%s+%w") == nil
-		if not is_slip and not words.echoes(line, options) then
+		local is_slip = #similarity.words(line) == 0 or string.find(line, "%w%s+%w") == nil
+		if not is_slip and not similarity.echoes(line, options) then
 			table.insert(kept, line)
 		end
 	end
@@ -89,7 +89,7 @@ end
 function speech.texts_of(value: any): { string }
 	local said: { string } = {}
 	local function add(line: string)
-		if not words.repeats(line, said, measure.SAME) then
+		if not similarity.repeats(line, said, measure.SAME) then
 			table.insert(said, line)
 		end
 	end

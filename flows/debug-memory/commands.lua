@@ -1,11 +1,11 @@
 --!strict
 --- The commands that ask the memory, and the one that empties it.
 
-local answers = require("../common/answers")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local memory = require("./memory")
 local nietz = require("@nietz")
+local query_output = require("../common/query_output")
 local recall = require("../common/memory/recall")
 local show = require("./show")
 local spec = require("../common/memory/spec")
@@ -108,7 +108,7 @@ commands.ALL.query = {
 		local named = NAMED[ctx.params.what or ""]
 		local sql, bind = (named or by_words)(ctx.params)
 		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
-		answers.say(answer, ctx.params.format)
+		query_output.show(answer, ctx.params.format)
 		return { columns = answer.columns, rows = answer.rows }
 	end,
 }

@@ -66,7 +66,7 @@ local function execute(self: state.Session, commit: string): results.Results
 	local hash = code_hash(self, commit)
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
-	local command = programs.allowed(self.limits, self.params.test) :: git.Command
+	local command = programs.resolve(self.limits, self.params.test) :: git.Command
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
 	command.output = OUTPUT

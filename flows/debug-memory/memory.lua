@@ -2,7 +2,7 @@
 --- The memory files: written while a session goes on, archived when their days are over. A session goes on where they
 --- cannot be: what it could not keep is said.
 
-local advice = require("../common/advice")
+local best_effort = require("../common/best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
@@ -32,7 +32,7 @@ end
 --- Keeps the session as it is now. Each save is the whole of it, so the next one makes up for one that failed.
 function memory.save(self: state.Session)
 	self.doc.updated_at = clock.now()
-	advice.take("", function(why: string): string
+	best_effort.run("", function(why: string): string
 		return `This session goes on, and is not in the debug memory: {why}`
 	end, function(): string
 		return documents.collection("debug_memory"):save(self.doc)
@@ -84,8 +84,8 @@ function memory.retain(): number
 		return `Old sessions stay where they are in the debug memory: {why}`
 	end
 	local moved = 0
-	for _, id in advice.take({} :: { string }, stays, over) do
-		moved += advice.take(0, stays, function(): number
+	for _, id in best_effort.run({} :: { string }, stays, over) do
+		moved += best_effort.run(0, stays, function(): number
 			return memory.archive({ id })
 		end)
 	end

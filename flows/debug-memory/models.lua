@@ -1,7 +1,6 @@
 --!strict
 --- What models are asked for: an analysis, with tools that only read, and a fix.
 
-local exchange = require("../common/exchange")
 local judge = require("./judge")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
@@ -11,6 +10,7 @@ local results = require("../common/memory/results")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
+local tool_loop = require("../common/tool_loop")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
@@ -74,20 +74,20 @@ end
 
 --- Has the model work with tools; returns how it ended, a detail and the reply.
 local function ask(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
-	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local offered, rejected = tools.offer({
 		tree = self.tree,
 		params = self.limits,
 		writing = writing,
 		validates = { self.params.test },
-		doing = function(now: string)
+		on_progress = function(now: string)
 			ui.status(`{what}: {now}`)
 		end,
 		used = used,
-		keep = function() end,
+		on_call = function() end,
 	})
 	request.model, request.label, request.tools, request.rejected = self.model, what, offered, rejected
-	local status, detail, reply = exchange.run(self.limits, request, used)
+	local status, detail, reply = tool_loop.run(self.limits, request, used)
 	ui.status("")
 	self.tokens += used.input + used.output
 	self.tools += used.calls
@@ -143,7 +143,7 @@ function models.fix(self: state.Session, latest: results.Results, analysis: Anal
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
 		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
 		protected = self.protected,
-		commands = programs.told(self.limits) or "",
+		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = ask(self, "mending", true, { prompt = prompt })

@@ -11,7 +11,7 @@ local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local template = require("@nietz/template")
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 
 local app = {}
 
@@ -19,7 +19,7 @@ export type CodeFile = { path: string, text: string, lines: { string }, focus: {
 
 export type App = {
 	doc: session.Doc,
-	t: texts.Say,
+	t: translations.Translate,
 	lang: string,
 	params: nietz.Values,
 	--- The slug of the persona that asks now.

@@ -4,7 +4,7 @@
 local app = require("./app")
 local profile = require("./profile")
 local text = require("@nietz/text")
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 local vocabulary = require("./vocabulary")
 
 local show = {}
@@ -71,7 +71,7 @@ function show.card(self: app.App): string
 end
 
 --- Returns the growth profile; `short` leaves out what only its own command shows.
-function show.profile(lang: string, t: texts.Say, found: profile.Profile, short: boolean): string
+function show.profile(lang: string, t: translations.Translate, found: profile.Profile, short: boolean): string
 	local lines = { t("profile.title"), "" }
 	if found.totalSessions == 0 then
 		table.insert(lines, t("profile.none"))

@@ -4,7 +4,6 @@
 
 local checkout = require("./checkout")
 local clock = require("@nietz/clock")
-local exchange = require("../common/exchange")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
@@ -16,6 +15,7 @@ local record = require("./record")
 local recorded = require("./recorded")
 local state = require("./state")
 local template = require("@nietz/template")
+local tool_loop = require("../common/tool_loop")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 local validate = require("./validate")
@@ -35,7 +35,7 @@ export type Outcome = {
 	commit: string,
 	--- What stands for the tree and its validation results, for noticing a stall.
 	fingerprint: string,
-	used: tools.Used,
+	used: tools.Usage,
 	--- What it changed and what validation wrote, for the next one.
 	evidence: string,
 	--- The value of a breakdown.
@@ -54,7 +54,7 @@ type Begun = {
 	--- Its place in the tree that is shown.
 	shot: state.Shot,
 	doing: (what: string) -> (),
-	used: tools.Used,
+	used: tools.Usage,
 }
 
 local function lines_of(parents: { state.Goal }): { string }
@@ -81,7 +81,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		model = model,
 		attempt_type = kind,
 	})
-	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local shot = live.begin(self, goal, `{kind} {id} ({model})`)
 	local function doing(what: string)
 		live.doing(self, shot, what)
@@ -110,7 +110,7 @@ local function work(self: state.Session, begun: Begun, more: llm.Chat): (string,
 	request.tools = begun.offered
 	request.rejected = begun.rejected
 	request.label = begun.label
-	return exchange.run(self.params, request, begun.used)
+	return tool_loop.run(self.params, request, begun.used)
 end
 
 --- Records the end of an attempt; returns the row's id.
@@ -202,7 +202,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		steps = commands,
 		protected = self.protected,
 		history = goal.history,
-		commands = programs.told(self.params) or "",
+		commands = programs.describe_allowed(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "implementation", prompt)
@@ -261,11 +261,11 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 		layout = self.layout,
 		steps = commands_of(goal),
 		history = goal.history,
-		commands = programs.told(self.params) or "",
+		commands = programs.describe_allowed(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
 	local begun = begin(self, goal, model, "breakdown", prompt)
-	local needs_validation = programs.told(self.params) ~= nil
+	local needs_validation = programs.describe_allowed(self.params) ~= nil
 	local status, detail, reply = work(self, begun, {
 		schema = SUB_GOALS,
 		check = function(value: { sub_goals: { SubGoal } }): string?
@@ -274,7 +274,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 					return `sub-goal {index} has no validation`
 				end
 				for _, command in sub.validation do
-					local _, why = programs.allowed(self.params, command)
+					local _, why = programs.resolve(self.params, command)
 					if why ~= nil then
 						return `sub-goal {index}: {why}`
 					end

@@ -1,9 +1,9 @@
 --!strict
 --- Questions in SQL to a session's tables, answered as a table, JSON or CSV.
 
-local answers = require("../common/answers")
 local documents = require("@nietz/documents")
 local nietz = require("@nietz")
+local query_output = require("../common/query_output")
 local record = require("./record")
 
 local query = {}
@@ -32,7 +32,7 @@ function query.run(ctx: nietz.Context)
 	end
 	-- Where there is no session yet, all tables are there and empty.
 	local answer = documents.query(ctx.params.sql, { key = { session = session or "none" }, bind = bind })
-	answers.say(answer, ctx.params.format)
+	query_output.show(answer, ctx.params.format)
 	return { columns = answer.columns, rows = answer.rows, session = session }
 end
 

@@ -28,19 +28,19 @@ function recorded.offer(
 	writing: boolean,
 	validates: { string },
 	doing: (what: string) -> (),
-	used: tools.Used
+	used: tools.Usage
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	return tools.offer({
 		tree = tree,
 		params = self.params,
 		writing = writing,
 		validates = validates,
-		doing = doing,
+		on_progress = doing,
 		used = used,
-		offers = function(name: string)
+		on_tool = function(name: string)
 			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
 		end,
-		keep = function(order: number, name: string, input: any, output: string)
+		on_call = function(order: number, name: string, input: any, output: string)
 			record.add(self.record, "tool_call", {
 				attempt_id = attempt,
 				order = order,

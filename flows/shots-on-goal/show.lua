@@ -31,7 +31,7 @@ end
 --- One line for an attempt that is over.
 function show.attempt_line(
 	target: { id: number },
-	outcome: { id: number, model: string, status: string, detail: string, used: tools.Used }
+	outcome: { id: number, model: string, status: string, detail: string, used: tools.Usage }
 ): string
 	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
 	local who = `goal {target.id}, attempt {outcome.id} ({outcome.model}, {used})`

@@ -49,7 +49,7 @@ function validate.check(self: state.Session, goal: state.Goal, tree: git.Handle,
 	end
 	for index, step in goal.steps do
 		doing(`validating with {step.command} ({index} of {#goal.steps})`)
-		local command = programs.allowed(self.params, step.command) :: git.Command
+		local command = programs.resolve(self.params, step.command) :: git.Command
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true
 		local began, ran = leftovers.try(function()

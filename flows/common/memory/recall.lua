@@ -4,7 +4,7 @@
 --- what they return with `recall.context` (to a model) or `recall.questions` (to a person). None of these ever fails: what
 --- cannot be remembered is said once, and left out. `recall.ask` and `recall.patterns` are for who asks the memory itself.
 
-local advice = require("../advice")
+local best_effort = require("../best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
@@ -17,7 +17,7 @@ local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
-local texts = require("../texts")
+local translations = require("../translations")
 
 local recall = {}
 
@@ -136,7 +136,7 @@ recall.collections = {
 	debug_memory_archive = collection("archive", "archived", "never"),
 } :: { [string]: nietz.Collection }
 
-local TEXTS = texts.new({
+local TEXTS = translations.new({
 	en = {
 		without = "The debug memory cannot help here, and is left out: {why}",
 		broken = "The debug memory leaves out what it cannot read: {why}",
@@ -157,7 +157,7 @@ end
 
 --- Returns what `give` returns, and `without` where the memory fails.
 local function remembering<T>(without: T, give: () -> T): T
-	return advice.take(without, function(why: string): string
+	return best_effort.run(without, function(why: string): string
 		return say("without", { why = why })
 	end, give)
 end
@@ -167,7 +167,7 @@ local function left_out(broken: { { path: string, message: string } })
 	if #broken > 0 then
 		local first = broken[1].message
 		local why = if #broken > 1 then say("more", { why = first, count = #broken - 1 }) else first
-		advice.say(say("broken", { why = why }))
+		best_effort.say_once(say("broken", { why = why }))
 	end
 end
 

@@ -38,8 +38,8 @@ end
 
 --- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
 local function remember(description: string, code: string, t: translations.Translate)
-	recall.speak(code)
-	local questions = recall.questions(recall.like(description), code)
+	recall.set_language(code)
+	local questions = recall.for_person(recall.find_described(description), code)
 	if #questions > 0 then
 		ui.say(`{t("memory")}\n\n- {table.concat(questions, "\n- ")}`)
 	end

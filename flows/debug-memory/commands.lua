@@ -135,7 +135,7 @@ commands.ALL.patterns = {
 
 local function ranked(sql: string): string
 	local parts = {}
-	for _, row in recall.ask(sql, {}, true) do
+	for _, row in recall.query(sql, {}, true) do
 		table.insert(parts, `{row.name} {row.count}`)
 	end
 	return if #parts > 0 then table.concat(parts, ", ") else "none"
@@ -149,7 +149,7 @@ end
 commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
 	run = function()
-		local sums = recall.ask(
+		local sums = recall.query(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
 			coalesce(avg(runs), 0) AS runs, coalesce(sum(status = 'passed' AND runs <= 2), 0) AS first,
@@ -190,7 +190,7 @@ commands.ALL.show = {
 	run = function(ctx: nietz.Context)
 		local id = ctx.params.session
 		if id == nil then
-			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
+			local latest = recall.query("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
 			id = if latest then latest.session_id else nil
 		end
 		local doc = if id then memory.load(id) else nil
@@ -226,7 +226,7 @@ commands.ALL.clear = {
 			end
 		end
 		local ids = {}
-		for _, row in recall.ask(`SELECT s.session_id FROM debug_memory s WHERE {table.concat(where, " AND ")} ORDER BY 1`, bind) do
+		for _, row in recall.query(`SELECT s.session_id FROM debug_memory s WHERE {table.concat(where, " AND ")} ORDER BY 1`, bind) do
 			table.insert(ids, row.session_id)
 		end
 		if #ids == 0 then

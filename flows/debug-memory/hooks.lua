@@ -73,13 +73,13 @@ end
 
 local ACTIONS = {
 	check_similar_past_issues = function(self)
-		self.past = if self.params.memory then recall.find(self.seen[#self.seen].failures, self.doc.session_id) else {}
+		self.past = if self.params.memory then recall.find_similar(self.seen[#self.seen].failures, self.doc.session_id) else {}
 		for _, past in self.past do
 			ui.say(`• {past.date}: a like {past.error_type} in {past.file}, {if past.worked then "mended" else "not mended"} then`)
 		end
 	end,
 	apply_known_fix_template = function(self)
-		self.known = if self.params.memory then recall.offered() else {}
+		self.known = if self.params.memory then recall.offered_patterns() else {}
 	end,
 	update_fix_effectiveness = count,
 	extract_learnings = recurring,

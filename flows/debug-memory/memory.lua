@@ -65,7 +65,7 @@ local function over(): { string }
 	local function ago(days: number): string
 		return clock.format(now - days * DAY)
 	end
-	local rows = recall.ask(
+	local rows = recall.query(
 		[[SELECT s.session_id FROM debug_memory s WHERE s.updated_at IS NOT NULL AND s.updated_at < CASE
 		WHEN s.status = 'escalated' THEN ?
 		WHEN EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document) THEN ?

@@ -108,7 +108,7 @@ function models.analyse(self: state.Session, latest: results.Results): (Analysis
 		failed = latest.failed,
 		skipped = latest.skipped,
 		history = history(self),
-		memory = recall.context(self.past, self.known),
+		memory = recall.for_model(self.past, self.known),
 		max_tools = self.params.max_tools,
 	})
 	local status, detail, reply = ask(self, "analysing", false, {

@@ -183,7 +183,7 @@ local function evidence(self: state.Session, begun: Begun, commit: string, check
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
 		if self.params.memory then
 			local ran: git.Ran = { over = "exit", exit = last.exit, output = last.output }
-			local known = recall.context(recall.of_run(ran, begun.place.tree.path), {})
+			local known = recall.for_model(recall.find_in_run(ran, begun.place.tree.path), {})
 			if known ~= "" then
 				table.insert(parts, "\n" .. known)
 			end

@@ -1,5 +1,5 @@
 --!strict
---- What the flow says, in English and French. The texts are data (`lang/*.yaml`), with `{name}` for what is filled in.
+--- The texts of this mode in English and French. They are data (`lang/*.yaml`), in which `{name}` is filled in.
 
 local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")

@@ -1,5 +1,5 @@
 --!strict
---- What the flow says, in English and French: `lang/*.yaml`.
+--- The texts of this mode in English and French: `lang/*.yaml`.
 
 local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")

@@ -1,6 +1,6 @@
 --!strict
---- The growth profile: computed from all session files when somebody asks, in one pass, with memory that does not grow
---- with their number.
+--- The growth profile, computed from all session files when it is asked for: in one pass, so that memory does not grow with
+--- their number.
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
@@ -34,11 +34,11 @@ export type Profile = {
 
 --- A trend compares so many sessions with as many before them, and calls more than this a change.
 local BLOCK, CHANGE = 5, 1
---- So many of the last sessions are kept.
+--- How many of the last sessions are kept.
 local RECENT = 20
---- A tag against the developer in so many of the last ten sessions is a blind spot.
+--- A negative tag in so many of the last ten sessions is a blind spot.
 local LAST, RECURRING = 10, 3
---- So many files are named.
+--- How many files are named.
 local NAMED = 20
 
 local sessions = documents.collection("sessions")
@@ -56,7 +56,8 @@ local FIELDS = {
 	dimensions = "/behaviorTags/*/dimension",
 }
 
---- Returns what the file's rules would say of a session, from the parts that were read; nil when all is well.
+--- Returns the first rule that a session breaks, checked on the fields that were read; nil where it breaks none. (`rules.lua`
+--- needs whole documents.)
 local function broken_rule(found: documents.Document): string?
 	if not rules.is_version_4(tostring(found.id)) then
 		return "/id: must be a UUID of version 4"
@@ -85,7 +86,7 @@ local function broken_rule(found: documents.Document): string?
 end
 
 --- Returns the seconds of a day or a time that a filter names; `last` means the end of a day.
-local function moment(flag: string, value: string?, last: boolean): number?
+local function parse_moment(flag: string, value: string?, last: boolean): number?
 	if value == nil then
 		return nil
 	end
@@ -98,7 +99,7 @@ local function moment(flag: string, value: string?, last: boolean): number?
 end
 
 --- Keeps the newest sessions, newest last.
-local function remember(recent: { Recent }, one: Recent)
+local function keep_recent(recent: { Recent }, one: Recent)
 	local function before(a: Recent, b: Recent): boolean
 		return a.at < b.at or a.at == b.at and a.id < b.id
 	end
@@ -141,8 +142,8 @@ end
 
 type Sums = { scores: { [string]: { sum: number, count: number } }, spots: { [string]: number } }
 
---- Adds a session to the sums, and returns what of it is kept while it is among the last.
-local function add(sums: Sums, found: documents.Document, at: number): Recent
+--- Adds a session to the sums, and returns the part of it that is kept while it is one of the last.
+local function add_session(sums: Sums, found: documents.Document, at: number): Recent
 	local one: Recent = { at = at, id = tostring(found.id), scores = {}, against = {} }
 	for _, dimension in vocabulary.DIMENSIONS do
 		local score = if type(found.scores) == "table" then found.scores[dimension.name] else nil
@@ -183,7 +184,7 @@ end
 
 --- Returns the profile of all sessions that pass the filter.
 function profile.compute(filter: Filter): Profile
-	local since, before = moment("since", filter.since, false), moment("until", filter["until"], true)
+	local since, before = parse_moment("since", filter.since, false), parse_moment("until", filter["until"], true)
 	local sums: Sums = { scores = {}, spots = {} }
 	local recent: { Recent } = {}
 	local found: Profile = {
@@ -232,7 +233,7 @@ function profile.compute(filter: Filter): Profile
 		found.totalSessions += 1
 		found.solvedCount += if value.outcome == "solved" then 1 else 0
 		found.abandonedCount += if value.outcome == "abandoned" then 1 else 0
-		remember(recent, add(sums, value, at))
+		keep_recent(recent, add_session(sums, value, at))
 	end
 	sessions:each(visit, { fields = FIELDS })
 	local averages: { [string]: number } = {}

@@ -1,5 +1,5 @@
 --!strict
---- The tools of a session, with each offer and each call as a row.
+--- The tools of `common/tools.lua` for a session that records each offer and each call as a row.
 
 local git = require("@nietz/git")
 local llm = require("@nietz/llm")
@@ -7,10 +7,10 @@ local record = require("./record")
 local state = require("./state")
 local tools = require("../common/tools")
 
-local recorded = {}
+local recorded_tools = {}
 
---- Records the session's tools.
-function recorded.tools(self: state.Session)
+--- Records all tools that there are.
+function recorded_tools.record_all(self: state.Session)
 	for _, tool in tools.ALL do
 		self.tools[tool.name] = record.add(self.record, "tool", {
 			session_id = self.id,
@@ -21,7 +21,7 @@ function recorded.tools(self: state.Session)
 end
 
 --- Returns the tools for one attempt of a session, whose calls are recorded.
-function recorded.offer(
+function recorded_tools.offer(
 	self: state.Session,
 	attempt: number,
 	tree: git.Handle,
@@ -53,4 +53,4 @@ function recorded.offer(
 	})
 end
 
-return recorded
+return recorded_tools

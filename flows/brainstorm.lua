@@ -16,9 +16,9 @@ local launch = require("./brainstorm/launch")
 local migrations = require("./brainstorm/migrations")
 local nietz = require("@nietz")
 local options = require("./brainstorm/options")
+local outside_facts = require("./brainstorm/outside_facts")
 local panel = require("./brainstorm/panel")
 local party = require("./brainstorm/party")
-local research = require("./brainstorm/research")
 local rules = require("./brainstorm/rules")
 local session = require("./brainstorm/session")
 local statistics = require("./brainstorm/statistics")
@@ -49,7 +49,7 @@ local function hold_discussion(self: app.App): app.Signal?
 	end
 	state.heard = s.iteration
 	local signal = if s.party_active then party.run_round(self) else panel.run_round(self, panel.next_phase(s.panel_history))
-	-- `continue` here only leaves the round.
+	-- `continue` as the answer to a round only ends the round.
 	return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 end
 
@@ -57,7 +57,7 @@ end
 local function converse(self: app.App, fresh: boolean): any
 	local signal = if fresh then clarify.run(self) else nil
 	if fresh and signal == nil and self.options.competitive then
-		research.rivals(self)
+		outside_facts.list_rivals(self)
 	end
 	while true do
 		if signal == nil then
@@ -79,7 +79,7 @@ end
 
 local function run(ctx: nietz.Context): any
 	local code = lang.code(ctx.lang)
-	local t = lang.of(code)
+	local t = lang.translator(code)
 	local allowed = options.from_params(ctx.params)
 	local doc, fresh = launch.open(t, ctx.params)
 	local s = doc.session
@@ -158,14 +158,14 @@ return nietz.flow({
 		sessions = {
 			summary = "Lists the saved sessions",
 			run = function(ctx: nietz.Context): any
-				launch.show_sessions(lang.of(lang.code(ctx.lang)))
+				launch.show_sessions(lang.translator(lang.code(ctx.lang)))
 				return nil
 			end,
 		},
 		stats = {
 			summary = "Shows what the finished sessions have in common",
 			run = function(ctx: nietz.Context): any
-				return statistics.show(lang.of(lang.code(ctx.lang)))
+				return statistics.show(lang.translator(lang.code(ctx.lang)))
 			end,
 		},
 	},

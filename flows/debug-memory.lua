@@ -1,5 +1,5 @@
 --!strict
---- Debug memory: runs the tests, understands the failures, mends, runs them again, and remembers what worked. This is the
+--- Debug memory: runs the tests, analyses the failures, fixes them, runs the tests again, and remembers what worked. This is the
 --- entry; the modules are in `debug-memory/`.
 
 local commands = require("./debug-memory/commands")
@@ -33,7 +33,7 @@ local function begin(ctx: nietz.Context): state.Session
 		branch = branch,
 		start_commit = head.commit,
 		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, head.commit),
-		repo_listing = repo_listing.of(head.commit),
+		repo_listing = repo_listing.render(head.commit),
 		results = {},
 		commits = {},
 		fix_patterns = {},

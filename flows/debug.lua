@@ -48,7 +48,7 @@ end
 local function run(ctx: nietz.Context)
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
-	local t = lang.of(code)
+	local t = lang.translator(code)
 	local description = ask_problem(params, t)
 	if params.verify ~= nil then
 		-- Fails where there is no repository, because the command could not be run: better now than after an hour.
@@ -128,7 +128,7 @@ return nietz.flow({
 			run = function(ctx: nietz.Context)
 				local code = lang.code(ctx.lang)
 				local found = profile.compute(ctx.params)
-				ui.say(show.profile(code, lang.of(code), found, false))
+				ui.say(show.profile(code, lang.translator(code), found, false))
 				return found
 			end,
 		},

@@ -49,7 +49,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		tools = {},
 		start_commit = head.commit,
 		protected_globs = programs.protected_globs(params, head.commit),
-		repo_listing = repo_listing.of(head.commit),
+		repo_listing = repo_listing.render(head.commit),
 		root = nil,
 		goals = 0,
 		attempts = 0,

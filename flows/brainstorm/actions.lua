@@ -3,12 +3,12 @@
 --- the open question is asked again.
 
 local app = require("./app")
+local approaches = require("./approaches")
+local assessments = require("./assessments")
 local brief = require("./brief")
 local checkpoints = require("./checkpoints")
 local context = require("./context")
 local ems = require("./ems")
-local examine = require("./examine")
-local explore = require("./explore")
 local launch = require("./launch")
 local leader = require("./leader")
 local panel = require("./panel")
@@ -41,14 +41,14 @@ local function show_jump(self: app.App, title: string, from: any)
 	end
 	table.insert(lines, t("rule"))
 	ui.say("```text\n" .. table.concat(lines, "\n") .. "\n```")
-	if session.has_ahead(self.doc) then
+	if session.has_later_iterations(self.doc) then
 		ui.say(t("back.how"))
 	end
 end
 
 local function go_back(self: app.App, argument: string): app.Signal?
 	local steps = tonumber(argument) or 1
-	local from, furthest = session.back(self.doc, steps)
+	local from, furthest = session.go_back(self.doc, steps)
 	if from == nil then
 		local s = self.doc.session
 		ui.say(
@@ -64,10 +64,10 @@ local function go_back(self: app.App, argument: string): app.Signal?
 end
 
 local function go_forward(self: app.App): app.Signal?
-	if not session.has_ahead(self.doc) then
+	if not session.has_later_iterations(self.doc) then
 		return { go = "next" }
 	end
-	local from = session.forward(self.doc)
+	local from = session.go_forward(self.doc)
 	app.save(self)
 	show_jump(self, self.t("back.forward"), from)
 	return { go = "jump" }
@@ -161,8 +161,8 @@ end
 local ACTIONS: { [string]: Action } = {
 	["continue"] = go_forward,
 	back = go_back,
-	dive = explore.dive,
-	pivot = explore.pivot,
+	dive = approaches.dive,
+	pivot = approaches.pivot,
 	diverge = set_phase("divergent"),
 	converge = set_phase("convergent"),
 	status = show_status,
@@ -179,11 +179,11 @@ local ACTIONS: { [string]: Action } = {
 		launch.show_sessions(self.t)
 		return nil
 	end,
-	technique = explore.technique,
-	framework = explore.framework,
-	premortem = examine.premortem,
-	spike = examine.spike,
-	["security-check"] = examine.security,
+	technique = approaches.technique,
+	framework = approaches.framework,
+	premortem = assessments.premortem,
+	spike = assessments.spike,
+	["security-check"] = assessments.security,
 	modes = function(self: app.App): app.Signal?
 		leader.show(self)
 		return nil

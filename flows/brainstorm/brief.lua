@@ -2,14 +2,14 @@
 --- The end of a session: writes the brief, each line with the iteration that it came from, and the journal of the session.
 
 local app = require("./app")
+local assessments = require("./assessments")
 local clock = require("@nietz/clock")
 local context = require("./context")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
-local examine = require("./examine")
 local farewell = require("./farewell")
 local lang = require("./lang")
-local research = require("./research")
+local outside_facts = require("./outside_facts")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local statistics = require("./statistics")
@@ -22,7 +22,7 @@ local brief = {}
 local briefs = documents.collection("briefs")
 local journals = documents.collection("journals")
 
-local MOST_ANSWERS = 14
+local MAX_ANSWERS = 14
 
 local function problem_and_users(self: app.App, answers: { any }): any
 	local vars = context.prompt_vars(self)
@@ -55,7 +55,7 @@ function brief.draft(self: app.App): any
 			table.insert(answers, pair)
 		end
 	end
-	while #answers > MOST_ANSWERS do
+	while #answers > MAX_ANSWERS do
 		table.remove(answers, 1)
 	end
 	local stated = problem_and_users(self, answers)
@@ -63,17 +63,17 @@ function brief.draft(self: app.App): any
 	local list = stories.draft(self, problem)
 	local next_steps = if self.options.plan then stories.next_steps(self, list) else {}
 	if #state.risks == 0 then
-		examine.find_risks(self)
+		assessments.find_risks(self)
 	end
 	local examined: { [string]: boolean } = {}
 	for _, note in state.notes do
 		examined[note.kind or ""] = true
 	end
-	if self.options.security and not examined.security and examine.touches_security(self) then
-		examine.security(self)
+	if self.options.security and not examined.security and assessments.touches_security(self) then
+		assessments.security(self)
 	end
 	if self.options.lookups and not examined.lookups then
-		research.lookups(self)
+		outside_facts.list_lookups(self)
 	end
 	local material = stories.said_by_iteration(self)
 	local users: { any }, known: { string } = {}, {}
@@ -114,7 +114,7 @@ function brief.render(self: app.App, draft: any): string
 			risk = escape_cell(risk.risk),
 			mitigation = escape_cell(risk.mitigation),
 			weight = risk.probability * risk.impact,
-			high = risk.probability * risk.impact >= examine.MITIGATE,
+			high = risk.probability * risk.impact >= assessments.MITIGATE,
 			iteration = risk.iteration,
 		})
 	end

@@ -3,10 +3,10 @@
 --- would help. Apart, because only one of these may ask something at a time.
 
 local app = require("./app")
+local approaches = require("./approaches")
 local bias = require("./bias")
 local dialogue = require("./dialogue")
 local ems = require("./ems")
-local explore = require("./explore")
 local lang = require("./lang")
 local leader = require("./leader")
 local scoring = require("./scoring")
@@ -15,11 +15,11 @@ local ui = require("@nietz/ui")
 local checkpoints = {}
 
 --- An EMS from which the user is asked once more how it goes.
-local LATE = 75
+local LATE_EMS = 75
 --- The iteration from which a session is long.
-local LONG = 7
+local LONG_SESSION = 7
 --- Points of EMS below which two iterations together are slow.
-local SLOW = 3
+local SLOW_GAIN = 3
 
 local function count_answers(self: app.App): number
 	local count = 0
@@ -50,7 +50,7 @@ function checkpoints.ask_energy(self: app.App, why: string): app.Signal?
 		s.phase = "convergent"
 		app.save(self)
 	elseif choice == "pivot" then
-		signal = explore.pivot(self, "")
+		signal = approaches.pivot(self, "")
 	end
 	-- No question is open here, so none is asked again: the next iteration takes up the focus.
 	return if signal and signal.go == "again" then nil else signal
@@ -116,11 +116,11 @@ local function energy_reason(self: app.App): string?
 	state.asked_energy = state.asked_energy or {}
 	local before = s.history[#s.history - 1]
 	local reason: string? = nil
-	if s.ems >= LATE and not state.asked_energy.late then
+	if s.ems >= LATE_EMS and not state.asked_energy.late then
 		reason = "late"
-	elseif s.iteration >= LONG and not state.asked_energy.long then
+	elseif s.iteration >= LONG_SESSION and not state.asked_energy.long then
 		reason = "long"
-	elseif before ~= nil and s.ems - before.ems < SLOW and not state.asked_energy.slow then
+	elseif before ~= nil and s.ems - before.ems < SLOW_GAIN and not state.asked_energy.slow then
 		reason = "slow"
 	end
 	if reason ~= nil then
@@ -156,7 +156,7 @@ function checkpoints.after_iteration(self: app.App): app.Signal?
 		end
 	end
 	if self.options.technique then
-		return explore.propose(self)
+		return approaches.propose(self)
 	end
 	return nil
 end

@@ -70,10 +70,10 @@ local SUBCOMMANDS: { [string]: { string } } = {
 }
 
 --- Without a slash, fewer letters than this are never an abbreviation: answers are short too.
-local SHORTEST = 3
+local MIN_ABBREVIATION = 3
 
 --- A word this long that is nearly a command is more likely a slip than an answer.
-local SURE = 5
+local MIN_SLIP = 5
 
 local function find_command(name: string): Command?
 	return list.find(commands.ALL, function(command): boolean
@@ -122,7 +122,7 @@ local function resolve(word: string, forced: boolean): (Command?, { string })
 	if exact ~= nil then
 		return exact, {}
 	end
-	if not forced and #word < SHORTEST then
+	if not forced and #word < MIN_ABBREVIATION then
 		return nil, {}
 	end
 	local candidates = names_starting_with(word)
@@ -166,7 +166,7 @@ function commands.parse(line: string): Parsed
 	if #candidates > 1 then
 		return { kind = "ambiguous", typed = head, names = candidates }
 	end
-	if alone and (forced or #word >= SURE) and string.match(word, "^[%a%-]+$") ~= nil then
+	if alone and (forced or #word >= MIN_SLIP) and string.match(word, "^[%a%-]+$") ~= nil then
 		local near = text.nearest(word, commands.names())
 		if near ~= nil then
 			return { kind = "slip", typed = head, name = near }

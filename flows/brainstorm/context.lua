@@ -10,10 +10,10 @@ local similarity = require("../common/similarity")
 local context = {}
 
 --- How many answered iterations are given word for word.
-local RECENT = 2
-local MOST_IDEAS = 6
-local MOST_DECISIONS = 6
-local MOST_NOTES = 4
+local MAX_RECENT = 2
+local MAX_IDEAS = 6
+local MAX_DECISIONS = 6
+local MAX_NOTES = 4
 
 local function last_items(items: { any }, count: number): { any }
 	local from = math.max(1, #items - count + 1)
@@ -36,11 +36,11 @@ function context.answered_pairs(entry: any): { { question: string, answer: strin
 end
 
 --- An answer with fewer meaningful words is given with its question.
-local FEWEST = 3
+local MIN_WORDS = 3
 --- Two sentences that share more than this say the same.
 local SAME = 0.6
 
---- Returns what the user said, each thing once. Questions are left out where they can be: a small model repeats them.
+--- Returns what the user said, each statement once. Questions are left out where possible, because small models repeat them.
 local function distinct_statements(recent: { any }, lists: { { string } }): { string }
 	local found: { string } = {}
 	local function add(line: string)
@@ -49,7 +49,7 @@ local function distinct_statements(recent: { any }, lists: { { string } }): { st
 		end
 	end
 	for _, pair in recent do
-		add(if #similarity.words(pair.answer) < FEWEST then `{pair.question} → {pair.answer}` else pair.answer)
+		add(if #similarity.words(pair.answer) < MIN_WORDS then `{pair.question} → {pair.answer}` else pair.answer)
 	end
 	for _, lines in lists do
 		for _, line in lines do
@@ -80,14 +80,14 @@ function context.prompt_vars(self: app.App, upto: number?): { [string]: any }
 		end
 	end
 	local recent: { any } = {}
-	for _, entry in last_items(entries, RECENT) do
+	for _, entry in last_items(entries, MAX_RECENT) do
 		for _, pair in context.answered_pairs(entry) do
 			table.insert(recent, pair)
 		end
 	end
 	local ideas: { string } = {}
 	for index, idea in context.ideas(self) do
-		if index <= MOST_IDEAS then
+		if index <= MAX_IDEAS then
 			table.insert(ideas, app.to_line(idea.content, 160))
 		end
 	end
@@ -105,7 +105,7 @@ function context.prompt_vars(self: app.App, upto: number?): { [string]: any }
 			table.insert(notes, note)
 		end
 	end
-	local told = note_texts(notes, MOST_NOTES)
+	local told = note_texts(notes, MAX_NOTES)
 	local axes: { any } = {}
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = state.axes[axis.key] or 0 })
@@ -118,7 +118,7 @@ function context.prompt_vars(self: app.App, upto: number?): { [string]: any }
 		axes = axes,
 		weak = ems.weak_axes(state.axes, s.phase),
 		ideas = ideas,
-		decisions = note_texts(state.decisions, MOST_DECISIONS),
+		decisions = note_texts(state.decisions, MAX_DECISIONS),
 		notes = told,
 		recent = recent,
 		said = distinct_statements(recent, { ideas, told }),

@@ -35,7 +35,7 @@ ems.READY = 85
 
 --- How far an axis may rise in one iteration, by its evidence: words of the user, few of them, words that served another axis
 --- already, other words, or nothing said.
-local RISE = { carried = 25, thin = 15, shared = 10, bare = 5, silent = 0 }
+local RISE = { strong = 25, thin = 15, reused = 10, unrelated = 5, nothing_said = 0 }
 --- Evidence of fewer meaningful words is thin.
 local THIN = 4
 --- How far an axis may fall at once: a model that forgot something must not undo the user's work.
@@ -124,16 +124,16 @@ end
 
 local function allowed_rise(evidence: string, said: string, used: { string }): number
 	if #similarity.words(said) == 0 then
-		return RISE.silent
+		return RISE.nothing_said
 	end
 	local needed = math.min(2, #similarity.words(said))
 	if similarity.shared_words(evidence, said) < needed then
-		return RISE.bare
+		return RISE.unrelated
 	end
 	if similarity.repeats(evidence, used) then
-		return RISE.shared
+		return RISE.reused
 	end
-	return if #similarity.words(evidence) < THIN then RISE.thin else RISE.carried
+	return if #similarity.words(evidence) < THIN then RISE.thin else RISE.strong
 end
 
 --- Returns the axes after an iteration, and which of them were held back.

@@ -74,7 +74,7 @@ local function ask_question(
 	})
 end
 
-local function begin(self: app.App, again: boolean)
+local function begin_questions(self: app.App, again: boolean)
 	local limit = self.options.questions
 	local answered = if again then #session.current_entry(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered))
@@ -123,7 +123,7 @@ local function ask_open_questions(self: app.App): app.Signal?
 				session.add_answer(self.doc, "", clock.now())
 			end
 		elseif signal ~= nil and signal.go == "again" then
-			begin(self, true)
+			begin_questions(self, true)
 			entry = session.current_entry(self.doc)
 			count = #entry.questions
 		elseif signal ~= nil then
@@ -147,7 +147,7 @@ local function revisit(self: app.App): app.Signal?
 			changed = changed or answer ~= earlier
 			table.insert(replies, answer)
 		elseif signal ~= nil and signal.go == "again" then
-			begin(self, false)
+			begin_questions(self, false)
 			return ask_open_questions(self)
 		elseif signal ~= nil and signal.go ~= "next" then
 			return signal
@@ -156,7 +156,7 @@ local function revisit(self: app.App): app.Signal?
 		end
 	end
 	if not changed then
-		session.forward(self.doc)
+		session.go_forward(self.doc)
 		return { go = "jump" }
 	end
 	local now = clock.now()
@@ -171,11 +171,11 @@ end
 --- Runs one iteration. Returns nil when it came to its end, or where a command leads.
 function iterate.run(self: app.App): app.Signal?
 	local signal: app.Signal?
-	if session.has_ahead(self.doc) then
+	if session.has_later_iterations(self.doc) then
 		signal = revisit(self)
 	else
 		if session.is_between_iterations(self.doc) then
-			begin(self, false)
+			begin_questions(self, false)
 		end
 		signal = ask_open_questions(self)
 	end

@@ -13,10 +13,10 @@ local TEXTS = translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.loa
 
 lang.code = TEXTS.code
 lang.data = TEXTS.data
-lang.of = TEXTS.of
+lang.translator = TEXTS.translator
 
 --- Returns how long ago something was, in words.
-function lang.ago(say: Say, seconds: number): string
+function lang.time_ago(say: Say, seconds: number): string
 	local steps = { { unit = "minute", size = 60 }, { unit = "hour", size = 3600 }, { unit = "day", size = 86400 } }
 	local unit, size = "moment", 0
 	for _, step in steps do

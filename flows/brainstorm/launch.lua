@@ -38,7 +38,7 @@ local function session_vars(t: lang.Say, s: any, now: number): lang.Vars
 		name = s.slug,
 		slug = s.slug,
 		ems = s.ems,
-		ago = lang.ago(t, now - updated),
+		ago = lang.time_ago(t, now - updated),
 		phase = t(`phases.{s.phase}`),
 		status = t(`statuses.{s.status}`),
 		iteration = s.iteration,

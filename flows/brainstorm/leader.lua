@@ -11,14 +11,14 @@ local ui = require("@nietz/ui")
 
 local leader = {}
 
---- Words of somebody who has stopped asking.
+--- Words of somebody who has stopped doubting.
 local CERTAIN_WORDS = { "evidemment", "forcement", "clairement", "obviously", "clearly", "of course", "necessarily", "bien sur" }
 
 --- Two iterations that gain fewer points of EMS are slow.
 leader.SLOW = 5
 
 --- Returns the slug of who should lead and why, from what was said and how the session goes. Pure.
-function leader.suggest(said: string, history: { any }, now: number, decisions: number): (string, string)
+function leader.suggest(said: string, history: { any }, ems: number, decisions: number): (string, string)
 	local folded = text.fold(said)
 	for _, word in CERTAIN_WORDS do
 		if string.find(folded, word, 1, true) ~= nil then
@@ -26,7 +26,7 @@ function leader.suggest(said: string, history: { any }, now: number, decisions: 
 		end
 	end
 	local before = history[#history - 1]
-	if before ~= nil and now - before.ems < leader.SLOW then
+	if before ~= nil and ems - before.ems < leader.SLOW then
 		return "pragmatique", "stuck"
 	elseif #history >= 5 and decisions == 0 then
 		return "pragmatique", "stuck"

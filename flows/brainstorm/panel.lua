@@ -10,7 +10,7 @@ local ui = require("@nietz/ui")
 
 local panel = {}
 
-local MOST = 3
+local MAX_EXPERTS = 3
 local PHASES = { "discussion", "debate", "socratic" }
 
 --- Returns the phase after the last round's: a panel ends in questions.
@@ -40,7 +40,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 	local last = if s.panel_active then s.panel_history[#s.panel_history] else nil
 	s.mode, s.panel_active, s.party_active = "panel", true, false
 	s.flow_state.heard = s.iteration
-	local experts = discussion.choose_personas(self, "panel", MOST, {})
+	local experts = discussion.choose_personas(self, "panel", MAX_EXPERTS, {})
 	-- The phases of one panel are about one thing.
 	local topic = if last ~= nil and phase ~= "discussion" then last.topic else discussion.topic(self)
 	local number = #s.panel_history + 1

@@ -12,9 +12,9 @@ local ui = require("@nietz/ui")
 
 local party = {}
 
---- Who speaks unless more are added.
-local USUAL = 3
-local MOST = 5
+--- How many roles speak, and the most that may be added to.
+local DEFAULT_ROLES = 3
+local MAX_ROLES = 5
 
 local function item_names(list: { any }): { string }
 	local found: { string } = json.array({} :: { string })
@@ -70,14 +70,14 @@ function party.run_round(self: app.App): app.Signal?
 	s.flow_state.heard = s.iteration
 	local always = { "architect" }
 	for _, slug in s.flow_state.voices do
-		if table.find(always, slug) == nil and #always < MOST then
+		if table.find(always, slug) == nil and #always < MAX_ROLES then
 			table.insert(always, slug)
 		end
 	end
 	local focus = if self.next_speaker then personas.get(self.next_speaker) else nil
 	self.next_speaker = nil
-	local chosen = if focus then { focus } else discussion.choose_personas(self, "party", USUAL, always)
-	-- A second round on the same question goes on from what the first one left open.
+	local chosen = if focus then { focus } else discussion.choose_personas(self, "party", DEFAULT_ROLES, always)
+	-- A second round on the same question discusses what the first one left open.
 	local talk = s.flow_state.talk
 	local topic = if talk ~= nil and talk.from == s.last_question then talk.next else discussion.topic(self)
 	local number = #s.party_history + 1

@@ -18,15 +18,15 @@ export type Question = { question: string, priority: string, suggestions: { stri
 
 --- What the prompt asks a question about, by axis.
 local TARGETS: { [string]: string } = yaml.load("./prompts/targets.yaml")
-local MOST_SUGGESTIONS = 4
+local MAX_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
 local LONGEST_REPLY = 90
 
 local function questions_schema(count: number): { [string]: any }
-	-- A constrained model writes names in their order: the question first, then what hangs on it.
+	-- A constrained model writes names in their order: the question first, then what depends on it.
 	return shape.list_of("questions", math.min(2, count), count, {
 		question = shape.text(8, 180),
-		replies = shape.list(shape.text(2, LONGEST_REPLY), 2, MOST_SUGGESTIONS),
+		replies = shape.list(shape.text(2, LONGEST_REPLY), 2, MAX_SUGGESTIONS),
 		urgency = { enum = { "critical", "important", "info" } },
 	})
 end
@@ -77,7 +77,7 @@ local function usable_suggestions(self: app.App, raw: { any }, question: string)
 		line = string.gsub(string.gsub(line, "^[%-%*•%s]+", ""), "^[%(%[]?%w?[%)%.%]:]%s*", "")
 		-- A question is no answer, and neither is the question itself, or what the user has said already.
 		local answers = string.sub(line, -1) ~= "?" and #similarity.words(line) > 0 and not similarity.repeats(line, said)
-		if answers and not similarity.repeats(line, kept) and #kept < MOST_SUGGESTIONS then
+		if answers and not similarity.repeats(line, kept) and #kept < MAX_SUGGESTIONS then
 			table.insert(kept, line)
 		end
 	end
@@ -90,12 +90,12 @@ local function usable_suggestions(self: app.App, raw: { any }, question: string)
 end
 
 --- Returns those of a model's questions that are worth asking. `asked` are all earlier ones.
-function questions.usable(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
+function questions.keep_usable(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
 	local kept: { Question } = {}
 	local seen = table.clone(asked)
 	for _, item in raw do
 		local line = app.to_line(item.question, 200)
-		-- Fewer than two meaningful words is no question, whatever mark stands behind it.
+		-- Fewer than two meaningful words is no question, whatever mark it ends with.
 		if #kept < count and #similarity.words(line) >= 2 and not echoes_prompt(line) and not similarity.repeats(line, seen, SAME) then
 			table.insert(seen, line)
 			table.insert(kept, { question = line, priority = item.urgency, suggestions = usable_suggestions(self, item.replies, line) })
@@ -113,7 +113,7 @@ function questions.usable(self: app.App, raw: { any }, asked: { string }, count:
 end
 
 --- Returns questions of the language file on the weakest axes that were not asked yet.
-function questions.fallback(self: app.App, asked: { string }, count: number): { Question }
+function questions.fallback_questions(self: app.App, asked: { string }, count: number): { Question }
 	local kept: { Question } = {}
 	local order = ems.weak_axes(self.doc.session.flow_state.axes, self.doc.session.phase)
 	for _, axis in ems.AXES do
@@ -158,18 +158,18 @@ function questions.next(self: app.App, count: number): { Question }
 		-- There are questions to go on with: a slow model is not asked a third time.
 		repairs = 1,
 		check = function(value: any): string?
-			if #questions.usable(self, value.questions, asked, count) == 0 then
+			if #questions.keep_usable(self, value.questions, asked, count) == 0 then
 				return "every question was empty, repeats this prompt, or has been asked before; ask about the subject"
 			end
 			return nil
 		end,
 	})
-	local found: { Question } = if value then questions.usable(self, value.questions, asked, count) else {}
+	local found: { Question } = if value then questions.keep_usable(self, value.questions, asked, count) else {}
 	-- Too few are left to think about: questions of the language file fill up.
 	for _, question in found do
 		table.insert(asked, question.question)
 	end
-	for _, question in questions.fallback(self, asked, math.min(2, count) - #found) do
+	for _, question in questions.fallback_questions(self, asked, math.min(2, count) - #found) do
 		table.insert(found, question)
 	end
 	return found

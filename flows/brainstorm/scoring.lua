@@ -18,7 +18,7 @@ export type Piece = { id: string, text: string }
 --- The id for no evidence.
 local NONE = "none"
 --- More pieces only confuse a model.
-local MOST_PIECES = 12
+local MAX_PIECES = 12
 
 local function score_schema(pieces: { Piece }): { [string]: any }
 	local ids: { string } = {}
@@ -40,7 +40,7 @@ local function score_schema(pieces: { Piece }): { [string]: any }
 	return shape.object(required, properties)
 end
 
---- Returns the user's own words in the open iteration: answers, and what was said beside them.
+--- Returns what the user said in the open iteration: answers, and notes that they added.
 function scoring.said_in_iteration(self: app.App): string
 	local lines: { string } = { session.current_answers(self.doc) }
 	for _, note in self.doc.session.flow_state.notes do
@@ -56,7 +56,7 @@ local function user_pieces(self: app.App): { any }
 	local found: { any } = {}
 	local function add(question: string, answer: string)
 		for _, piece in similarity.statements(answer) do
-			if #found < MOST_PIECES then
+			if #found < MAX_PIECES then
 				table.insert(found, { id = `S{#found + 1}`, question = question, text = app.to_line(piece, 240) })
 				question = ""
 			end

@@ -12,7 +12,7 @@ local session = {}
 export type Doc = { format_version: string, session: any }
 
 --- The furthest that one `back` goes.
-session.MOST_BACK = 5
+session.MAX_BACK = 5
 
 --- Who leads unless somebody else was chosen.
 session.LEADER = "architecte"
@@ -97,13 +97,13 @@ local function current_index(doc: Doc): number
 	return 0
 end
 
---- Returns the history entry that the session stands on, or nil where there is none.
+--- Returns the history entry of the current iteration, or nil where there is none.
 function session.current_entry(doc: Doc): any
 	return doc.session.history[current_index(doc)]
 end
 
---- Whether the session went back and has iterations ahead of it.
-function session.has_ahead(doc: Doc): boolean
+--- Whether the session went back, so that later iterations are in the history.
+function session.has_later_iterations(doc: Doc): boolean
 	local index = current_index(doc)
 	return index > 0 and index < #doc.session.history
 end
@@ -113,7 +113,7 @@ function session.is_between_iterations(doc: Doc): boolean
 	local s = doc.session
 	local entry = session.current_entry(doc)
 	local done = entry == nil or (#entry.responses >= #entry.questions and (s.flow_state.scored or 0) >= s.iteration)
-	return done and not session.has_ahead(doc)
+	return done and not session.has_later_iterations(doc)
 end
 
 --- Begins the next iteration with these questions, at the end of the history: iterations that a `back` left behind stay.
@@ -233,9 +233,9 @@ end
 
 --- Goes back `steps` iterations and returns where the session stood, or nil and the furthest possible step.
 --- Nothing is taken out of the history.
-function session.back(doc: Doc, steps: number): (any, number)
+function session.go_back(doc: Doc, steps: number): (any, number)
 	local index = current_index(doc)
-	local furthest = math.clamp(index - 1, 0, session.MOST_BACK)
+	local furthest = math.clamp(index - 1, 0, session.MAX_BACK)
 	if steps < 1 or steps > furthest then
 		return nil, furthest
 	end
@@ -247,8 +247,8 @@ end
 
 --- Goes forward one iteration after a `back`, and returns where the session stood, or nil at the end. At the end the session
 --- is exactly as it was when it went back.
-function session.forward(doc: Doc): any
-	if not session.has_ahead(doc) then
+function session.go_forward(doc: Doc): any
+	if not session.has_later_iterations(doc) then
 		return nil
 	end
 	local from = move_to(doc, current_index(doc) + 1)

@@ -10,7 +10,7 @@ local MAX_LINES = 60
 
 --- Returns the files of a commit, one a line. Where there are too many: the files and folders of the top, each folder with
 --- the number of its files. Where even those are too many: an empty text.
-function repo_listing.of(commit: string): string
+function repo_listing.render(commit: string): string
 	local found = git.files(commit)
 	if found.cut then
 		return ""

@@ -20,16 +20,16 @@ export type Speak = (voice: Voice, seen: { Point }, ids: { string }, must: boole
 type Statement = { texts: { string }, refers: { string } }
 export type OnFailure = (voice: Voice, err: unknown) -> ()
 
---- No voice says more than this in one round, its answer to another included.
-local MOST_TEXTS = 3
---- No voice refers to more than this many others.
-local MOST_REFERENCES = 2
+--- The most points of a voice in one round, its answer to another one included.
+local MAX_TEXTS = 3
+--- The most other voices that it may refer to.
+local MAX_REFERENCES = 2
 
 local function referenced_names(points: { Point }, ids: { string }, own: string): { string }
 	local names: { string } = json.array({} :: { string })
 	for _, id in ids do
 		for _, point in points do
-			if point.id == id and point.by ~= own and table.find(names, point.by) == nil and #names < MOST_REFERENCES then
+			if point.id == id and point.by ~= own and table.find(names, point.by) == nil and #names < MAX_REFERENCES then
 				table.insert(names, point.by)
 			end
 		end
@@ -97,8 +97,8 @@ function round.speak_side_by_side(
 	return found
 end
 
---- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
---- heard: opinions that were formed alone, and at least one that meets another.
+--- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
+--- are formed alone, and at least one is discussed.
 function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure): { Contribution }
 	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure)
 	if #found < 2 then
@@ -109,11 +109,11 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 		if voice.slug == answering.slug then
 			local reply = round.speak_once(voice, points, true, speak)
 			if reply ~= nil then
-				while #answering.texts >= MOST_TEXTS do
+				while #answering.texts >= MAX_TEXTS do
 					table.remove(answering.texts)
 				end
 				for _, text in reply.texts do
-					if #answering.texts < MOST_TEXTS and not similarity.repeats(text, answering.texts) then
+					if #answering.texts < MAX_TEXTS and not similarity.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
 					end
 				end

@@ -7,12 +7,12 @@ local shape = {}
 
 export type Shape = llm.Schema
 
---- Returns an object; a model writes its members in the order of their names here: what it should think of first comes first.
+--- Returns an object. A model writes its members in the order of `names`, so what it should think of first comes first.
 function shape.object(names: { string }, members: { [string]: Shape }): Shape
 	return { type = "object", additionalProperties = false, required = names, properties = members }
 end
 
---- Returns an object whose members are written in the order of the alphabet.
+--- Returns an object whose members are written in alphabetical order.
 function shape.record(members: { [string]: Shape }): Shape
 	local names: { string } = {}
 	for name in members do

@@ -13,13 +13,13 @@ local text = require("@nietz/text")
 local tools = {}
 
 --- The most that a model is given of a file or a search at once, in bytes.
-local MOST = 60000
+local MAX_BYTES = 60000
 
 local function shorten(value: string): string
-	if #value <= MOST then
+	if #value <= MAX_BYTES then
 		return value
 	end
-	return string.sub(value, 1, MOST) .. `\n[cut here: {#value - MOST} bytes are left out; ask for a part of it]`
+	return string.sub(value, 1, MAX_BYTES) .. `\n[cut here: {#value - MAX_BYTES} bytes are left out; ask for a part of it]`
 end
 
 local function path_parameter(what: string): llm.Schema
@@ -28,7 +28,7 @@ end
 
 --- Up to this many lines, a file is given whole whatever part was asked for: small models ask for its first line, and guess
 --- the rest.
-local SHORT = 100
+local SHORT_FILE = 100
 
 --- Returns a range of lines of a text, with a note of what is left out.
 local function line_range(value: string, from: number?, count: number?): string
@@ -36,7 +36,7 @@ local function line_range(value: string, from: number?, count: number?): string
 		return shorten(value)
 	end
 	local lines = text.lines(value)
-	if #lines <= SHORT then
+	if #lines <= SHORT_FILE then
 		return shorten(value)
 	end
 	local first = math.max(1, from or 1)

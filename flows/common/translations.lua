@@ -13,7 +13,7 @@ export type Translations = {
 	--- Returns the value under a key such as `axes.clarity`, which may be a list or a table, or nil.
 	data: (code: string, key: string) -> any,
 	--- Returns the function that gives the text of a key in a language. A key that does not exist is an error of the flow: raised.
-	of: (code: string) -> Translate,
+	translator: (code: string) -> Translate,
 }
 
 --- Returns the texts of a flow, from one table for each language.
@@ -33,7 +33,7 @@ function translations.new(tables: { [string]: nietz.Values }): Translations
 			return if tables[wish] ~= nil then wish else "en"
 		end,
 		data = data,
-		of = function(code: string): Translate
+		translator = function(code: string): Translate
 			return function(key: string, vars: Vars?): string
 				local value = data(code, key)
 				if type(value) ~= "string" then

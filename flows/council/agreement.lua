@@ -17,7 +17,7 @@ export type Measure = {
 	--- The option with the most support; nil where two have the same, or nobody chose.
 	leading: string?,
 	positions: { Position },
-	--- Who changed option, and how much confidences moved on average.
+	--- Who changed their option, and the average change of confidence.
 	moved: { { name: string, from: string, to: string } },
 	drift: number,
 	said: number,

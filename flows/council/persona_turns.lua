@@ -19,9 +19,9 @@ local persona_turns = {}
 --- The reply of one persona in a cycle, before it is a turn.
 export type Reply = { value: any, model: string, at: string, latency: number }
 
-local HOW = { "builds_on", "challenges" }
+local WAYS_TO_RESPOND = { "builds_on", "challenges" }
 --- How many earlier points a persona is reminded of.
-local MOST_OLDER = 24
+local MAX_EARLIER = 24
 
 --- Returns the ids of the options, and `undecided`.
 function persona_turns.stances(self: app.App): { string }
@@ -43,8 +43,11 @@ local function reply_schema(self: app.App, ids: { string }): { [string]: any }
 	}
 	if not first then
 		-- An enumeration, so that the model cannot respond to a point that nobody made.
-		properties.responds =
-			shape.list(shape.object({ "to", "how", "why" }, { how = { enum = HOW }, to = { enum = ids }, why = shape.text(3, 220) }), 1, 2)
+		properties.responds = shape.list(
+			shape.object({ "to", "how", "why" }, { how = { enum = WAYS_TO_RESPOND }, to = { enum = ids }, why = shape.text(3, 220) }),
+			1,
+			2
+		)
 	end
 	local order = { "points", "recommends", "stance", "sure" }
 	if not first then
@@ -111,7 +114,7 @@ local function earlier_points(self: app.App): { string }
 	local found: { string } = {}
 	for index = #self.points, 1, -1 do
 		local point = self.points[index]
-		if point.cycle < last and #found < MOST_OLDER then
+		if point.cycle < last and #found < MAX_EARLIER then
 			table.insert(found, 1, `{point.by}: {point.text}`)
 		end
 	end

@@ -111,7 +111,7 @@ local function status_of(turn: any): string
 end
 
 --- By type of turn: checks what it requires of the session at that time.
-local ALIGNED: { [string]: (self: Check, pointer: string, turn: any) -> () } = {
+local TURN_CHECKS: { [string]: (self: Check, pointer: string, turn: any) -> () } = {
 	question = function(self: Check, pointer: string, turn: any)
 		if status_of(turn) ~= "clarifying" then
 			add_fault(self, pointer, `a question is asked while the status is clarifying, not {status_of(turn)}`)
@@ -166,7 +166,7 @@ local function check_turns(self: Check)
 			add_fault(self, `{pointer}/sequenceNumber`, "the first is 1")
 		end
 		before = math.max(before, number)
-		ALIGNED[turn.messageType](self, pointer, turn)
+		TURN_CHECKS[turn.messageType](self, pointer, turn)
 		if status_of(turn) == "final" then
 			finals += 1
 			if finals > 1 then

@@ -2,8 +2,8 @@
 --- The session document, and how each turn and each event changes it. Pure: ids and times come in.
 ---
 --- Everything that changes a session is a turn of its `messageTurns`, or an event that is kept with the turn before it
---- (`metadata.after`; before the first turn, `metadata.opening`). So the turns alone tell the whole session again: that
---- is `session.replay`.
+--- (`metadata.after`; before the first turn, `metadata.opening`). So the whole session follows from its turns:
+--- `session.replay` rebuilds it.
 
 local json = require("@nietz/json")
 

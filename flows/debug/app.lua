@@ -48,7 +48,7 @@ local UNKNOWN_WINDOW = 32768
 function app.new(doc: session.Doc, code: string, params: nietz.Values): App
 	return {
 		doc = doc,
-		t = lang.of(code),
+		t = lang.translator(code),
 		lang = code,
 		params = params,
 		intensity = doc.intensity,

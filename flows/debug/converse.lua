@@ -78,7 +78,7 @@ local function take_response(self: app.App, turn: session.Turn, missing: { strin
 	return next_question
 end
 
---- Leads the exchange to its end, and returns the outcome. `run` is the run's id.
+--- Leads the conversation to its end, and returns the outcome. `run` is the run's id.
 function converse.run(self: app.App, run: string): "solved" | "abandoned"
 	local missing = code.read_named(self, self.doc.problemDescription)
 	local asked = question.next(self, nil, { opening = true, missing_files = missing })

@@ -165,16 +165,16 @@ end
 
 --- Replaces quotes of what the developer said themselves by a word.
 local function replace_quotes(value: string, said: string): string
-	local function own(open: string, inner: string, close: string): string
+	local function replace_own_words(open: string, inner: string, close: string): string
 		local plain = normalize_line(inner)
 		if #plain >= 2 and string.find(said, plain, 1, true) ~= nil then
 			return " theirwords "
 		end
 		return open .. inner .. close
 	end
-	local out = string.gsub(value, '(")([^"\n]+)(")', own)
-	out = string.gsub(out, "(\u{201c})(.-)(\u{201d})", own)
-	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", own))
+	local out = string.gsub(value, '(")([^"\n]+)(")', replace_own_words)
+	out = string.gsub(out, "(\u{201c})(.-)(\u{201d})", replace_own_words)
+	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", replace_own_words))
 end
 
 --- Splits a text into sentences. A colon ends one, too: the part before it only leads in.
@@ -212,7 +212,7 @@ local function applies(rule: Rule, sentence: Sentence): boolean
 		and (rule.unless == nil or text.search(sentence.text, rule.unless :: string) == nil)
 end
 
---- Whether a sentence speaks with a word that the developer never used.
+--- Whether a sentence has a word that the developer never used.
 local function has_new_word(sentence: string, said: string): boolean
 	for word in string.gmatch(sentence, "[%a]+") do
 		-- Endings differ, so only the beginning of a word counts.

@@ -24,7 +24,7 @@ export type Profile = {
 	blindSpots: { BlindSpot },
 	--- The scores of the last sessions, oldest first.
 	recentScores: { [string]: { number } },
-	--- Files that could not be read, at most `NAMED` of them by name.
+	--- Files that could not be read, at most `MAX_NAMED` of them by name.
 	broken: { { path: string, message: string } },
 	brokenCount: number,
 	--- Files of a newer version, which were read as far as they are known.
@@ -35,11 +35,11 @@ export type Profile = {
 --- A trend compares so many sessions with as many before them, and calls more than this a change.
 local BLOCK, CHANGE = 5, 1
 --- How many of the last sessions are kept.
-local RECENT = 20
+local MAX_RECENT = 20
 --- A negative tag in so many of the last ten sessions is a blind spot.
 local LAST, RECURRING = 10, 3
 --- How many files are named.
-local NAMED = 20
+local MAX_NAMED = 20
 
 local sessions = documents.collection("sessions")
 
@@ -103,7 +103,7 @@ local function keep_recent(recent: { Recent }, one: Recent)
 	local function before(a: Recent, b: Recent): boolean
 		return a.at < b.at or a.at == b.at and a.id < b.id
 	end
-	if #recent == RECENT and before(one, recent[1]) then
+	if #recent == MAX_RECENT and before(one, recent[1]) then
 		return
 	end
 	local at = #recent
@@ -111,7 +111,7 @@ local function keep_recent(recent: { Recent }, one: Recent)
 		at -= 1
 	end
 	table.insert(recent, at + 1, one)
-	if #recent > RECENT then
+	if #recent > MAX_RECENT then
 		table.remove(recent, 1)
 	end
 end
@@ -211,7 +211,7 @@ function profile.compute(filter: Filter): Profile
 			else nil
 		if message ~= nil or at == nil then
 			found.brokenCount += 1
-			if found.brokenCount <= NAMED then
+			if found.brokenCount <= MAX_NAMED then
 				table.insert(found.broken, { path = entry.path, message = message or "it has no timestamp" })
 			end
 			return
@@ -226,7 +226,7 @@ function profile.compute(filter: Filter): Profile
 		end
 		if entry.newer ~= nil then
 			found.newerCount += 1
-			if found.newerCount <= NAMED then
+			if found.newerCount <= MAX_NAMED then
 				table.insert(found.newer, entry.path)
 			end
 		end

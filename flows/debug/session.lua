@@ -20,7 +20,7 @@ export type Turn = {
 export type Doc = documents.Document
 
 --- The score without tags, and the limits of scores.
-local BASE, LEAST, MOST = 5, 1, 10
+local BASE_SCORE, MIN_SCORE, MAX_SCORE = 5, 1, 10
 
 --- Returns a new session. It counts as abandoned until it ends, because nobody may come back to it.
 function session.new(id: string, now: string, problem: string, intensity: string): Doc
@@ -83,7 +83,7 @@ end
 function session.scores_of(doc: Doc): { [string]: number }
 	local scores: { [string]: number } = {}
 	for _, dimension in vocabulary.DIMENSIONS do
-		scores[dimension.name] = BASE
+		scores[dimension.name] = BASE_SCORE
 	end
 	for _, seen in doc.behaviorTags do
 		local tag = vocabulary.find(seen.tag)
@@ -92,7 +92,7 @@ function session.scores_of(doc: Doc): { [string]: number }
 		end
 	end
 	for name, score in scores do
-		scores[name] = math.clamp(score, LEAST, MOST)
+		scores[name] = math.clamp(score, MIN_SCORE, MAX_SCORE)
 	end
 	return scores
 end

@@ -24,7 +24,8 @@ local FRAME = table.concat({
 	"^[\\w./*()]+\\(.*\\)$",
 }, "|")
 
-local function is_foreign(line: string): boolean
+--- Whether a path, or a line that names one, belongs to other people's code.
+function stack_trace.is_foreign(line: string): boolean
 	return list.some(FOREIGN, function(place): boolean
 		return string.find(line, place, 1, true) ~= nil
 	end)
@@ -47,7 +48,7 @@ local function read_lines(value: string): ({ Line }, number)
 		if frame then
 			frames += 1
 		end
-		local foreign = is_foreign(line)
+		local foreign = stack_trace.is_foreign(line)
 		if second then
 			-- Both halves are kept or left out together, whichever of them shows whose code it is.
 			before.foreign = before.foreign or foreign
@@ -56,11 +57,6 @@ local function read_lines(value: string): ({ Line }, number)
 		table.insert(lines, { text = line, frame = frame or second, foreign = foreign })
 	end
 	return lines, frames
-end
-
---- Whether a path belongs to other people's code.
-function stack_trace.is_foreign(path: string): boolean
-	return is_foreign(path)
 end
 
 --- Returns the text; where it has a long stack trace, without frames in other people's code.

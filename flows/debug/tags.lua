@@ -9,9 +9,9 @@ local vocabulary = require("./vocabulary")
 
 local tags = {}
 
-local MOST = 3
+local MAX_TAGS = 3
 
-local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, nil, MOST) })
+local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, nil, MAX_TAGS) })
 
 --- Returns the tags of a turn's response, or nil where the model gives nothing valid.
 function tags.ask_tags(self: app.App, turn: session.Turn): { string }?

@@ -53,7 +53,7 @@ type OpenAttempt = {
 	rejected: (call: llm.Call, why: string, so_far: llm.SoFar) -> (),
 	--- Its line in the goal tree that is shown.
 	shot: state.Shot,
-	doing: (what: string) -> (),
+	on_progress: (what: string) -> (),
 	used: tools.Usage,
 }
 
@@ -83,10 +83,10 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 	})
 	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
-	local function doing(what: string)
+	local function on_progress(what: string)
 		progress.update(self, shot, what)
 	end
-	local offered, rejected = recorded_tools.offer(self, id, place.tree, kind == "implementation", commands_of(goal), doing, used)
+	local offered, rejected = recorded_tools.offer(self, id, place.tree, kind == "implementation", commands_of(goal), on_progress, used)
 	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
@@ -97,7 +97,7 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		offered = offered,
 		rejected = rejected,
 		shot = shot,
-		doing = doing,
+		on_progress = on_progress,
 		used = used,
 	}
 end
@@ -222,7 +222,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	if not kept then
 		status, detail = "error", `the work cannot be committed: {committed}; {status}: {detail}`
 	elseif status == "completed" then
-		local done = validate.run(self, goal, open_attempt.place.tree, open_attempt.doing)
+		local done = validate.run(self, goal, open_attempt.place.tree, open_attempt.on_progress)
 		validation, commit = done, done.commit or commit
 		local ok, paths = leftovers.try(function()
 			return git.changed(goal.base_commit, commit)

@@ -32,7 +32,7 @@ local function add_goal_lines(goal: state.Goal, indent: string, lines: { string 
 	end
 	for index = math.max(1, #goal.shots - ATTEMPTS + 1), #goal.shots do
 		local shot = goal.shots[index]
-		table.insert(lines, text.truncate(`{indent}    {progress.mark(shot.status)} {shot.name}: {shot.doing}`, WIDEST))
+		table.insert(lines, text.truncate(`{indent}    {progress.mark(shot.status)} {shot.name}: {shot.activity}`, WIDEST))
 	end
 	for _, child in goal.children do
 		add_goal_lines(child, indent .. "  ", lines)
@@ -54,7 +54,7 @@ end
 
 --- Adds an attempt, a breakdown or a validation below its goal.
 function progress.begin(self: state.Session, goal: state.Goal, name: string): state.Shot
-	local shot = { name = name, status = "open", doing = "begins" }
+	local shot = { name = name, status = "open", activity = "begins" }
 	table.insert(goal.shots, shot)
 	draw(self)
 	return shot
@@ -62,13 +62,13 @@ end
 
 --- Shows what it does now.
 function progress.update(self: state.Session, shot: state.Shot, what: string)
-	shot.doing = what
+	shot.activity = what
 	draw(self)
 end
 
 --- Shows how it ended.
 function progress.finish(self: state.Session, shot: state.Shot, status: string)
-	shot.status, shot.doing = status, string.gsub(status, "_", " ")
+	shot.status, shot.activity = status, string.gsub(status, "_", " ")
 	draw(self)
 end
 

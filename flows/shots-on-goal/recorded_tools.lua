@@ -27,7 +27,7 @@ function recorded_tools.offer(
 	tree: git.Handle,
 	writing: boolean,
 	validates: { string },
-	doing: (what: string) -> (),
+	on_progress: (what: string) -> (),
 	used: tools.Usage
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	return tools.offer({
@@ -35,7 +35,7 @@ function recorded_tools.offer(
 		params = self.params,
 		writing = writing,
 		validates = validates,
-		on_progress = doing,
+		on_progress = on_progress,
 		used = used,
 		on_tool = function(name: string)
 			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })

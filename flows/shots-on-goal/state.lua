@@ -7,7 +7,7 @@ local record = require("./record")
 local state = {}
 
 --- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
-export type Shot = { name: string, status: string, doing: string }
+export type Shot = { name: string, status: string, activity: string }
 
 export type Goal = {
 	id: number,

@@ -36,9 +36,9 @@ local function prepare(self: state.Session, tree: git.Handle): ({ string }, stri
 	return tampered, if #tampered > 0 then tree:commit("Protected files as they were").commit else nil
 end
 
---- Runs a goal's commands in a worktree whose work is committed, up to the first that fails. `doing` is told which command
+--- Runs a goal's commands in a worktree whose work is committed, up to the first that fails. `on_progress` is told which command
 --- runs.
-function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, doing: (what: string) -> ()): Validation
+function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, on_progress: (what: string) -> ()): Validation
 	local validation: Validation = { runs = {}, passed = true, tampered = {}, fingerprint = "", commit = nil, not_run = nil }
 	local ready, why = leftovers.try(function()
 		validation.tampered, validation.commit = prepare(self, tree)
@@ -48,7 +48,7 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, d
 		return validation
 	end
 	for index, step in goal.steps do
-		doing(`validating with {step.command} ({index} of {#goal.steps})`)
+		on_progress(`validating with {step.command} ({index} of {#goal.steps})`)
 		local command = programs.resolve(self.params, step.command) :: git.Command
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true

@@ -149,11 +149,11 @@ local TEXTS = translations.new({
 		more = "{why} (et {count} de plus : `nietz check .nietz/debug-memory`)",
 	},
 })
-local say = TEXTS.of("en")
+local say = TEXTS.translator("en")
 
 --- Says in this language, `en` or `fr`, what the memory cannot do.
 function recall.set_language(language: string)
-	say = TEXTS.of(TEXTS.code(language))
+	say = TEXTS.translator(TEXTS.code(language))
 end
 
 --- Returns what `give` returns, or `fallback` where the memory fails.

@@ -8,7 +8,7 @@ local session = require("./session")
 local shape = require("../common/shape")
 local ui = require("@nietz/ui")
 
-local research = {}
+local outside_facts = {}
 
 --- Asks for a list, shows it below a title, and keeps each item as a note of this kind.
 local function ask_for_list(self: app.App, kind: string, name: string, properties: { [string]: any }, describe: (item: any) -> string)
@@ -31,7 +31,7 @@ end
 
 --- `--competitive`: what people do today instead, what that does well and where it fails. One of the first questions is
 --- about the latter; more than that would lead a small model away from the subject.
-function research.rivals(self: app.App)
+function outside_facts.list_rivals(self: app.App)
 	local weak_points: { string } = {}
 	ask_for_list(
 		self,
@@ -52,10 +52,10 @@ function research.rivals(self: app.App)
 end
 
 --- `--c7`: which facts the decisions rest on that must be looked up in documentation.
-function research.lookups(self: app.App)
+function outside_facts.list_lookups(self: app.App)
 	ask_for_list(self, "lookups", "lookups", { question = shape.text(3, 140), where = shape.text(3, 80) }, function(item: any): string
 		return self.t("lookups.row", { where = app.to_line(item.where, 80), question = app.to_line(item.question, 140) })
 	end)
 end
 
-return research
+return outside_facts

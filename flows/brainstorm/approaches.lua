@@ -1,23 +1,23 @@
 --!strict
---- Commands that change how one thinks about the idea: techniques, another angle (`pivot`), going deeper (`dive`). Which
---- technique fits is decided in `techniques.lua`.
+--- Other approaches to the idea: techniques, another angle (`pivot`), going deeper (`dive`). Which technique fits is decided in
+--- `techniques.lua`.
 
 local app = require("./app")
+local assessments = require("./assessments")
 local context = require("./context")
 local dialogue = require("./dialogue")
 local ems = require("./ems")
-local examine = require("./examine")
 local random = require("@nietz/random")
 local session = require("./session")
 local techniques = require("./techniques")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local explore = {}
+local approaches = {}
 
 local FRAMEWORKS = { "moscow", "5whys", "swot" }
 
-local function situation(self: app.App): techniques.Situation
+local function current_situation(self: app.App): techniques.Situation
 	local s = self.doc.session
 	return {
 		ems = s.ems,
@@ -30,7 +30,7 @@ end
 
 local function record_technique(self: app.App, technique: techniques.Technique, source: string, applied: boolean, reason: string)
 	local weak: { string } = {}
-	local missing: { string } = if source == "manual" then {} else situation(self).weak
+	local missing: { string } = if source == "manual" then {} else current_situation(self).weak
 	for _, key in missing do
 		if table.find(technique.axes, key) ~= nil then
 			table.insert(weak, ems.file_name(key))
@@ -55,7 +55,7 @@ end
 --- given.
 local function reason_for(self: app.App, technique: techniques.Technique, labels: { [string]: string }?): string
 	local s = self.doc.session
-	for _, key in situation(self).weak do
+	for _, key in current_situation(self).weak do
 		if table.find(technique.axes, key) ~= nil then
 			return `{if labels then labels[key] else ems.file_name(key)} {s.flow_state.axes[key]}%`
 		end
@@ -76,12 +76,12 @@ local function used_count(self: app.App): number
 end
 
 --- Before an iteration: applies a technique by chance or by progress, or offers one that helps the weak axes.
-function explore.propose(self: app.App): app.Signal?
+function approaches.propose(self: app.App): app.Signal?
 	local s = self.doc.session
-	if used_count(self) >= techniques.MOST or #self.techniques > 0 then
+	if used_count(self) >= techniques.MAX_USED or #self.techniques > 0 then
 		return nil
 	end
-	local now = situation(self)
+	local now = current_situation(self)
 	if self.options.choosing == "random" then
 		local technique, state = techniques.pick_random(now, s.random_state or {}, random.choice)
 		s.random_state = state
@@ -136,9 +136,9 @@ function explore.propose(self: app.App): app.Signal?
 end
 
 --- The commands `technique [name]` and `framework name`.
-function explore.technique(self: app.App, name: string): app.Signal?
+function approaches.technique(self: app.App, name: string): app.Signal?
 	if name == "" then
-		local found = techniques.suggest(situation(self), random.choice)
+		local found = techniques.suggest(current_situation(self), random.choice)
 		if #found == 0 then
 			ui.say(self.t("technique.none"))
 			return nil
@@ -154,15 +154,15 @@ function explore.technique(self: app.App, name: string): app.Signal?
 	end
 	apply_techniques(self, { technique }, "manual", "manual")
 	if technique.slug == "premortem" then
-		return examine.premortem(self)
+		return assessments.premortem(self)
 	end
 	return { go = "again" }
 end
 
 --- The command `framework [name]`.
-function explore.framework(self: app.App, name: string): app.Signal?
+function approaches.framework(self: app.App, name: string): app.Signal?
 	if name ~= "" then
-		return explore.technique(self, name)
+		return approaches.technique(self, name)
 	end
 	local options: { dialogue.Option } = {}
 	for _, slug in FRAMEWORKS do
@@ -170,11 +170,11 @@ function explore.framework(self: app.App, name: string): app.Signal?
 		table.insert(options, { value = slug, label = technique.name[self.lang] })
 	end
 	local chosen, signal = dialogue.choose(self, "framework", self.t("technique.which"), options, FRAMEWORKS[1])
-	return if chosen ~= nil then explore.technique(self, chosen) else signal
+	return if chosen ~= nil then approaches.technique(self, chosen) else signal
 end
 
 --- The command `pivot [angle]`: opens up again from another side.
-function explore.pivot(self: app.App, angle: string): app.Signal?
+function approaches.pivot(self: app.App, angle: string): app.Signal?
 	if angle == "" then
 		local answer, signal = dialogue.ask(self, { id = "pivot", prompt = self.t("pivot.ask") })
 		if answer == nil then
@@ -192,9 +192,9 @@ function explore.pivot(self: app.App, angle: string): app.Signal?
 end
 
 --- The command `dive [subject]`.
-function explore.dive(self: app.App, subject: string): app.Signal?
+function approaches.dive(self: app.App, subject: string): app.Signal?
 	self.focus = if subject ~= "" then subject else self.doc.session.last_question
 	return { go = "again" }
 end
 
-return explore
+return approaches

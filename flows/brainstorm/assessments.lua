@@ -1,5 +1,5 @@
 --!strict
---- Examinations of the idea, each one model call: how it could fail (`premortem`), who would attack it (`security-check`), what
+--- Assessments of the idea, each one model call: how it could fail (`premortem`), who would attack it (`security-check`), what
 --- an experiment would show (`spike`).
 
 local app = require("./app")
@@ -12,10 +12,10 @@ local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local examine = {}
+local assessments = {}
 
---- From this weight (probability × impact) a risk is to be mitigated.
-examine.MITIGATE = 6
+--- From this weight (probability × impact) on, a risk must be mitigated.
+assessments.MITIGATE = 6
 
 local SECURITY_WORDS = {
 	"auth",
@@ -36,7 +36,7 @@ local SECURITY_WORDS = {
 }
 
 --- Whether the session touches something that an attacker wants.
-function examine.touches_security(self: app.App): boolean
+function assessments.touches_security(self: app.App): boolean
 	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked_questions(self.doc), " "))
 	return list.some(SECURITY_WORDS, function(word): boolean
 		return string.find(said, word, 1, true) ~= nil
@@ -44,7 +44,7 @@ function examine.touches_security(self: app.App): boolean
 end
 
 --- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
-function examine.find_risks(self: app.App): { any }
+function assessments.find_risks(self: app.App): { any }
 	local degree, line = shape.integer(1, 3), shape.text(5, 160)
 	local value = app.ask_model(self, {
 		prompt = "premortem",
@@ -73,11 +73,11 @@ function examine.find_risks(self: app.App): { any }
 end
 
 --- The command `premortem`.
-function examine.premortem(self: app.App): app.Signal?
+function assessments.premortem(self: app.App): app.Signal?
 	if not self.doc.session.flow_state.pinned then
 		leader.switch(self, "sparring", "premortem")
 	end
-	local found = examine.find_risks(self)
+	local found = assessments.find_risks(self)
 	if #found == 0 then
 		return nil
 	end
@@ -91,7 +91,7 @@ function examine.premortem(self: app.App): app.Signal?
 				probability = risk.probability,
 				impact = risk.impact,
 				weight = weight,
-				flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
+				flag = if weight >= assessments.MITIGATE then self.t("premortem.mitigate") else "",
 				mitigation = risk.mitigation,
 			})
 		)
@@ -102,7 +102,7 @@ function examine.premortem(self: app.App): app.Signal?
 end
 
 --- The command `security-check`.
-function examine.security(self: app.App): app.Signal?
+function assessments.security(self: app.App): app.Signal?
 	local value = app.ask_model(self, {
 		prompt = "security",
 		vars = context.prompt_vars(self),
@@ -123,7 +123,7 @@ function examine.security(self: app.App): app.Signal?
 end
 
 --- The command `spike [duration] [question]`: what a small experiment would have to show, and the verdict so far.
-function examine.spike(self: app.App, argument: string): app.Signal?
+function assessments.spike(self: app.App, argument: string): app.Signal?
 	local duration, question = string.match(argument, "^(%d+%s*%a+)%s*(.*)$")
 	if duration == nil then
 		question = argument
@@ -163,4 +163,4 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 	return nil
 end
 
-return examine
+return assessments

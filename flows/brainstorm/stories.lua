@@ -1,5 +1,6 @@
 --!strict
---- What is to be built: stories with priority, effort and the iteration that each comes from, and the next steps.
+--- What is to be built: stories with priority, effort and the iteration that each comes from; and the next steps. For the
+--- brief, and for `plan-preview`.
 
 local app = require("./app")
 local context = require("./context")

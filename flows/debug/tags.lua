@@ -1,5 +1,5 @@
 --!strict
---- Asks a model which tags a response has: what it shows of how its author reasons, in the vocabulary of `tags.yaml`.
+--- Asks a model which tags a response gets: how its author reasons, in the vocabulary of `tags.yaml`.
 
 local app = require("./app")
 local session = require("./session")

@@ -132,7 +132,8 @@ end
 
 --- For the manifest of a flow beside this folder: the sessions, and those in the archive.
 recall.collections = {
-	-- The schema's own example has no UUID: formats hold for what is written. The archive takes what could be read.
+	-- Formats such as UUIDs are checked only when a session is saved, because the schema's own example has no UUID. The archive
+	-- takes whatever could be read.
 	debug_memory = collection("sessions", "debug", "on-save"),
 	debug_memory_archive = collection("archive", "archived", "never"),
 } :: { [string]: nietz.Collection }

@@ -21,11 +21,11 @@ export type Results = report.Report & {
 	verdict: string,
 	--- Whether the tests could be built and begun.
 	ran: boolean,
-	--- Whether the middle of the output was too much to be kept, and no XML stands for it.
+	--- Whether the middle of the output was cut out, and no XML replaces it.
 	cut: boolean,
 }
 
---- In the order in which they are asked: the first that knows the output is right.
+--- In the order in which they are tried: the first that knows the output is taken.
 local PARSERS = { rust.nextest, rust.cargo, jest, python.pytest, python.unittest, tap, go } :: { (string) -> report.Report? }
 
 --- How much of an unknown output is kept as the message of its failure.

@@ -1,5 +1,5 @@
 --!strict
---- go test, with or without -v.
+--- Reads the output of `go test`, with or without `-v`.
 
 local report = require("./report")
 local text = require("@nietz/text")

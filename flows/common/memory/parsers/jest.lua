@@ -1,5 +1,5 @@
 --!strict
---- jest, with or without --verbose.
+--- Reads the output of jest, with or without `--verbose`.
 
 local report = require("./report")
 local text = require("@nietz/text")

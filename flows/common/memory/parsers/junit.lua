@@ -1,5 +1,5 @@
 --!strict
---- JUnit XML, as most runners can write it.
+--- Reads JUnit XML, which most runners can write. Surer than any output, because nothing of it is guessed.
 
 local report = require("./report")
 local xml = require("@nietz/xml")

@@ -1,5 +1,5 @@
 --!strict
---- pytest, and the unittest of Python's library.
+--- Reads the output of pytest and of Python's own unittest.
 
 local report = require("./report")
 local text = require("@nietz/text")
@@ -50,7 +50,7 @@ function python.pytest(output: string): report.Report?
 	self.passed = report.number_before(summary, "passed") + report.number_before(summary, "xpassed")
 	self.failed = report.number_before(summary, "failed") + errors
 	self.errors = errors
-	-- An expected failure shows that something is not as it should be, and proves nothing.
+	-- An expected failure counts as skipped: it proves nothing about what the test is for.
 	self.skipped = report.number_before(summary, "skipped") + report.number_before(summary, "xfailed")
 	self.total = self.passed + self.failed + self.skipped
 	self.duration_ms = report.to_milliseconds(string.match(summary, "in ([%d%.]+)s"))

@@ -1,5 +1,5 @@
 --!strict
---- cargo test and cargo nextest.
+--- Reads the output of `cargo test` and of `cargo nextest`.
 
 local report = require("./report")
 local text = require("@nietz/text")
@@ -9,7 +9,7 @@ local function read_panic(name: string, block: string): report.RawFailure
 	local failure: report.RawFailure = { test_name = name, error_message = block, stack_trace = block }
 	local file, line, rest = string.match(block, "panicked at ([^\n]-):(%d+):%d+:\n(.*)")
 	if file == nil then
-		-- As Rust wrote it up to 1.72.
+		-- The form of Rust up to 1.72.
 		local message
 		message, file, line = string.match(block, "panicked at '(.-)', ([^\n]-):(%d+):%d+")
 		rest = message

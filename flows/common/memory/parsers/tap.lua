@@ -1,5 +1,5 @@
 --!strict
---- TAP, versions 13 and 14, as node --test, prove and many others write it.
+--- Reads TAP, versions 13 and 14, as `node --test`, prove and many others write it.
 
 local documents = require("@nietz/documents")
 local report = require("./report")

@@ -1,10 +1,11 @@
 --!strict
 --- Brainstorm: few and sharp questions, a score that has to be earned, and in the end a brief that somebody can build
---- from. This is the entry; the rooms are in `brainstorm/`, and every text that a user or a model reads is a file there.
+--- from. This is the entry; the modules are in `brainstorm/`, and every text that a user or a model reads is a file there.
 
 local actions = require("./brainstorm/actions")
 local app = require("./brainstorm/app")
 local brief = require("./brainstorm/brief")
+local checkpoints = require("./brainstorm/checkpoints")
 local clarify = require("./brainstorm/clarify")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
@@ -14,14 +15,13 @@ local lang = require("./brainstorm/lang")
 local launch = require("./brainstorm/launch")
 local migrations = require("./brainstorm/migrations")
 local nietz = require("@nietz")
+local options = require("./brainstorm/options")
+local outside_facts = require("./brainstorm/outside_facts")
 local panel = require("./brainstorm/panel")
 local party = require("./brainstorm/party")
-local research = require("./brainstorm/research")
 local rules = require("./brainstorm/rules")
 local session = require("./brainstorm/session")
 local statistics = require("./brainstorm/statistics")
-local switches = require("./brainstorm/switches")
-local turning = require("./brainstorm/turning")
 local ui = require("@nietz/ui")
 
 --- Leaves the session as it is, or closes it, and returns the run's result.
@@ -40,29 +40,28 @@ local function leave(self: app.App, how: string): any
 	return { status = s.status, ems = s.ems, session = path }
 end
 
---- With a party or a panel at the table, each new iteration begins with a round of theirs.
-local function voices(self: app.App): app.Signal?
+--- Where a party or a panel is active, runs its round before a new iteration.
+local function hold_discussion(self: app.App): app.Signal?
 	local s = self.doc.session
 	local state = s.flow_state
-	local there = s.party_active or s.panel_active
-	if not there or state.heard == s.iteration or not session.between(self.doc) then
+	if not (s.party_active or s.panel_active) or state.heard == s.iteration or not session.is_between_iterations(self.doc) then
 		return nil
 	end
 	state.heard = s.iteration
-	local signal = if s.party_active then party.round(self) else panel.round(self, panel.next_phase(s.panel_history))
-	-- `continue` here only leaves the round.
+	local signal = if s.party_active then party.run_round(self) else panel.run_round(self, panel.next_phase(s.panel_history))
+	-- `continue` as the answer to a round only ends the round.
 	return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 end
 
 --- Runs iterations until the session ends, and returns the run's result.
 local function converse(self: app.App, fresh: boolean): any
 	local signal = if fresh then clarify.run(self) else nil
-	if fresh and signal == nil and self.switches.competitive then
-		research.rivals(self)
+	if fresh and signal == nil and self.options.competitive then
+		outside_facts.list_rivals(self)
 	end
 	while true do
 		if signal == nil then
-			signal = voices(self) or iterate.once(self) or turning.after(self)
+			signal = hold_discussion(self) or iterate.run(self) or checkpoints.after_iteration(self)
 		elseif signal.go == "finish" then
 			local result = brief.finish(self)
 			if result ~= nil then
@@ -72,7 +71,7 @@ local function converse(self: app.App, fresh: boolean): any
 		elseif signal.go == "quit" or signal.go == "abandon" then
 			return leave(self, signal.go)
 		else
-			-- Back or forward: the session stands elsewhere, and goes on from there.
+			-- Back or forward: the session is in another iteration now, and goes on there.
 			signal = nil
 		end
 	end
@@ -80,23 +79,24 @@ end
 
 local function run(ctx: nietz.Context): any
 	local code = lang.code(ctx.lang)
-	local t = lang.of(code)
-	local allowed = switches.of(ctx.params)
+	local t = lang.translator(code)
+	local allowed = options.from_params(ctx.params)
 	local doc, fresh = launch.open(t, ctx.params)
 	local s = doc.session
-	switches.carry(allowed, s)
+	options.carry_over(allowed, s)
 	local self: app.App = {
 		doc = doc,
 		t = t,
 		lang = code,
-		switches = allowed,
-		since = clock.now(),
-		act = actions.act,
+		options = allowed,
+		last_saved = clock.now(),
+		run_command = actions.run,
 		focus = nil,
 		techniques = {},
 		weak_point = nil,
-		speaker = nil,
-		home = documents.collection("sessions"),
+		next_speaker = nil,
+		saved_in = documents.collection("sessions"),
+		drafted = nil,
 	}
 	if ctx.params.party or ctx.params.panel then
 		s.mode, s.party_active, s.panel_active = if ctx.params.party then "party" else "panel", ctx.params.party, ctx.params.panel
@@ -125,7 +125,7 @@ local session_expects = {
 return nietz.flow({
 	name = "brainstorm",
 	summary = "Thinks an idea through with you, until somebody could build it",
-	params = switches.PARAMS,
+	params = options.PARAMS,
 	permissions = { llm = true },
 	budget = { calls = 3000 },
 	collections = {
@@ -158,14 +158,14 @@ return nietz.flow({
 		sessions = {
 			summary = "Lists the saved sessions",
 			run = function(ctx: nietz.Context): any
-				launch.show(lang.of(lang.code(ctx.lang)))
+				launch.show_sessions(lang.translator(lang.code(ctx.lang)))
 				return nil
 			end,
 		},
 		stats = {
 			summary = "Shows what the finished sessions have in common",
 			run = function(ctx: nietz.Context): any
-				return statistics.show(lang.of(lang.code(ctx.lang)))
+				return statistics.show(lang.translator(lang.code(ctx.lang)))
 			end,
 		},
 	},

@@ -1,14 +1,14 @@
 --!strict
 --- Council: asks what it must know, lets personas with different views argue in the open, and gives one decision with its
---- trade-offs, its assumptions and who disagreed. This is the entry; the rooms are in `council/`.
+--- trade-offs, its assumptions and who disagreed. This is the entry; the modules are in `council/`.
 
 local answer = require("./council/answer")
 local app = require("./council/app")
-local choose = require("./council/choose")
 local clarify = require("./council/clarify")
 local clock = require("@nietz/clock")
 local control = require("./council/control")
 local debate = require("./council/debate")
+local dialogue = require("./council/dialogue")
 local failure = require("./common/failure")
 local files = require("./council/files")
 local json = require("@nietz/json")
@@ -18,14 +18,14 @@ local options = require("./council/options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local rules = require("./council/rules")
+local selection = require("./council/selection")
 local session = require("./council/session")
-local talk = require("./council/talk")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local function begin(ctx: nietz.Context, request: string): app.App
 	local moderator = members.moderator()
-	local limit = options.limit(ctx.params, ctx.settings)
+	local limit = options.debate_limit(ctx.params, ctx.settings)
 	local metadata: { [string]: any } = { correlationId = ctx.run }
 	if limit.cycles ~= (if limit.extended then rules.EXTENDED else rules.CYCLES) then
 		metadata.debateCycleLimit = limit.cycles
@@ -40,7 +40,7 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		metadata = metadata,
 		participants = json.array({
 			{ participantId = random.uuid(), type = "user", name = "User" },
-			app.participant(moderator),
+			app.new_participant(moderator),
 		}),
 	})
 	return {
@@ -52,34 +52,34 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		seats = {},
 		points = {},
 		remarks = {},
-		spent = {},
+		tokens = {},
 	}
 end
 
---- Shows the answer, and regenerates it as long as the user wants to answer what was skipped.
+--- Shows the answer, and makes it anew as long as the user wants to answer questions that were skipped.
 local function conclude(self: app.App)
 	while true do
 		answer.propose(self)
-		app.happen(self, "status", { status = "final" })
+		app.record_event(self, "status", { status = "final" })
 		answer.show(self)
-		local count = #clarify.skipped(self)
+		local count = #clarify.skipped_questions(self)
 		if count == 0 or not self.params.pause then
 			break
 		end
 		local prompt =
 			`{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
-		local line = talk.ask("final", "final", prompt, {})
+		local line = dialogue.ask("final", "final", prompt, {})
 		while line.kind == "text" or line.kind == "address" do
 			ui.say("The debate is over: type `revisit`, or Enter.")
-			line = talk.ask("final", "final", prompt, {})
+			line = dialogue.ask("final", "final", prompt, {})
 		end
 		if line.kind == "empty" or (line :: any).name == "done" then
 			break
 		end
 		clarify.revisit(self)
-		app.happen(self, "status", { status = "debating" })
+		app.record_event(self, "status", { status = "debating" })
 	end
-	answer.settle(self)
+	answer.finalize(self)
 	if self.params.control then
 		control.run(self)
 	end
@@ -87,17 +87,17 @@ end
 
 local function converse(self: app.App, named: { personas.Persona }?)
 	clarify.run(self)
-	choose.run(self, named)
+	selection.run(self, named)
 	debate.run(self)
 	conclude(self)
 end
 
 local function run(ctx: nietz.Context): any
 	local params = ctx.params
-	local named = options.personas(params.personas)
-	options.limit(params, ctx.settings)
+	local named = options.named_personas(params.personas)
+	options.debate_limit(params, ctx.settings)
 	if params.save then
-		files.free(params.save)
+		files.require_unused(params.save)
 	end
 	local request = text.trim(params.request or "")
 	if request == "" then
@@ -106,8 +106,8 @@ local function run(ctx: nietz.Context): any
 	if request == "" then
 		nietz.usage("there is nothing to decide", 'nietz run council "Should we split billing into its own service?"')
 	end
-	options.within("the request", request, 5000)
-	options.within("--context", params.context, 2000)
+	options.require_length("the request", request, 5000)
+	options.require_length("--context", params.context, 2000)
 	local self = begin(ctx, request)
 	local ok, err: any = pcall(converse, self, named)
 	if not ok and not failure.is(err, app.CANCELLED) then
@@ -115,13 +115,13 @@ local function run(ctx: nietz.Context): any
 	elseif not ok and self.doc.status == "completed" then
 		ui.say("The answer stands; whether the council was worth it was not found out.")
 	elseif not ok then
-		app.happen(self, "status", { status = "cancelled" })
+		app.record_event(self, "status", { status = "cancelled" })
 		ui.say("**Cancelled.** What was said is kept in the run.")
 	end
 	if params.save then
 		files.save(params.save, self.doc)
 	else
-		files.check(self.doc)
+		files.require_valid(self.doc)
 		ui.say(`To keep it in a file: \`nietz run council export {ctx.run} decision.yaml\``)
 	end
 	return self.doc
@@ -143,7 +143,7 @@ return nietz.flow({
 				file = { type = "string", positional = true, required = true, order = 2, help = "The file, .json or .yaml" },
 			} :: any,
 			run = function(ctx: nietz.Context): any
-				files.free(ctx.params.file)
+				files.require_unused(ctx.params.file)
 				files.save(ctx.params.file, ctx.params.run.result)
 				return nil
 			end,

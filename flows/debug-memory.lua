@@ -1,25 +1,25 @@
 --!strict
---- Debug memory: runs the tests, understands the failures, mends, runs them again, and remembers what worked. This is the
---- entry; the rooms are in `debug-memory/`.
+--- Debug memory: runs the tests, analyses the failures, fixes them, runs the tests again, and remembers what worked. This is the
+--- entry; the modules are in `debug-memory/`.
 
 local commands = require("./debug-memory/commands")
 local git = require("@nietz/git")
-local layout = require("./common/layout")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
-local memory = require("./debug-memory/memory")
+local memory_files = require("./debug-memory/memory_files")
 local nietz = require("@nietz")
 local options = require("./debug-memory/options")
+local programs = require("./common/programs")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
-local programs = require("./common/programs")
+local repo_listing = require("./common/repo_listing")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 
 local function begin(ctx: nietz.Context): state.Session
 	local params = ctx.params
-	local limits = options.limits(params)
+	local limits = options.tool_limits(params)
 	local head = git.head()
 	local branch = `nietz/{ctx.run}`
 	git.branch(branch, head.commit)
@@ -28,40 +28,42 @@ local function begin(ctx: nietz.Context): state.Session
 		params = params,
 		limits = limits,
 		model = model,
-		doc = memory.new(random.uuid(), params.file, ctx.run, model),
+		doc = memory_files.new(random.uuid(), params.file, ctx.run, model),
 		tree = git.worktree({ name = "debug", branch = branch }),
 		branch = branch,
-		start = head.commit,
-		protected = programs.protected({ protect = params.protect, validate = limits.validate }, head.commit),
-		layout = layout.of(head.commit),
-		seen = {},
+		start_commit = head.commit,
+		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, head.commit),
+		repo_listing = repo_listing.render(head.commit),
+		results = {},
 		commits = {},
-		patterns = {},
-		counts = {},
-		past = {},
-		known = {},
+		fix_patterns = {},
+		failure_counts = {},
+		similar_past = {},
+		known_patterns = {},
 		tokens = 0,
 		cost = 0,
-		tools = 0,
+		tool_calls = 0,
 	}
 end
 
 --- Shows what was changed, and how to take it.
-local function offer(self: state.Session, commit: string)
+local function show_change(self: state.Session, commit: string)
 	local shown, diff = leftovers.try(function()
-		return git.diff(self.start, commit)
+		return git.diff(self.start_commit, commit)
 	end)
 	if shown then
 		ui.say("```diff\n" .. diff.patch .. (if diff.cut then "[cut here]\n" else "") .. "```")
 	else
 		ui.say(`Git cannot show the change: {diff}`)
 	end
-	ui.say(`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start} {self.branch} | git apply\``)
+	ui.say(
+		`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start_commit} {self.branch} | git apply\``
+	)
 end
 
 local function run(ctx: nietz.Context)
-	options.check(ctx.params)
-	local archived = memory.retain()
+	options.require_command(ctx.params)
+	local archived = memory_files.archive_expired()
 	if archived > 0 then
 		ui.say(`{archived} old sessions are in the archive now.`)
 	end
@@ -74,8 +76,8 @@ local function run(ctx: nietz.Context)
 		ui.say(`The worktree {self.tree.path} stays: {why}`)
 	end
 	local commit = git.commit_of(self.branch) :: string
-	if commit ~= self.start then
-		offer(self, commit)
+	if commit ~= self.start_commit then
+		show_change(self, commit)
 	end
 	ui.say(`{if ending.status == "passed" then "✓" else "✗"} {ending.status}: {ending.reason}`)
 	return {
@@ -85,7 +87,7 @@ local function run(ctx: nietz.Context)
 		branch = self.branch,
 		commit = commit,
 		executions = #self.doc.executions,
-		recalled = #self.past,
+		recalled = #self.similar_past,
 		tokens = self.tokens,
 		cost = self.cost,
 	}

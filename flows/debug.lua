@@ -1,6 +1,6 @@
 --!strict
 --- Debug: questions a developer until they find the root cause themselves, remembers how they reasoned, and shows over
---- many sessions whether they get better at it. This is the entry; the rooms are in `debug/`.
+--- many sessions whether they get better at it. This is the entry; the modules are in `debug/`.
 
 local app = require("./debug/app")
 local clock = require("@nietz/clock")
@@ -21,11 +21,11 @@ local rules = require("./debug/rules")
 local session = require("./debug/session")
 local show = require("./debug/show")
 local text = require("@nietz/text")
-local texts = require("./common/texts")
+local translations = require("./common/translations")
 local ui = require("@nietz/ui")
 local verifier = require("./debug/verifier")
 
-local function problem(params: nietz.Values, t: texts.Say): string
+local function ask_problem(params: nietz.Values, t: translations.Translate): string
 	local given = text.trim(params.problem or "")
 	if given == "" and params.problem == nil then
 		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
@@ -36,10 +36,10 @@ local function problem(params: nietz.Values, t: texts.Say): string
 	return given
 end
 
---- Shows what earlier sessions of the memory knew of a failure like this one: as questions, which give nothing away.
-local function remember(description: string, code: string, t: texts.Say)
-	recall.speak(code)
-	local questions = recall.questions(recall.like(description), code)
+--- Shows what the debug memory knows of failures like this one: as questions, which give nothing away.
+local function show_memory(description: string, code: string, t: translations.Translate)
+	recall.set_language(code)
+	local questions = recall.for_person(recall.find_described(description), code)
 	if #questions > 0 then
 		ui.say(`{t("memory")}\n\n- {table.concat(questions, "\n- ")}`)
 	end
@@ -48,27 +48,27 @@ end
 local function run(ctx: nietz.Context)
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
-	local t = lang.of(code)
-	local description = problem(params, t)
+	local t = lang.translator(code)
+	local description = ask_problem(params, t)
 	if params.verify ~= nil then
-		-- Where there is no repository, the command could not be run: better told before than after an hour.
+		-- Fails where there is no repository, because the command could not be run: better now than after an hour.
 		git.head()
 	end
 	for _, slug in intensity.LADDER do
-		-- A voice of the user's own may take any of these places. What is wrong with it is told before anything is paid.
-		question.of(personas.get(slug), code)
+		-- Any of these personas may be one of the user's own. What is wrong with it is said before any model call.
+		question.own_questions(personas.get(slug), code)
 	end
 	local doc = session.new(random.uuid(), clock.now(), description, params.intensity)
 	local self = app.new(doc, code, params)
 	app.save(self)
 	ui.say(t("begin", { name = personas.get(self.intensity).name }))
-	if params.verifier and not verifier.reads(true, params.verifier_model) then
+	if params.verifier and not verifier.is_available(true, params.verifier_model) then
 		ui.say(t("no_verifier"))
 	end
 	if params.memory then
-		remember(description, code, t)
+		show_memory(description, code, t)
 	end
-	-- What is said is saved as it goes. Nothing may follow a failure here: what ended a run is tried again on resume.
+	-- Turns are saved as they come. A failure is not handled here, because resuming a run tries again what ended it.
 	return ending.finish(self, converse.run(self, ctx.run))
 end
 
@@ -128,7 +128,7 @@ return nietz.flow({
 			run = function(ctx: nietz.Context)
 				local code = lang.code(ctx.lang)
 				local found = profile.compute(ctx.params)
-				ui.say(show.profile(code, lang.of(code), found, false))
+				ui.say(show.profile(code, lang.translator(code), found, false))
 				return found
 			end,
 		},

@@ -1,26 +1,26 @@
 --!strict
 --- Shots on goal: two models take turns at a goal in git worktrees, break it down where an attempt fails, and merge what
---- validates. Every step is a row that can be asked about later. This is the entry; the rooms are in `shots-on-goal/`.
+--- validates. Every step is a row that can be queried later. This is the entry; the modules are in `shots-on-goal/`.
 
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
-local layout = require("./common/layout")
-local live = require("./shots-on-goal/live")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
 local programs = require("./common/programs")
+local progress = require("./shots-on-goal/progress")
 local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
-local recorded = require("./shots-on-goal/recorded")
+local recorded_tools = require("./shots-on-goal/recorded_tools")
+local repo_listing = require("./common/repo_listing")
 local show = require("./shots-on-goal/show")
 local state = require("./shots-on-goal/state")
 local tables = require("./shots-on-goal/tables")
 local ui = require("@nietz/ui")
 
---- The session's tables, and the debug memory, which is only read here.
+--- The session's tables, and the debug memory, which this mode only reads.
 local collections = table.clone(tables.collections)
 for name, collection in recall.collections do
 	collections[name] = collection
@@ -47,19 +47,19 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		models = { model_a, model_b },
 		record = rows,
 		tools = {},
-		start = head.commit,
-		protected = programs.protected(params, head.commit),
-		layout = layout.of(head.commit),
+		start_commit = head.commit,
+		protected_globs = programs.protected_globs(params, head.commit),
+		repo_listing = repo_listing.render(head.commit),
 		root = nil,
 		goals = 0,
 		attempts = 0,
 		breakdowns = 0,
 		tokens = 0,
 		cost = 0,
-		began = clock.unix(),
-		stopped = nil,
+		started_at = clock.unix(),
+		stop_reason = nil,
 	}
-	recorded.tools(self)
+	recorded_tools.record_all(self)
 	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
 	self.root = root
 	goal.open(self, root, `nietz/{ctx.run}`, head.commit, nil)
@@ -70,13 +70,13 @@ local function run(ctx: nietz.Context)
 	if ctx.params.list then
 		return show.list()
 	end
-	options.check(ctx.params)
+	options.require_goal(ctx.params)
 	local self, root = begin(ctx)
 	local reached = goal.reach(self, root, 1, {}) ~= nil
 	local commit = git.commit_of(root.branch) :: string
-	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stopped or "not reached"
+	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stop_reason or "not reached"
 	goal.close(self, root, if reached then "success" else "failed", detail)
-	live.clear()
+	progress.clear()
 	record.add(self.record, "session_end", {
 		session_id = self.id,
 		final_status = if reached then "success" else "failed",
@@ -85,9 +85,9 @@ local function run(ctx: nietz.Context)
 		commit_sha = commit,
 	})
 	show.session(self.name)
-	if commit ~= root.base then
-		show.brings(root.base, commit)
-		ui.say(`Look at it: \`git log -p {root.base}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
+	if commit ~= root.base_commit then
+		show.autostarts(root.base_commit, commit)
+		ui.say(`Look at it: \`git log -p {root.base_commit}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
 	end
 	return {
 		session = self.name,

@@ -1,12 +1,14 @@
 --!strict
---- What each command does. Returns where it leads, or nil when the question that was open is simply asked again.
+--- What each command does: the one table from a command's name to its action. An action returns where it leads, or nil where
+--- the open question is asked again.
 
 local app = require("./app")
+local approaches = require("./approaches")
+local assessments = require("./assessments")
 local brief = require("./brief")
+local checkpoints = require("./checkpoints")
 local context = require("./context")
 local ems = require("./ems")
-local examine = require("./examine")
-local explore = require("./explore")
 local launch = require("./launch")
 local leader = require("./leader")
 local panel = require("./panel")
@@ -14,23 +16,22 @@ local party = require("./party")
 local scoring = require("./scoring")
 local session = require("./session")
 local stories = require("./stories")
-local turning = require("./turning")
 local ui = require("@nietz/ui")
 
 local actions = {}
 
-type Act = (self: app.App, argument: string) -> app.Signal?
+type Action = (self: app.App, argument: string) -> app.Signal?
 
---- Shows where the session jumped, as the specification's screen has it.
-local function jumped(self: app.App, title: string, from: any)
+--- Shows where the session went back or forward to, as the specification's screen has it.
+local function show_jump(self: app.App, title: string, from: any)
 	local t = self.t
 	local s = self.doc.session
-	local entry = session.current(self.doc)
+	local entry = session.current_entry(self.doc)
 	local lines: { string } = {
 		t("rule"),
 		title,
 		"   " .. t("back.iteration", { from = from.iteration, to = s.iteration }),
-		"   " .. t("back.ems", { from = from.ems, to = s.ems, delta = ems.signed(s.ems - from.ems) }),
+		"   " .. t("back.ems", { from = from.ems, to = s.ems, delta = ems.with_sign(s.ems - from.ems) }),
 		"   " .. t("back.phase", { from = from.phase, to = s.phase }),
 		"",
 		"   " .. t("back.restored", { iteration = s.iteration }),
@@ -40,14 +41,14 @@ local function jumped(self: app.App, title: string, from: any)
 	end
 	table.insert(lines, t("rule"))
 	ui.say("```text\n" .. table.concat(lines, "\n") .. "\n```")
-	if session.has_ahead(self.doc) then
+	if session.has_later_iterations(self.doc) then
 		ui.say(t("back.how"))
 	end
 end
 
-local function back(self: app.App, argument: string): app.Signal?
+local function go_back(self: app.App, argument: string): app.Signal?
 	local steps = tonumber(argument) or 1
-	local from, furthest = session.back(self.doc, steps)
+	local from, furthest = session.go_back(self.doc, steps)
 	if from == nil then
 		local s = self.doc.session
 		ui.say(
@@ -58,21 +59,21 @@ local function back(self: app.App, argument: string): app.Signal?
 		return nil
 	end
 	app.save(self)
-	jumped(self, self.t("back.title", { steps = steps }), from)
+	show_jump(self, self.t("back.title", { steps = steps }), from)
 	return { go = "jump" }
 end
 
-local function continue_(self: app.App): app.Signal?
-	if not session.has_ahead(self.doc) then
+local function go_forward(self: app.App): app.Signal?
+	if not session.has_later_iterations(self.doc) then
 		return { go = "next" }
 	end
-	local from = session.forward(self.doc)
+	local from = session.go_forward(self.doc)
 	app.save(self)
-	jumped(self, self.t("back.forward"), from)
+	show_jump(self, self.t("back.forward"), from)
 	return { go = "jump" }
 end
 
-local function status(self: app.App): app.Signal?
+local function show_status(self: app.App): app.Signal?
 	local t = self.t
 	local s = self.doc.session
 	local values: { number } = {}
@@ -84,11 +85,11 @@ local function status(self: app.App): app.Signal?
 		name = s.slug,
 		phase = t(`phases.{s.phase}`),
 		iteration = s.iteration,
-		limit = self.switches.iterations,
+		limit = self.options.iterations,
 		persona = app.leader(self).name,
 		minutes = s.duration_minutes,
 	}))
-	scoring.show(self)
+	scoring.show_ems(self)
 	local proofs: { string } = {}
 	for _, axis in ems.AXES do
 		local evidence = (s.flow_state.evidence or {})[axis.key]
@@ -118,7 +119,7 @@ local function status(self: app.App): app.Signal?
 	return nil
 end
 
-local function ranking(self: app.App): app.Signal?
+local function show_ranking(self: app.App): app.Signal?
 	local ideas = context.ideas(self)
 	local lines: { string } = {}
 	for _, idea in ideas do
@@ -128,11 +129,11 @@ local function ranking(self: app.App): app.Signal?
 	return nil
 end
 
-local function phase(name: string): Act
+local function set_phase(name: string): Action
 	return function(self: app.App): app.Signal?
 		self.doc.session.phase = name
 		if name == "divergent" then
-			-- Asked for by the user: half-way is not announced a second time.
+			-- The user asked for it, so the turn at half-way is not announced again.
 			self.doc.session.flow_state.crossed = true
 		end
 		app.save(self)
@@ -140,8 +141,8 @@ local function phase(name: string): Act
 	end
 end
 
-local function plan(self: app.App): app.Signal?
-	local list = stories.of(self, "")
+local function show_plan(self: app.App): app.Signal?
+	local list = stories.draft(self, "")
 	local lines: { string } = { self.t("plan.title", { size = stories.size(list) }), "" }
 	for _, story in list do
 		local row = self.t("plan.row", story)
@@ -151,57 +152,57 @@ local function plan(self: app.App): app.Signal?
 	return nil
 end
 
-local function go(where: string): Act
+local function leads_to(where: string): Action
 	return function(): app.Signal?
 		return { go = where :: any }
 	end
 end
 
-local ACTS: { [string]: Act } = {
-	["continue"] = continue_,
-	back = back,
-	dive = explore.dive,
-	pivot = explore.pivot,
-	diverge = phase("divergent"),
-	converge = phase("convergent"),
-	status = status,
-	scoring = ranking,
+local ACTIONS: { [string]: Action } = {
+	["continue"] = go_forward,
+	back = go_back,
+	dive = approaches.dive,
+	pivot = approaches.pivot,
+	diverge = set_phase("divergent"),
+	converge = set_phase("convergent"),
+	status = show_status,
+	scoring = show_ranking,
 	energy = function(self: app.App): app.Signal?
-		return turning.energy(self, "asked")
+		return checkpoints.ask_energy(self, "asked")
 	end,
-	["plan-preview"] = plan,
+	["plan-preview"] = show_plan,
 	preview = function(self: app.App): app.Signal?
 		brief.preview(self)
 		return nil
 	end,
 	sessions = function(self: app.App): app.Signal?
-		launch.show(self.t)
+		launch.show_sessions(self.t)
 		return nil
 	end,
-	technique = explore.technique,
-	framework = explore.framework,
-	premortem = examine.premortem,
-	spike = examine.spike,
-	["security-check"] = examine.security,
+	technique = approaches.technique,
+	framework = approaches.framework,
+	premortem = assessments.premortem,
+	spike = assessments.spike,
+	["security-check"] = assessments.security,
 	modes = function(self: app.App): app.Signal?
 		leader.show(self)
 		return nil
 	end,
 	mode = leader.choose,
-	party = party.act,
-	panel = panel.act,
+	party = party.run_command,
+	panel = panel.run_command,
 	save = function(self: app.App): app.Signal?
 		app.show_saved(self, app.save(self))
 		return nil
 	end,
-	finish = go("finish"),
-	quit = go("quit"),
-	abandon = go("abandon"),
+	finish = leads_to("finish"),
+	quit = leads_to("quit"),
+	abandon = leads_to("abandon"),
 }
 
 --- Carries out a command.
-function actions.act(self: app.App, name: string, argument: string): app.Signal?
-	return ACTS[name](self, argument)
+function actions.run(self: app.App, name: string, argument: string): app.Signal?
+	return ACTIONS[name](self, argument)
 end
 
 return actions

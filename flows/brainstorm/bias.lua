@@ -1,6 +1,6 @@
 --!strict
---- Ways of thinking that go wrong unnoticed, heard by the user's own words. The list is data (`biases.yaml`); here is
---- when one is named: rarely, so that it is heard.
+--- Biases that the user's own words show. The list is data (`biases.yaml`); here is when one is named: rarely, so that it is
+--- taken seriously.
 
 local app = require("./app")
 local text = require("@nietz/text")
@@ -10,20 +10,20 @@ local yaml = require("@nietz/yaml")
 local bias = {}
 
 export type Bias = { slug: string, signals: { string }, name: { [string]: string }, en: string, fr: string }
---- One that was named: which, and when.
-export type Raised = { slug: string, iteration: number }
+--- A bias that was named, and in which iteration.
+export type Alert = { slug: string, iteration: number }
 
 bias.ALL = yaml.load("./biases.yaml").biases :: { Bias }
 
---- Nothing can be heard before this iteration.
-bias.FIRST = 3
---- So many different signals make an alert; one can be a way of speaking.
-bias.SIGNALS = 2
+--- No bias is named before this iteration.
+bias.FIRST_ITERATION = 3
+--- How many different signals make an alert: a single one may be a way of speaking.
+bias.MIN_SIGNALS = 2
 --- The most alerts in one session, and how many iterations lie between two.
-bias.MOST = 3
-bias.APART = 2
+bias.MAX_ALERTS = 3
+bias.MIN_DISTANCE = 2
 
-local function signals(one: Bias, folded: string): number
+local function count_signals(one: Bias, folded: string): number
 	local count = 0
 	for _, signal in one.signals do
 		count += if string.find(folded, signal, 1, true) ~= nil then 1 else 0
@@ -32,9 +32,13 @@ local function signals(one: Bias, folded: string): number
 end
 
 --- Returns the bias to name now, the one with the most signals, or nil. `said` is all that the user said. Pure.
-function bias.heard(said: string, raised: { Raised }, iteration: number): Bias?
+function bias.find(said: string, raised: { Alert }, iteration: number): Bias?
 	local last = raised[#raised]
-	if iteration < bias.FIRST or #raised >= bias.MOST or (last ~= nil and iteration - last.iteration < bias.APART) then
+	if
+		iteration < bias.FIRST_ITERATION
+		or #raised >= bias.MAX_ALERTS
+		or (last ~= nil and iteration - last.iteration < bias.MIN_DISTANCE)
+	then
 		return nil
 	end
 	local named: { [string]: boolean } = {}
@@ -43,9 +47,9 @@ function bias.heard(said: string, raised: { Raised }, iteration: number): Bias?
 	end
 	local folded = text.fold(said)
 	local found: Bias? = nil
-	local most = bias.SIGNALS - 1
+	local most = bias.MIN_SIGNALS - 1
 	for _, one in bias.ALL do
-		local count = if named[one.slug] then 0 else signals(one, folded)
+		local count = if named[one.slug] then 0 else count_signals(one, folded)
 		if count > most then
 			found, most = one, count
 		end
@@ -53,8 +57,8 @@ function bias.heard(said: string, raised: { Raised }, iteration: number): Bias?
 	return found
 end
 
---- Names a bias where one is heard, with the question that answers it.
-function bias.watch(self: app.App)
+--- Names the bias that the user's words show, if any, with the question that helps against it.
+function bias.announce(self: app.App)
 	local s = self.doc.session
 	local state = s.flow_state
 	local said: { string } = {}
@@ -66,8 +70,8 @@ function bias.watch(self: app.App)
 			table.insert(said, note.text)
 		end
 	end
-	local raised: { Raised } = state.biases or {}
-	local found = bias.heard(table.concat(said, "\n"), raised, s.iteration)
+	local raised: { Alert } = state.biases or {}
+	local found = bias.find(table.concat(said, "\n"), raised, s.iteration)
 	if found == nil then
 		return
 	end

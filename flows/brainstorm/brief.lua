@@ -1,34 +1,33 @@
 --!strict
---- The end of a session: what was said becomes a brief that somebody can build from, each line with the iteration
---- that it came from, and a journal of the session.
+--- The end of a session: writes the brief, each line with the iteration that it came from, and the journal of the session.
 
 local app = require("./app")
+local assessments = require("./assessments")
 local clock = require("@nietz/clock")
 local context = require("./context")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
-local examine = require("./examine")
 local farewell = require("./farewell")
 local lang = require("./lang")
-local research = require("./research")
+local outside_facts = require("./outside_facts")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local statistics = require("./statistics")
 local stories = require("./stories")
 local template = require("@nietz/template")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local brief = {}
 
 local briefs = documents.collection("briefs")
 local journals = documents.collection("journals")
 
-local MOST_ANSWERS = 14
+local MAX_ANSWERS = 14
 
-local function core(self: app.App, answers: { any }): any
-	local vars = context.of(self)
+local function problem_and_users(self: app.App, answers: { any }): any
+	local vars = context.prompt_vars(self)
 	vars.answers = answers
-	return app.think(self, {
+	return app.ask_model(self, {
 		prompt = "brief",
 		plain = true,
 		vars = vars,
@@ -36,82 +35,86 @@ local function core(self: app.App, answers: { any }): any
 	}) or { problem = self.doc.session.flow_state.topic, users = {} }
 end
 
-local function cell(value: string): string
+local function escape_cell(value: string): string
 	return (string.gsub(value, "|", "\\|"))
 end
 
---- Returns all that the brief says. What was drafted for a preview is not paid for again while nothing was added.
+--- Returns the content of the brief. A draft that was made for a preview is used again while nothing was added: each costs
+--- model calls.
 function brief.draft(self: app.App): any
 	local s = self.doc.session
 	local state = s.flow_state
 	local stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`
-	local drafted = (self :: any).drafted
+	local drafted = self.drafted
 	if drafted ~= nil and drafted.stamp == stamp then
 		return drafted.value
 	end
 	local answers: { any } = {}
 	for _, entry in s.history do
-		for _, pair in context.exchange(entry) do
+		for _, pair in context.answered_pairs(entry) do
 			table.insert(answers, pair)
 		end
 	end
-	while #answers > MOST_ANSWERS do
+	while #answers > MAX_ANSWERS do
 		table.remove(answers, 1)
 	end
-	local heart = core(self, answers)
-	local problem = app.whole(heart.problem, 600)
-	local list = stories.of(self, problem)
-	local next_steps = if self.switches.plan then stories.steps(self, list) else {}
+	local stated = problem_and_users(self, answers)
+	local problem = app.to_whole_line(stated.problem, 600)
+	local list = stories.draft(self, problem)
+	local next_steps = if self.options.plan then stories.next_steps(self, list) else {}
 	if #state.risks == 0 then
-		examine.risks(self)
+		assessments.find_risks(self)
 	end
 	local examined: { [string]: boolean } = {}
 	for _, note in state.notes do
 		examined[note.kind or ""] = true
 	end
-	if self.switches.security and not examined.security and examine.touches_security(self) then
-		examine.security(self)
+	if self.options.security and not examined.security and assessments.touches_security(self) then
+		assessments.security(self)
 	end
-	if self.switches.lookups and not examined.lookups then
-		research.lookups(self)
+	if self.options.lookups and not examined.lookups then
+		outside_facts.list_lookups(self)
 	end
-	local material = stories.material(self)
+	local material = stories.said_by_iteration(self)
 	local users: { any }, known: { string } = {}, {}
-	for _, raw in heart.users do
+	for _, raw in stated.users do
 		-- A small model cuts "Ann, Bob" at the comma.
 		local user = string.gsub(raw, "^[%s,;]+", "")
-		if not words.repeats(user, known) then
+		if not similarity.repeats(user, known) then
 			table.insert(known, user)
-			table.insert(users, { text = app.line(user, 100), iteration = stories.trace(user, nil, material) })
+			table.insert(users, { text = app.to_line(user, 100), iteration = stories.origin(user, nil, material) })
 		end
 	end
-	local value = { problem = problem, origin = stories.trace(problem, nil, material), users = users, stories = list, steps = next_steps }
+	local value = { problem = problem, origin = stories.origin(problem, nil, material), users = users, stories = list, steps = next_steps }
 	local new_stamp = `{#s.history}/{#state.notes}/{#state.decisions}/{state.scored or 0}`
-	(self :: any).drafted = { stamp = new_stamp, value = value }
+	self.drafted = { stamp = new_stamp, value = value }
 	return value
 end
 
 --- Returns the brief as Markdown.
-function brief.text(self: app.App, draft: any): string
+function brief.render(self: app.App, draft: any): string
 	local s = self.doc.session
 	local state = s.flow_state
 	local list, kept_ideas, risks = {}, {}, {}
-	local told: { string } = {}
+	local story_texts: { string } = {}
 	for _, story in draft.stories do
-		table.insert(told, story.story)
-		table.insert(list, { story = cell(story.story), priority = story.priority, effort = story.effort, iteration = story.iteration })
+		table.insert(story_texts, story.story)
+		table.insert(
+			list,
+			{ story = escape_cell(story.story), priority = story.priority, effort = story.effort, iteration = story.iteration }
+		)
 	end
 	for _, idea in context.ideas(self) do
-		if not words.repeats(idea.content, told) then
+		if not similarity.repeats(idea.content, story_texts) then
 			table.insert(kept_ideas, { content = idea.content, score = idea.score, iteration = idea.iteration or 0 })
 		end
 	end
 	for _, risk in state.risks do
 		table.insert(risks, {
-			risk = cell(risk.risk),
-			mitigation = cell(risk.mitigation),
+			risk = escape_cell(risk.risk),
+			mitigation = escape_cell(risk.mitigation),
 			weight = risk.probability * risk.impact,
-			high = risk.probability * risk.impact >= examine.MITIGATE,
+			high = risk.probability * risk.impact >= assessments.MITIGATE,
 			iteration = risk.iteration,
 		})
 	end
@@ -141,7 +144,7 @@ function brief.text(self: app.App, draft: any): string
 end
 
 --- Returns the session's journal as Markdown.
-function brief.journal(self: app.App): string
+function brief.render_journal(self: app.App): string
 	local s = self.doc.session
 	local entries: { any } = {}
 	local values: { number } = {}
@@ -166,7 +169,7 @@ function brief.journal(self: app.App): string
 			iteration = entry.iteration,
 			phase = self.t(`phases.{entry.phase}`),
 			ems = entry.ems,
-			delta = ems.signed(entry.ems_delta),
+			delta = ems.with_sign(entry.ems_delta),
 			timestamp = entry.timestamp or "",
 			minutes = entry.duration or 0,
 			exchange = exchange,
@@ -188,27 +191,27 @@ end
 
 --- Shows the brief as it would be.
 function brief.preview(self: app.App)
-	ui.say(brief.text(self, brief.draft(self)))
+	ui.say(brief.render(self, brief.draft(self)))
 end
 
 --- Writes brief and journal, closes the session and returns the run's result, or nil where nothing was said yet.
 function brief.finish(self: app.App): any
 	local s = self.doc.session
-	if #stories.material(self) == 0 then
+	if #stories.said_by_iteration(self) == 0 then
 		ui.say(self.t("finish.nothing"))
 		return nil
 	end
 	if s.ems < ems.TRANSITION then
 		ui.say(self.t("finish.early", { ems = s.ems }))
 	end
-	-- Saved before the long part, so that nothing is lost if it is stopped.
+	-- Saved before the model calls, so that nothing is lost if the run is stopped in them.
 	app.save(self)
 	local draft = brief.draft(self)
 	s.status = "completed"
 	local path = app.save(self)
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }
-	local brief_path = briefs:save(brief.text(self, draft) .. "\n", { key = key, overwrite = true } :: any)
-	local journal_path = journals:save(brief.journal(self) .. "\n", { key = key, overwrite = true } :: any)
+	local brief_path = briefs:save(brief.render(self, draft) .. "\n", { key = key, overwrite = true } :: any)
+	local journal_path = journals:save(brief.render_journal(self) .. "\n", { key = key, overwrite = true } :: any)
 	ui.say(table.concat({
 		self.t("finish.title", {
 			ems = s.ems,

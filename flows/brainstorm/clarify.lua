@@ -1,22 +1,23 @@
 --!strict
---- Before the first question: is the topic clear enough to think about, and in which directions could one look?
+--- Before the first question: shows directions to look in, and has the topic confirmed where it is not clear.
 
 local app = require("./app")
-local ask = require("./ask")
+local dialogue = require("./dialogue")
 local list = require("../common/list")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
 local clarify = {}
 
 --- Below this, the topic is said in other words and confirmed.
-clarify.ENOUGH = 0.6
+clarify.CLEAR_ENOUGH = 0.6
 
-local VAGUE = { "something", "somehow", "stuff", "maybe", "better", "improve", "things", "truc", "chose", "mieux", "ameliorer", "quelque" }
-local DOING = {
+local VAGUE_WORDS =
+	{ "something", "somehow", "stuff", "maybe", "better", "improve", "things", "truc", "chose", "mieux", "ameliorer", "quelque" }
+local ACTION_WORDS = {
 	"add",
 	"build",
 	"make",
@@ -48,13 +49,14 @@ local function mentions(folded: string, markers: { string }): boolean
 	end)
 end
 
---- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, but free.
+--- Returns how clear a topic is, from 0 to 1: specificity .3, completeness .3, actionability .2, context .2. Rough, and without
+--- a model call.
 function clarify.clarity(topic: string): number
 	local folded = text.fold(topic)
-	local count = #words.of(topic)
-	local specific = if mentions(folded, VAGUE) then 0.2 else math.min(1, count / 4)
+	local count = #similarity.words(topic)
+	local specific = if mentions(folded, VAGUE_WORDS) then 0.2 else math.min(1, count / 4)
 	local complete = math.min(1, count / 8)
-	local acting = if mentions(folded, DOING) then 1 else 0.3
+	local acting = if mentions(folded, ACTION_WORDS) then 1 else 0.3
 	local placed = if count >= 6 or string.find(folded, '[%d"`]') ~= nil then 1 else 0.3
 	return 0.3 * specific + 0.3 * complete + 0.2 * acting + 0.2 * placed
 end
@@ -62,43 +64,43 @@ end
 --- Shows directions, and asks whether the topic is understood where it is not clear.
 function clarify.run(self: app.App): app.Signal?
 	local state = self.doc.session.flow_state
-	local mode = self.switches.clarify
-	local needed = mode == "always" or (mode == "needed" and clarify.clarity(state.topic) < clarify.ENOUGH)
-	if not needed and not self.switches.hmw then
+	local mode = self.options.clarify
+	local needed = mode == "always" or (mode == "needed" and clarify.clarity(state.topic) < clarify.CLEAR_ENOUGH)
+	if not needed and not self.options.hmw then
 		return nil
 	end
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "frame",
 		check = function(value: any): string?
 			-- Small models like to repeat the instruction instead of the wish.
-			return if words.shared(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
+			return if similarity.shared_words(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
 		end,
-		vars = { topic = state.topic, template = self.switches.template or "", count = 3 },
+		vars = { topic = state.topic, template = self.options.template or "", count = 3 },
 		schema = shape.record({ how_might_we = shape.list(shape.text(10, 160), 1, 3), restated = shape.text(8, 240) }),
 	})
 	if value == nil then
 		return nil
 	end
-	if self.switches.hmw then
+	if self.options.hmw then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
-			table.insert(lines, `- {app.whole(way, 160)}`)
+			table.insert(lines, `- {app.to_whole_line(way, 160)}`)
 		end
 		ui.say(table.concat(lines, "\n"))
 	end
 	if not needed then
 		return nil
 	end
-	local restated = app.line(value.restated, 240)
+	local restated = app.to_line(value.restated, 240)
 	local prompt = `{self.t("clarify.restated", { restated = restated })}\n\n{self.t("clarify.ask")}`
-	local answer, signal = ask.line(self, { id = "clarify", prompt = prompt })
+	local answer, signal = dialogue.ask(self, { id = "clarify", prompt = prompt })
 	if answer == nil then
 		return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 	end
 	local yes = answer == "" or table.find({ "y", "yes", "o", "oui", "ok" }, text.fold(answer)) ~= nil
 	state.topic = if yes then restated else answer
 	if not yes then
-		session.note(self.doc, "notes", answer, "user")
+		session.add_note(self.doc, "notes", answer, "user")
 	end
 	return nil
 end

@@ -1,6 +1,6 @@
 --!strict
---- What a line that the user typed means: a command with its argument, a slip of the finger, or an answer.
---- Pure, and strict about answers: "save the file in S3" is an answer, `save` is a command.
+--- The commands, and what a line that the user typed means: a command with its argument, a slip of the finger, or an answer.
+--- "save the file in S3" is an answer, `save` is a command. Pure, so that it can be tested.
 
 local list = require("../common/list")
 local text = require("@nietz/text")
@@ -70,12 +70,12 @@ local SUBCOMMANDS: { [string]: { string } } = {
 }
 
 --- Without a slash, fewer letters than this are never an abbreviation: answers are short too.
-local SHORTEST = 3
+local MIN_ABBREVIATION = 3
 
 --- A word this long that is nearly a command is more likely a slip than an answer.
-local SURE = 5
+local MIN_SLIP = 5
 
-local function find(name: string): Command?
+local function find_command(name: string): Command?
 	return list.find(commands.ALL, function(command): boolean
 		return command.name == name or table.find(command.aliases or {}, name) ~= nil
 	end)
@@ -88,7 +88,7 @@ function commands.names(): { string }
 	end)
 end
 
-local function starting(prefix: string): { string }
+local function names_starting_with(prefix: string): { string }
 	local found: { string } = {}
 	for _, command in commands.ALL do
 		if string.sub(command.name, 1, #prefix) == prefix then
@@ -118,16 +118,16 @@ local function accepts(command: Command, argument: string): boolean
 end
 
 local function resolve(word: string, forced: boolean): (Command?, { string })
-	local exact = find(word)
+	local exact = find_command(word)
 	if exact ~= nil then
 		return exact, {}
 	end
-	if not forced and #word < SHORTEST then
+	if not forced and #word < MIN_ABBREVIATION then
 		return nil, {}
 	end
-	local candidates = starting(word)
+	local candidates = names_starting_with(word)
 	if #candidates == 1 then
-		return find(candidates[1]), {}
+		return find_command(candidates[1]), {}
 	end
 	return nil, candidates
 end
@@ -148,7 +148,7 @@ function commands.parse(line: string): Parsed
 	local word = text.fold(head)
 	local alone = argument == ""
 	-- An abbreviation or a slip followed by more words is a sentence, unless a slash says otherwise.
-	local command: Command? = if alone or forced then nil else find(word)
+	local command: Command? = if alone or forced then nil else find_command(word)
 	local candidates: { string } = {}
 	if alone or forced then
 		command, candidates = resolve(word, forced)
@@ -166,7 +166,7 @@ function commands.parse(line: string): Parsed
 	if #candidates > 1 then
 		return { kind = "ambiguous", typed = head, names = candidates }
 	end
-	if alone and (forced or #word >= SURE) and string.match(word, "^[%a%-]+$") ~= nil then
+	if alone and (forced or #word >= MIN_SLIP) and string.match(word, "^[%a%-]+$") ~= nil then
 		local near = text.nearest(word, commands.names())
 		if near ~= nil then
 			return { kind = "slip", typed = head, name = near }

@@ -1,9 +1,9 @@
 --!strict
---- How mature an idea is, from 0 to 100 (EMS). A model only says what it sees on each axis and by which evidence;
---- what that is worth, and what to do about it, is arithmetic that stands here and can be tested.
+--- How mature an idea is, from 0 to 100 (EMS). A model gives a score and its evidence for each axis; what they are worth is
+--- arithmetic. Apart and pure, so that it can be tested.
 
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 
 local ems = {}
 
@@ -33,20 +33,21 @@ ems.CHECKPOINT = 70
 --- Where finishing is the advice.
 ems.READY = 85
 
---- How far an axis may rise in one iteration, by what its evidence rests on.
-local RISE = { carried = 25, thin = 15, shared = 10, bare = 5, silent = 0 }
+--- How far an axis may rise in one iteration, by its evidence: words of the user, few of them, words that served another axis
+--- already, other words, or nothing said.
+local RISE = { strong = 25, thin = 15, reused = 10, unrelated = 5, nothing_said = 0 }
 --- Evidence of fewer meaningful words is thin.
 local THIN = 4
 --- How far an axis may fall at once: a model that forgot something must not undo the user's work.
 local FALL = 10
 
 --- Returns the axes of a session where only a topic is known.
-function ems.start(): Axes
+function ems.initial_axes(): Axes
 	return { clarity = 30, depth = 15, coverage = 20, decisions = 20, action = 20 }
 end
 
 --- Returns axes that combine to this EMS, for files that keep no axes.
-function ems.flat(value: number): Axes
+function ems.even_axes(value: number): Axes
 	local axes: Axes = {}
 	for _, axis in ems.AXES do
 		axes[axis.key] = value
@@ -60,7 +61,7 @@ function ems.combine(axes: Axes): number
 	for _, axis in ems.AXES do
 		sum += axis.weight * math.clamp(axes[axis.key] or 0, 0, 100)
 	end
-	-- 0.25 and 0.15 are not exact in binary: without the nudge, x.5 rounds by accident.
+	-- 0.25 and 0.15 are not exact in binary: without the small addition, x.5 would round either way.
 	return math.floor(sum + 0.5 + 1e-9)
 end
 
@@ -79,7 +80,7 @@ function ems.level(value: number): string
 end
 
 --- Returns the weak axes, weakest first. While the session is divergent, open decisions are no weakness.
-function ems.weak(axes: Axes, phase: string?): { string }
+function ems.weak_axes(axes: Axes, phase: string?): { string }
 	local weak: { string } = {}
 	for _, axis in ems.AXES do
 		if (axes[axis.key] or 0) < ems.WEAK and not (phase == "divergent" and axis.key == "decisions") then
@@ -121,26 +122,25 @@ function ems.file_name(key: string): string
 	return key
 end
 
-local function support(evidence: string, said: string, used: { string }): number
-	if #words.of(said) == 0 then
-		return RISE.silent
+local function allowed_rise(evidence: string, said: string, used: { string }): number
+	if #similarity.words(said) == 0 then
+		return RISE.nothing_said
 	end
-	local needed = math.min(2, #words.of(said))
-	if words.shared(evidence, said) < needed then
-		return RISE.bare
+	local needed = math.min(2, #similarity.words(said))
+	if similarity.shared_words(evidence, said) < needed then
+		return RISE.unrelated
 	end
-	if words.repeats(evidence, used) then
-		return RISE.shared
+	if similarity.repeats(evidence, used) then
+		return RISE.reused
 	end
-	return if #words.of(evidence) < THIN then RISE.thin else RISE.carried
+	return if #similarity.words(evidence) < THIN then RISE.thin else RISE.strong
 end
 
 --- Returns the axes after an iteration, and which of them were held back.
 ---
---- `said` is what the user said in this iteration. An axis rises by what its evidence rests on: fully when the
---- evidence speaks of what was said, less when it is a word or two, or already served another axis, hardly when
---- it speaks of something else, and not at all when nothing was said. An axis without a claim stays.
-function ems.damp(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: boolean })
+--- `said` is what the user said in this iteration. How far an axis may rise depends on its evidence (`RISE`). An axis without
+--- a claim stays.
+function ems.limit_change(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: boolean })
 	local after: Axes = {}
 	local held: { [string]: boolean } = {}
 	local used: { string } = {}
@@ -151,7 +151,7 @@ function ems.damp(before: Axes, claims: { [string]: Claim }, said: string): (Axe
 			after[axis.key] = from
 			continue
 		end
-		local most = from + support(claim.evidence, said, used)
+		local most = from + allowed_rise(claim.evidence, said, used)
 		local claimed = math.clamp(claim.score, 0, 100)
 		after[axis.key] = math.clamp(claimed, math.max(0, from - FALL), math.min(100, most))
 		held[axis.key] = claimed > after[axis.key]
@@ -161,7 +161,7 @@ function ems.damp(before: Axes, claims: { [string]: Claim }, said: string): (Axe
 end
 
 --- Returns a number with its sign: `+3`, `-2`, `±0`.
-function ems.signed(delta: number): string
+function ems.with_sign(delta: number): string
 	if delta > 0 then
 		return `+{delta}`
 	end
@@ -182,7 +182,7 @@ function ems.chart(axes: Axes, before: Axes?, labels: { [string]: string }): str
 		local label = labels[axis.key] .. string.rep(" ", widest - text.width(labels[axis.key]))
 		local line = `{label}  {bar} {string.format("%3d", value)}`
 		if before ~= nil and value ~= (before[axis.key] or 0) then
-			line ..= `  {ems.signed(value - (before[axis.key] or 0))}`
+			line ..= `  {ems.with_sign(value - (before[axis.key] or 0))}`
 		end
 		if value < ems.WEAK then
 			line ..= " ·"

@@ -1,5 +1,5 @@
 --!strict
---- The last word of a session: a sentence by somebody who has thought longer.
+--- The quote at the end of a session.
 
 local app = require("./app")
 local quotes = require("@nietz/quotes")
@@ -9,9 +9,9 @@ local ui = require("@nietz/ui")
 local farewell = {}
 
 --- Shows a quote that fits how the session ends (`victory`, `perseverance`, `defeat`), in the user's language where there
---- is one. A light session ends without.
+--- is one. A light session has none.
 function farewell.say(self: app.App, context: string)
-	if not self.switches.quotes then
+	if not self.options.quotes then
 		return
 	end
 	local found = quotes.find({ context = context, lang = self.lang })

@@ -1,22 +1,22 @@
 --!strict
---- What the flow says, in English and French. The texts are data (`lang/*.yaml`), with `{name}` for what is filled in.
+--- The texts of this mode in English and French. They are data (`lang/*.yaml`), in which `{name}` is filled in.
 
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
 local lang = {}
 
-export type Say = texts.Say
-export type Vars = texts.Vars
+export type Say = translations.Translate
+export type Vars = translations.Vars
 
-local TEXTS = texts.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
+local TEXTS = translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
 
 lang.code = TEXTS.code
 lang.data = TEXTS.data
-lang.of = TEXTS.of
+lang.translator = TEXTS.translator
 
 --- Returns how long ago something was, in words.
-function lang.ago(say: Say, seconds: number): string
+function lang.time_ago(say: Say, seconds: number): string
 	local steps = { { unit = "minute", size = 60 }, { unit = "hour", size = 3600 }, { unit = "day", size = 86400 } }
 	local unit, size = "moment", 0
 	for _, step in steps do

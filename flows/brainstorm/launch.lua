@@ -1,8 +1,8 @@
 --!strict
---- Which session this run works on: one that exists and is taken up again, or a new one.
+--- Which session a run works on: one that exists or a new one; and the list of sessions.
 
-local ask = require("./ask")
 local clock = require("@nietz/clock")
+local dialogue = require("./dialogue")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
 local lang = require("./lang")
@@ -19,34 +19,34 @@ local launch = {}
 --- Finished sessions are kept for this many days.
 launch.DAYS = 30
 local FOLDER = ".project-memory/brainstorm-sessions"
---- A name, not a sentence.
+--- The longest slug: a name and not a sentence.
 local LONGEST_SLUG = 48
 
 local sessions = documents.collection("sessions")
 
 --- Returns when a session was last touched, as far as its file says: at least its id has a date.
-function launch.last(s: any): string
+function launch.last_change(s: any): string
 	local latest = s.history and s.history[#s.history]
 	local date = string.match(s.id, "(%d%d%d%d%-%d%d%-%d%d)$") or "1970-01-01"
 	return s.updated or (latest and latest.timestamp) or s.created or s.started_at or `{date}T00:00:00Z`
 end
 
 --- Returns the words that describe a session in a list.
-local function facts(t: lang.Say, s: any, now: number): lang.Vars
-	local updated = clock.parse(launch.last(s)) or now
+local function session_vars(t: lang.Say, s: any, now: number): lang.Vars
+	local updated = clock.parse(launch.last_change(s)) or now
 	return {
 		name = s.slug,
 		slug = s.slug,
 		ems = s.ems,
-		ago = lang.ago(t, now - updated),
+		ago = lang.time_ago(t, now - updated),
 		phase = t(`phases.{s.phase}`),
 		status = t(`statuses.{s.status}`),
 		iteration = s.iteration,
 	}
 end
 
---- Returns the readable sessions, latest first; says which files are broken, and leaves those alone.
-function launch.all(t: lang.Say): { session.Doc }
+--- Returns the sessions that can be read, latest first; says which files are broken, and does not touch those.
+function launch.readable_sessions(t: lang.Say): { session.Doc }
 	local found: { session.Doc } = {}
 	for _, entry in sessions:list() do
 		if entry.value ~= nil then
@@ -60,20 +60,20 @@ function launch.all(t: lang.Say): { session.Doc }
 		end
 	end
 	table.sort(found, function(a: any, b: any): boolean
-		local left, right = launch.last(a.session), launch.last(b.session)
+		local left, right = launch.last_change(a.session), launch.last_change(b.session)
 		return if left == right then a.session.slug < b.session.slug else left > right
 	end)
 	return found
 end
 
 --- Removes what was finished or given up long ago, after saying so. Sessions in progress are never touched.
-function launch.clean(t: lang.Say, all: { session.Doc }): { session.Doc }
+function launch.remove_old(t: lang.Say, all: { session.Doc }): { session.Doc }
 	local now = clock.unix()
 	local kept: { session.Doc } = {}
 	local old: { string } = {}
 	for _, doc in all do
 		local s = doc.session
-		local updated = clock.parse(launch.last(s))
+		local updated = clock.parse(launch.last_change(s))
 		local done = s.status == "completed" or s.status == "abandoned"
 		if done and updated ~= nil and now - updated > launch.DAYS * 86400 then
 			table.insert(old, s.slug)
@@ -93,8 +93,8 @@ function launch.clean(t: lang.Say, all: { session.Doc }): { session.Doc }
 end
 
 --- The command `sessions`.
-function launch.show(t: lang.Say)
-	local all = launch.all(t)
+function launch.show_sessions(t: lang.Say)
+	local all = launch.readable_sessions(t)
 	if #all == 0 then
 		ui.say(t("launch.none"))
 		return
@@ -102,40 +102,40 @@ function launch.show(t: lang.Say)
 	local now = clock.unix()
 	local lines: { string } = { t("sessions.title", { folder = `\`{FOLDER}\`` }), "" }
 	for _, doc in all do
-		table.insert(lines, t("sessions.row", facts(t, doc.session, now)))
+		table.insert(lines, t("sessions.row", session_vars(t, doc.session, now)))
 	end
 	table.insert(lines, "")
 	table.insert(lines, t("sessions.resume", { command = "`nietz run brainstorm --continue SLUG`" }))
 	ui.say(table.concat(lines, "\n"))
 end
 
-local function screen(t: lang.Say, body: string): string
+local function frame(t: lang.Say, body: string): string
 	return "```text\n" .. t("rule") .. "\n" .. body .. "\n" .. t("rule") .. "\n```"
 end
 
 --- Offers sessions to resume. Returns the chosen one, or nil for a new one.
-local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
+local function offer_sessions(t: lang.Say, found: { session.Doc }): session.Doc?
 	local now = clock.unix()
-	local options: { ask.Option } = {}
+	local options: { dialogue.Option } = {}
 	local shown: string
 	if #found == 1 then
-		shown = screen(t, t("launch.found", facts(t, found[1].session, now)))
+		shown = frame(t, t("launch.found", session_vars(t, found[1].session, now)))
 		table.insert(options, { value = found[1].session.slug, label = t("launch.resume") })
 	else
 		local lines: { string } = { t("launch.several"), "" }
 		for index, doc in found do
-			local words = facts(t, doc.session, now)
+			local words = session_vars(t, doc.session, now)
 			words.number = index
 			table.insert(lines, t("launch.row", words))
 			table.insert(options, { value = doc.session.slug, label = doc.session.slug })
 		end
 		table.insert(lines, t("launch.new", { number = #found + 1 }))
-		shown = screen(t, table.concat(lines, "\n"))
+		shown = frame(t, table.concat(lines, "\n"))
 	end
 	table.insert(options, { value = "new", label = "new" })
 	while true do
 		local line = ui.ask({ id = "launch", prompt = `{shown}\n\n{t("launch.ask")}`, default = "1" })
-		local chosen = ask.match(line, options)
+		local chosen = dialogue.match_option(line, options)
 		if chosen ~= nil then
 			return list.find(found, function(doc): boolean
 				return doc.session.slug == chosen.value and chosen.value ~= "new"
@@ -145,8 +145,8 @@ local function offer(t: lang.Say, found: { session.Doc }): session.Doc?
 	end
 end
 
---- Lets the persona lead that the user wished for.
-local function lead(t: lang.Say, s: any, wish: string?)
+--- Makes the persona lead that the user asked for.
+local function set_leader(t: lang.Say, s: any, wish: string?)
 	if wish == nil then
 		return
 	end
@@ -160,17 +160,17 @@ end
 
 --- Returns a session that exists, ready to go on.
 local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.Doc
-	local s = session.fill(doc).session
-	lead(t, s, persona)
+	local s = session.fill_defaults(doc).session
+	set_leader(t, s, persona)
 	if personas.find(s.persona) == nil then
 		ui.say(t("persona.gone", { name = s.persona }))
 		s.persona = session.LEADER
 	end
 	if s.flow_state.scored == nil then
-		-- A file from elsewhere: whatever was answered in its last iteration has not been weighed by us.
+		-- A file from elsewhere: what was answered in its last iteration was not scored here.
 		s.flow_state.scored = math.max(0, s.iteration - 1)
 	end
-	-- A party that was stopped has left its question to the user: the roles wait for the next iteration.
+	-- A party that was stopped left its question to the user: the roles speak again in the next iteration.
 	s.flow_state.heard = s.flow_state.heard or s.iteration
 	if s.status ~= "in_progress" then
 		ui.say(t("launch.reopened", { status = t(`statuses.{s.status}`) }))
@@ -181,14 +181,14 @@ local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.
 end
 
 --- Returns the document for `--continue SLUG`.
-local function by_slug(t: lang.Say, wish: string): session.Doc
+local function load_by_slug(t: lang.Say, wish: string): session.Doc
 	local slug = text.slug(wish)
 	local doc = if slug == "" then nil else sessions:load(slug)
 	if doc ~= nil then
 		return doc
 	end
 	local names: { string } = {}
-	for _, other in launch.all(t) do
+	for _, other in launch.readable_sessions(t) do
 		table.insert(names, other.session.slug)
 	end
 	local near = text.nearest(slug, names)
@@ -207,7 +207,7 @@ function launch.slug(topic: string): string
 	return if slug == "" then "brainstorm" else slug
 end
 
-local function free(slug: string, all: { session.Doc }): string
+local function free_slug(slug: string, all: { session.Doc }): string
 	local taken: { [string]: boolean } = {}
 	for _, doc in all do
 		taken[doc.session.slug] = true
@@ -223,9 +223,9 @@ end
 --- Returns the session to work on, and whether it is new.
 function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, boolean)
 	if params["continue"] then
-		return resume(t, by_slug(t, params["continue"]), params.persona), false
+		return resume(t, load_by_slug(t, params["continue"]), params.persona), false
 	end
-	local all = launch.clean(t, launch.all(t))
+	local all = launch.remove_old(t, launch.readable_sessions(t))
 	local topic = text.trim(params.topic or "")
 	local wished = launch.slug(params.name or topic)
 	local found: { session.Doc } = {}
@@ -237,9 +237,9 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 			table.insert(found, doc)
 		end
 	end
-	local chosen = if #found > 0 then offer(t, found) else nil
+	local chosen = if #found > 0 then offer_sessions(t, found) else nil
 	if chosen ~= nil then
-		-- Read on its own, an older file is migrated, and its original kept until that is safe.
+		-- `load` migrates an older file, and keeps its original until that is safe.
 		return resume(t, sessions:load(chosen.session.slug), params.persona), false
 	end
 	if #found == 0 and running > 0 then
@@ -251,10 +251,10 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 	if topic == "" then
 		nietz.usage(t("topic.empty"), t("topic.empty_hint"))
 	end
-	local slug = free(launch.slug(params.name or topic), all)
+	local slug = free_slug(launch.slug(params.name or topic), all)
 	local doc = session.new({ topic = topic, slug = slug, now = clock.now() })
 	doc.session.flow_state.pinned = false
-	lead(t, doc.session, params.persona)
+	set_leader(t, doc.session, params.persona)
 	doc.session.flow_state.scored = 0
 	doc.session.ems = ems.combine(doc.session.flow_state.axes)
 	return doc, true

@@ -1,9 +1,9 @@
 --!strict
---- Who leads the session, and when that changes by itself. A change is always announced; a leader whom the user
---- chose stays.
+--- Which persona leads the session, and when that changes by itself. A change is always announced; a leader whom the user chose
+--- stays.
 
 local app = require("./app")
-local ask = require("./ask")
+local dialogue = require("./dialogue")
 local list = require("../common/list")
 local personas = require("@nietz/personas")
 local text = require("@nietz/text")
@@ -11,22 +11,22 @@ local ui = require("@nietz/ui")
 
 local leader = {}
 
---- Words of somebody who has stopped asking.
-local CERTAIN = { "evidemment", "forcement", "clairement", "obviously", "clearly", "of course", "necessarily", "bien sur" }
+--- Words of somebody who has stopped doubting.
+local CERTAIN_WORDS = { "evidemment", "forcement", "clairement", "obviously", "clearly", "of course", "necessarily", "bien sur" }
 
---- Points of EMS that two iterations should move.
+--- Two iterations that gain fewer points of EMS are slow.
 leader.SLOW = 5
 
---- Returns who should lead, and why, from what was said and how the session goes. Pure.
-function leader.fitting(said: string, history: { any }, now: number, decisions: number): (string, string)
+--- Returns the slug of who should lead and why, from what was said and how the session goes. Pure.
+function leader.suggest(said: string, history: { any }, ems: number, decisions: number): (string, string)
 	local folded = text.fold(said)
-	for _, word in CERTAIN do
+	for _, word in CERTAIN_WORDS do
 		if string.find(folded, word, 1, true) ~= nil then
 			return "sparring", "certain"
 		end
 	end
 	local before = history[#history - 1]
-	if before ~= nil and now - before.ems < leader.SLOW then
+	if before ~= nil and ems - before.ems < leader.SLOW then
 		return "pragmatique", "stuck"
 	elseif #history >= 5 and decisions == 0 then
 		return "pragmatique", "stuck"
@@ -58,10 +58,10 @@ function leader.switch(self: app.App, slug: string, why: string)
 end
 
 --- Changes the leader if the session asks for it and the user has not chosen one.
-function leader.follow(self: app.App, said: string)
+function leader.adjust(self: app.App, said: string)
 	local s = self.doc.session
 	if not s.flow_state.pinned then
-		leader.switch(self, leader.fitting(said, s.history, s.ems, #s.flow_state.decisions))
+		leader.switch(self, leader.suggest(said, s.history, s.ems, #s.flow_state.decisions))
 	end
 end
 
@@ -78,11 +78,11 @@ end
 --- The command `mode [name|auto]`; without a name it asks.
 function leader.choose(self: app.App, name: string): app.Signal?
 	if name == "" then
-		local options: { ask.Option } = {}
+		local options: { dialogue.Option } = {}
 		for _, persona in personas.list({ tag = "facilitator" }) do
 			table.insert(options, { value = persona.slug, label = persona.name })
 		end
-		local chosen, signal = ask.choose(self, "mode", self.t("persona.list"), options, self.doc.session.persona)
+		local chosen, signal = dialogue.choose(self, "mode", self.t("persona.list"), options, self.doc.session.persona)
 		if chosen == nil then
 			return signal
 		end

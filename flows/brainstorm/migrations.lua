@@ -35,7 +35,7 @@ function migrations.from_1_0(doc: any): any
 end
 
 --- Returns a document that has no version at the top: some 1.0 files carry theirs inside `session`.
-function migrations.unversioned(doc: any): any
+function migrations.from_unversioned(doc: any): any
 	local inner = if type(doc.session) == "table" then doc.session.format_version else nil
 	if inner ~= "1.0" then
 		nietz.fail(
@@ -51,7 +51,7 @@ end
 --- What the manifest's `version.migrations` wants.
 migrations.all = {
 	["1.0"] = migrations.from_1_0,
-	[""] = migrations.unversioned,
+	[""] = migrations.from_unversioned,
 }
 
 return migrations

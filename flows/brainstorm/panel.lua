@@ -1,16 +1,16 @@
 --!strict
---- Panel: experts, each with a framework, first take positions, then debate them, then leave only questions.
+--- The command `panel`: experts, each with a framework, take positions, then debate them, then only ask questions.
 
 local app = require("./app")
+local discussion = require("./discussion")
 local json = require("@nietz/json")
 local round = require("../common/round")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local voices = require("./voices")
 
 local panel = {}
 
-local MOST = 3
+local MAX_EXPERTS = 3
 local PHASES = { "discussion", "debate", "socratic" }
 
 --- Returns the phase after the last round's: a panel ends in questions.
@@ -23,7 +23,7 @@ function panel.next_phase(history: { any }): string
 	return PHASES[math.min(index + 1, #PHASES)]
 end
 
-local function heard(self: app.App): { round.Point }
+local function last_points(self: app.App): { round.Point }
 	local points: { round.Point } = {}
 	local history = self.doc.session.panel_history
 	local last = if self.doc.session.panel_active then history[#history] else nil
@@ -34,22 +34,22 @@ local function heard(self: app.App): { round.Point }
 end
 
 --- Runs one round in this phase and asks the user for a verdict.
-function panel.round(self: app.App, phase: string): app.Signal?
+function panel.run_round(self: app.App, phase: string): app.Signal?
 	local s = self.doc.session
-	local points = heard(self)
+	local points = last_points(self)
 	local last = if s.panel_active then s.panel_history[#s.panel_history] else nil
 	s.mode, s.panel_active, s.party_active = "panel", true, false
 	s.flow_state.heard = s.iteration
-	local experts = voices.select(self, "panel", MOST, {})
+	local experts = discussion.choose_personas(self, "panel", MAX_EXPERTS, {})
 	-- The phases of one panel are about one thing.
-	local topic = if last ~= nil and phase ~= "discussion" then last.topic else voices.topic(self)
+	local topic = if last ~= nil and phase ~= "discussion" then last.topic else discussion.topic(self)
 	local number = #s.panel_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.panel"), round = number, topic = topic }))
 	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
-	local speak = voices.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
+	local speak = discussion.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
 	local found: { round.Contribution } = if #points == 0
-		then round.blind(experts, points, speak, voices.failed(self))
-		else round.open(experts, points, speak)
+		then round.speak_blind(experts, points, speak, discussion.on_failure(self))
+		else round.speak_in_turn(experts, points, speak)
 	local framework: { [string]: string } = {}
 	local selected: { string } = json.array({} :: { string })
 	for _, expert in experts do
@@ -58,7 +58,7 @@ function panel.round(self: app.App, phase: string): app.Signal?
 	end
 	local contributions: { any } = json.array({})
 	for _, contribution in found do
-		voices.show(self, contribution)
+		discussion.show_contribution(self, contribution)
 		table.insert(contributions, {
 			expert = contribution.name,
 			framework = framework[contribution.slug],
@@ -69,7 +69,7 @@ function panel.round(self: app.App, phase: string): app.Signal?
 	if #found == 0 then
 		return nil
 	end
-	local together = voices.synthesis(self, topic, points)
+	local synthesis = discussion.synthesize(self, topic, points)
 	table.insert(s.panel_history, {
 		round = number,
 		topic = topic,
@@ -77,22 +77,22 @@ function panel.round(self: app.App, phase: string): app.Signal?
 		experts_selected = selected,
 		contributions = contributions,
 		synthesis = {
-			convergent = json.array(table.clone(together.agreed)),
-			tensions = json.array(table.clone(together.contested)),
+			convergent = json.array(table.clone(synthesis.agreed)),
+			tensions = json.array(table.clone(synthesis.contested)),
 		},
 	})
 	app.save(self)
-	if #together.agreed > 0 then
-		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(together.agreed, "\n- ")}`)
+	if #synthesis.agreed > 0 then
+		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(synthesis.agreed, "\n- ")}`)
 	end
-	if #together.contested > 0 then
-		ui.say(`{self.t("voices.tensions")}\n\n- {table.concat(together.contested, "\n- ")}`)
+	if #synthesis.contested > 0 then
+		ui.say(`{self.t("voices.tensions")}\n\n- {table.concat(synthesis.contested, "\n- ")}`)
 	end
-	return voices.put(self, "panel", if phase == "debate" then "voices.arbitrate" else "voices.question", together.question)
+	return discussion.ask_user(self, "panel", if phase == "debate" then "voices.arbitrate" else "voices.question", synthesis.question)
 end
 
 --- Ends the panel.
-function panel.leave(self: app.App)
+function panel.stop(self: app.App)
 	local s = self.doc.session
 	s.mode, s.panel_active = "standard", false
 	app.save(self)
@@ -100,11 +100,11 @@ function panel.leave(self: app.App)
 end
 
 --- The command `panel [debate|socratic|exit]`; without a word, the next phase.
-function panel.act(self: app.App, argument: string): app.Signal?
+function panel.run_command(self: app.App, argument: string): app.Signal?
 	local verb = text.trim(text.fold(argument))
 	if verb == "exit" then
 		if self.doc.session.panel_active then
-			panel.leave(self)
+			panel.stop(self)
 		else
 			ui.say(self.t("voices.not_active", { what = self.t("voices.panel") }))
 		end
@@ -112,7 +112,7 @@ function panel.act(self: app.App, argument: string): app.Signal?
 	end
 	local s = self.doc.session
 	local phase = if verb ~= "" then verb elseif s.panel_active then panel.next_phase(s.panel_history) else "discussion"
-	return panel.round(self, phase) or { go = "again" }
+	return panel.run_round(self, phase) or { go = "again" }
 end
 
 return panel

@@ -1,22 +1,22 @@
 --!strict
---- Party: roles of a team discuss the question at hand, each in a call of its own. Their first words are said blind,
---- so that they differ; later rounds hear each other. When all agree, a contrarian comes in.
+--- The command `party`: roles of a team discuss the question at hand, each in a call of its own. In the first round nobody
+--- hears the others, so that views differ; later they do. Where all agree, a contrarian comes in.
 
 local app = require("./app")
+local discussion = require("./discussion")
 local json = require("@nietz/json")
 local personas = require("@nietz/personas")
 local round = require("../common/round")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local voices = require("./voices")
 
 local party = {}
 
---- Who speaks unless more are added.
-local USUAL = 3
-local MOST = 5
+--- How many roles speak, and the most that may be added to.
+local DEFAULT_ROLES = 3
+local MAX_ROLES = 5
 
-local function names(list: { any }): { string }
+local function item_names(list: { any }): { string }
 	local found: { string } = json.array({} :: { string })
 	for _, item in list do
 		table.insert(found, item.name)
@@ -25,7 +25,7 @@ local function names(list: { any }): { string }
 end
 
 --- Returns what the last round of this party said, so that the next one can refer to it.
-local function heard(self: app.App): { round.Point }
+local function last_points(self: app.App): { round.Point }
 	local points: { round.Point } = {}
 	local history = self.doc.session.party_history
 	local last = if self.doc.session.party_active then history[#history] else nil
@@ -38,20 +38,20 @@ local function heard(self: app.App): { round.Point }
 end
 
 --- Lets the contrarian answer when nobody disagrees.
-local function contradict(self: app.App, points: { round.Point }, speak: round.Speak): round.Contribution?
+local function add_contrarian(self: app.App, points: { round.Point }, speak: round.Speak): round.Contribution?
 	local contrarian = personas.find("contrarian")
 	if contrarian == nil then
 		return nil
 	end
 	ui.say(self.t("voices.added", { name = contrarian.name }))
-	local contribution = round.turn(contrarian, points, true, speak)
+	local contribution = round.speak_once(contrarian, points, true, speak)
 	if contribution ~= nil then
-		voices.show(self, contribution)
+		discussion.show_contribution(self, contribution)
 	end
 	return contribution
 end
 
-local function summary(self: app.App, found: voices.Synthesis): string
+local function synthesis_text(self: app.App, found: discussion.Synthesis): string
 	local parts: { string } = {}
 	if #found.agreed > 0 then
 		table.insert(parts, `{self.t("voices.consensus")} {table.concat(found.agreed, "; ")}`)
@@ -63,42 +63,42 @@ local function summary(self: app.App, found: voices.Synthesis): string
 end
 
 --- Runs one round and asks the user its question.
-function party.round(self: app.App): app.Signal?
+function party.run_round(self: app.App): app.Signal?
 	local s = self.doc.session
-	local points = heard(self)
+	local points = last_points(self)
 	s.mode, s.party_active, s.panel_active = "party", true, false
 	s.flow_state.heard = s.iteration
 	local always = { "architect" }
 	for _, slug in s.flow_state.voices do
-		if table.find(always, slug) == nil and #always < MOST then
+		if table.find(always, slug) == nil and #always < MAX_ROLES then
 			table.insert(always, slug)
 		end
 	end
-	local focus = if self.speaker then personas.get(self.speaker) else nil
-	self.speaker = nil
-	local chosen = if focus then { focus } else voices.select(self, "party", USUAL, always)
-	-- A second round on the same question goes on from what the first one left open.
+	local focus = if self.next_speaker then personas.get(self.next_speaker) else nil
+	self.next_speaker = nil
+	local chosen = if focus then { focus } else discussion.choose_personas(self, "party", DEFAULT_ROLES, always)
+	-- A second round on the same question discusses what the first one left open.
 	local talk = s.flow_state.talk
-	local topic = if talk ~= nil and talk.from == s.last_question then talk.next else voices.topic(self)
+	local topic = if talk ~= nil and talk.from == s.last_question then talk.next else discussion.topic(self)
 	local number = #s.party_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
-	ui.say(self.t("voices.with", { names = table.concat(names(chosen), ", ") }))
-	local speak = voices.speaker(self, "voice", 3, { question = topic })
+	ui.say(self.t("voices.with", { names = table.concat(item_names(chosen), ", ") }))
+	local speak = discussion.speaker(self, "voice", 3, { question = topic })
 	local found: { round.Contribution } = if #points == 0
-		then round.blind(chosen, points, speak, voices.failed(self))
-		else round.open(chosen, points, speak)
+		then round.speak_blind(chosen, points, speak, discussion.on_failure(self))
+		else round.speak_in_turn(chosen, points, speak)
 	for _, contribution in found do
-		voices.show(self, contribution)
+		discussion.show_contribution(self, contribution)
 	end
 	if #found == 0 then
 		return nil
 	end
-	local together = voices.synthesis(self, topic, points)
-	if together.drawn and #together.contested == 0 then
-		local other = contradict(self, points, speak)
+	local synthesis = discussion.synthesize(self, topic, points)
+	if synthesis.from_model and #synthesis.contested == 0 then
+		local other = add_contrarian(self, points, speak)
 		if other ~= nil then
 			table.insert(found, other)
-			together.contested = { other.texts[1] }
+			synthesis.contested = { other.texts[1] }
 		end
 	end
 	local contributions: { any } = json.array({})
@@ -112,21 +112,21 @@ function party.round(self: app.App): app.Signal?
 	table.insert(s.party_history, {
 		round = number,
 		topic = topic,
-		personas_selected = names(found),
+		personas_selected = item_names(found),
 		contributions = contributions,
-		synthesis = summary(self, together),
-		user_question = together.question,
+		synthesis = synthesis_text(self, synthesis),
+		user_question = synthesis.question,
 	})
-	s.flow_state.talk = { from = s.last_question, next = together.question }
+	s.flow_state.talk = { from = s.last_question, next = synthesis.question }
 	app.save(self)
-	if summary(self, together) ~= "" then
-		ui.say(self.t("voices.synthesis", { text = summary(self, together) }))
+	if synthesis_text(self, synthesis) ~= "" then
+		ui.say(self.t("voices.synthesis", { text = synthesis_text(self, synthesis) }))
 	end
-	return voices.put(self, "party", "voices.question", together.question)
+	return discussion.ask_user(self, "party", "voices.question", synthesis.question)
 end
 
 --- Ends the party.
-function party.leave(self: app.App)
+function party.stop(self: app.App)
 	local s = self.doc.session
 	s.mode, s.party_active = "standard", false
 	app.save(self)
@@ -134,17 +134,17 @@ function party.leave(self: app.App)
 end
 
 --- The command `party [add|focus NAME|exit]`.
-function party.act(self: app.App, argument: string): app.Signal?
+function party.run_command(self: app.App, argument: string): app.Signal?
 	local verb, name = string.match(text.fold(argument), "^(%S*)%s*(.-)%s*$")
 	if verb == "exit" then
 		if self.doc.session.party_active then
-			party.leave(self)
+			party.stop(self)
 		else
 			ui.say(self.t("voices.not_active", { what = self.t("voices.party") }))
 		end
 		return nil
 	elseif verb == "add" or verb == "focus" then
-		local persona = voices.find(self, "party", name :: string)
+		local persona = discussion.find_persona(self, "party", name :: string)
 		if persona == nil then
 			return nil
 		elseif verb == "add" then
@@ -156,10 +156,10 @@ function party.act(self: app.App, argument: string): app.Signal?
 			ui.say(self.t("voices.added", { name = persona.name }))
 			return nil
 		end
-		self.speaker = persona.slug
+		self.next_speaker = persona.slug
 		ui.say(self.t("voices.focused", { name = persona.name }))
 	end
-	return party.round(self) or { go = "again" }
+	return party.run_round(self) or { go = "again" }
 end
 
 return party

@@ -1,5 +1,5 @@
 --!strict
---- What a JSON Schema cannot say about a session file.
+--- Rules for session files that a JSON Schema cannot express.
 
 local personas = require("@nietz/personas")
 local text = require("@nietz/text")

@@ -1,5 +1,5 @@
 --!strict
---- What finished sessions have in common: one row for each, and the sums that follow from the rows.
+--- Statistics of finished sessions: one row for each, and the totals that follow from the rows.
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
@@ -77,7 +77,7 @@ function statistics.sum(all: { Row }): any
 	return found
 end
 
---- Records that a session was finished. Where that fails it is said: the session is finished nevertheless.
+--- Records that a session was finished. A failure is only shown, because the session is finished all the same.
 function statistics.record(t: lang.Say, s: any)
 	local ok, err = pcall(function()
 		local now = clock.now()
@@ -91,7 +91,7 @@ function statistics.record(t: lang.Say, s: any)
 	end
 end
 
-local function most(counts: { [string]: number }): string
+local function most_used(counts: { [string]: number }): string
 	local names: { string } = {}
 	for name in counts do
 		table.insert(names, name)
@@ -119,8 +119,8 @@ function statistics.show(t: lang.Say): any
 		t("stats.title", { sessions = found.sessions, minutes = found.minutes }),
 		"",
 		"- " .. t("stats.average", { ems = found.ems_average, iterations = found.iterations_average }),
-		"- " .. t("stats.techniques", { list = most(found.techniques) }),
-		"- " .. t("stats.personas", { list = most(found.personas) }),
+		"- " .. t("stats.techniques", { list = most_used(found.techniques) }),
+		"- " .. t("stats.personas", { list = most_used(found.personas) }),
 	}, "\n"))
 	return found
 end

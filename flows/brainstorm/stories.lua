@@ -1,10 +1,11 @@
 --!strict
---- What is to be built: stories with priority, effort and the iteration that each comes from, and the next steps.
+--- What is to be built: stories with priority, effort and the iteration that each comes from; and the next steps. For the
+--- brief, and for `plan-preview`.
 
 local app = require("./app")
 local context = require("./context")
 local shape = require("../common/shape")
-local words = require("../common/words")
+local similarity = require("../common/similarity")
 
 local stories = {}
 
@@ -23,11 +24,11 @@ function stories.size(list: { any }): string
 end
 
 --- Returns what was said, by iteration: answers, ideas and decisions.
-function stories.material(self: app.App): { { iteration: number, text: string } }
+function stories.said_by_iteration(self: app.App): { { iteration: number, text: string } }
 	local s = self.doc.session
 	local found: { { iteration: number, text: string } } = {}
 	for _, entry in s.history do
-		for _, pair in context.exchange(entry) do
+		for _, pair in context.answered_pairs(entry) do
 			table.insert(found, { iteration = entry.iteration, text = pair.answer })
 		end
 	end
@@ -39,13 +40,13 @@ function stories.material(self: app.App): { { iteration: number, text: string } 
 	return found
 end
 
---- Returns the iteration that a line comes from: the claimed one where it shares half as many words with the line as
---- any other does, else the one that shares most. A model's claim alone is no trace.
-function stories.trace(line: string, claimed: number?, material: { { iteration: number, text: string } }): number
+--- Returns the iteration that a line comes from: the claimed one where it shares at least half as many words with the line as
+--- any other does, else the one that shares most. A model's claim alone proves nothing.
+function stories.origin(line: string, claimed: number?, material: { { iteration: number, text: string } }): number
 	local best, most = 0, 0
 	local of_claimed = 0
 	for _, item in material do
-		local shared = words.shared(line, item.text)
+		local shared = similarity.shared_words(line, item.text)
 		if item.iteration == claimed then
 			of_claimed = math.max(of_claimed, shared)
 		end
@@ -59,8 +60,8 @@ function stories.trace(line: string, claimed: number?, material: { { iteration: 
 	return best
 end
 
---- Stories without a model: what was decided must be, the best ideas should be.
-local function plain_stories(self: app.App): { any }
+--- Returns stories without a model: decisions must be built, the best ideas should be.
+local function fallback_stories(self: app.App): { any }
 	local found: { any } = {}
 	for _, decision in self.doc.session.flow_state.decisions do
 		table.insert(found, { story = decision.text, priority = "must", effort = "M", iteration = decision.iteration })
@@ -74,15 +75,15 @@ local function plain_stories(self: app.App): { any }
 end
 
 --- Returns the stories, must first.
-function stories.of(self: app.App, problem: string): { any }
-	local material = stories.material(self)
-	local vars = context.of(self)
+function stories.draft(self: app.App, problem: string): { any }
+	local material = stories.said_by_iteration(self)
+	local vars = context.prompt_vars(self)
 	vars.problem = problem
 	vars.material = {}
 	for _, item in material do
-		table.insert(vars.material, { iteration = item.iteration, text = app.line(item.text, 240) })
+		table.insert(vars.material, { iteration = item.iteration, text = app.to_line(item.text, 240) })
 	end
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "stories",
 		plain = true,
 		vars = vars,
@@ -94,19 +95,19 @@ function stories.of(self: app.App, problem: string): { any }
 		}),
 	})
 	if value == nil then
-		return plain_stories(self)
+		return fallback_stories(self)
 	end
 	local found: { any } = {}
 	local seen: { string } = {}
 	for _, story in value.stories do
-		local line = app.line(story.story, 220)
-		if not words.repeats(line, seen) then
+		local line = app.to_line(story.story, 220)
+		if not similarity.repeats(line, seen) then
 			table.insert(seen, line)
 			table.insert(found, {
 				story = line,
 				priority = story.priority,
 				effort = story.effort,
-				iteration = stories.trace(line, story.iteration, material),
+				iteration = stories.origin(line, story.iteration, material),
 				rank = RANK[story.priority] * 100 + #found,
 			})
 		end
@@ -118,23 +119,23 @@ function stories.of(self: app.App, problem: string): { any }
 end
 
 --- Returns the next steps towards these stories.
-function stories.steps(self: app.App, list: { any }): { any }
-	local vars = context.of(self)
+function stories.next_steps(self: app.App, list: { any }): { any }
+	local vars = context.prompt_vars(self)
 	vars.stories = list
 	vars.last = math.max(1, #self.doc.session.history)
 	vars.answers = vars.recent
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "steps",
 		plain = true,
 		vars = vars,
 		schema = shape.list_of("steps", 1, 4, { iteration = shape.integer(0, 99), step = shape.text(8, 180) }),
 	})
-	local material = stories.material(self)
+	local material = stories.said_by_iteration(self)
 	local found: { any } = {}
 	for _, step in if value then value.steps else {} do
 		-- Small models write the number of the iteration behind the step, too.
-		local line = string.gsub(app.line(step.step, 180), `%s+{step.iteration}$`, "")
-		table.insert(found, { step = line, iteration = stories.trace(line, step.iteration, material) })
+		local line = string.gsub(app.to_line(step.step, 180), `%s+{step.iteration}$`, "")
+		table.insert(found, { step = line, iteration = stories.origin(line, step.iteration, material) })
 	end
 	return found
 end

@@ -22,7 +22,7 @@ export type Situation = {
 	ems: number,
 	phase: string,
 	iteration: number,
-	--- Weakest first, as `ems.weak` returns them.
+	--- Weakest first, as `ems.weak_axes` returns them.
 	weak: { string },
 	--- `techniques_history` of the session.
 	history: { any },
@@ -30,8 +30,8 @@ export type Situation = {
 
 techniques.ALL = yaml.load("./techniques.yaml").techniques :: { Technique }
 
---- No more than this many in one session.
-techniques.MOST = 5
+--- The most techniques in one session.
+techniques.MAX_USED = 5
 
 local BY_AXIS: { [string]: { string } } = {
 	clarity = { "deep", "structured" },
@@ -41,7 +41,7 @@ local BY_AXIS: { [string]: { string } } = {
 	action = { "structured", "prioritization" },
 }
 
---- Two weak axes have a pair that works on both.
+--- Pairs of techniques for two weak axes.
 local MIXES: { { axes: { string }, slugs: { string } } } = {
 	{ axes = { "clarity", "coverage" }, slugs = { "question-storming", "six-hats" } },
 	{ axes = { "depth", "decisions" }, slugs = { "5whys", "moscow" } },
@@ -57,9 +57,9 @@ local PROGRESSIVE: { { upto: number, categories: { string } } } = {
 	{ upto = 100, categories = { "structured" } },
 }
 
---- Above this EMS a technique only delays the end.
+--- Above this EMS none is used: it would only delay the end.
 local TOO_LATE = 80
---- Below this EMS a hard one only discourages.
+--- Below this EMS no hard one is used: it would only discourage.
 local TOO_EARLY = 30
 
 --- Returns the technique with this slug, or nil.
@@ -89,30 +89,30 @@ end
 
 --- Whether the rules allow this technique now: not one of the last two iterations, not the category of the last one, not
 --- hard at the beginning, none near the end.
-function techniques.allowed(technique: Technique, now: Situation): boolean
-	if now.ems > TOO_LATE or (technique.difficulty == "hard" and now.ems < TOO_EARLY) then
+function techniques.is_allowed(technique: Technique, situation: Situation): boolean
+	if situation.ems > TOO_LATE or (technique.difficulty == "hard" and situation.ems < TOO_EARLY) then
 		return false
 	end
-	local last = now.history[#now.history]
+	local last = situation.history[#situation.history]
 	if last ~= nil and last.category == technique.category then
 		return false
 	end
-	for _, entry in now.history do
-		if entry.technique_slug == technique.slug and entry.iteration > now.iteration - 2 then
+	for _, entry in situation.history do
+		if entry.technique_slug == technique.slug and entry.iteration > situation.iteration - 2 then
 			return false
 		end
 	end
 	return true
 end
 
-local function among(now: Situation, categories: { string }, axis: string?): { Technique }
+local function candidates(situation: Situation, categories: { string }, axis: string?): { Technique }
 	local found: { Technique } = {}
 	for _, technique in techniques.ALL do
 		local fits = table.find(categories, technique.category) ~= nil
 			and (axis == nil or table.find(technique.axes, axis) ~= nil)
-			-- Opening up with a technique for choosing would push decisions before their time.
-			and not (now.phase == "divergent" and technique.phase == "convergent")
-		if fits and techniques.allowed(technique, now) then
+			-- A technique for choosing would force decisions too early.
+			and not (situation.phase == "divergent" and technique.phase == "convergent")
+		if fits and techniques.is_allowed(technique, situation) then
 			table.insert(found, technique)
 		end
 	end
@@ -120,19 +120,19 @@ local function among(now: Situation, categories: { string }, axis: string?): { T
 end
 
 --- Returns the allowed pair for two weak axes, one that helps the weakest if there is one.
-local function mix(now: Situation): { Technique }
+local function pair_for_weak_axes(situation: Situation): { Technique }
 	local found: { Technique } = {}
 	for _, candidate in MIXES do
 		local first, second = techniques.find(candidate.slugs[1]), techniques.find(candidate.slugs[2])
 		if
-			table.find(now.weak, candidate.axes[1]) ~= nil
-			and table.find(now.weak, candidate.axes[2]) ~= nil
+			table.find(situation.weak, candidate.axes[1]) ~= nil
+			and table.find(situation.weak, candidate.axes[2]) ~= nil
 			and first ~= nil
 			and second ~= nil
-			and techniques.allowed(first, now)
-			and techniques.allowed(second, now)
+			and techniques.is_allowed(first, situation)
+			and techniques.is_allowed(second, situation)
 		then
-			if table.find(candidate.axes, now.weak[1]) ~= nil then
+			if table.find(candidate.axes, situation.weak[1]) ~= nil then
 				return { first, second }
 			end
 			found = if #found == 0 then { first, second } else found
@@ -142,9 +142,9 @@ local function mix(now: Situation): { Technique }
 end
 
 --- Returns one technique for this axis, of another category than `other`, or nil.
-local function for_axis(now: Situation, axis: string, pick: Pick, other: Technique?): Technique?
+local function for_axis(situation: Situation, axis: string, pick: Pick, other: Technique?): Technique?
 	local found: { Technique } = {}
-	for _, technique in among(now, BY_AXIS[axis] or {}, axis) do
+	for _, technique in candidates(situation, BY_AXIS[axis] or {}, axis) do
 		if other == nil or other.category ~= technique.category then
 			table.insert(found, technique)
 		end
@@ -154,11 +154,11 @@ end
 
 --- Returns what helps the weak axes: two techniques where two axes are weak (their known pair, or one for each), one where
 --- one is, or none.
-function techniques.suggest(now: Situation, pick: Pick): { Technique }
-	local found = mix(now)
-	for _, axis in now.weak do
+function techniques.suggest(situation: Situation, pick: Pick): { Technique }
+	local found = pair_for_weak_axes(situation)
+	for _, axis in situation.weak do
 		if #found < 2 then
-			local technique = for_axis(now, axis, pick, found[1])
+			local technique = for_axis(situation, axis, pick, found[1])
 			if technique ~= nil then
 				table.insert(found, technique)
 			end
@@ -168,12 +168,12 @@ function techniques.suggest(now: Situation, pick: Pick): { Technique }
 end
 
 --- Returns a technique by chance, of the categories that came up least, and the new state.
-function techniques.random(now: Situation, state: any, pick: Pick): (Technique?, any)
+function techniques.pick_random(situation: Situation, state: any, pick: Pick): (Technique?, any)
 	local counts: { [string]: number } = table.clone(state.category_counts or {})
 	local fewest = math.huge
 	local open: { [string]: { Technique } } = {}
 	for _, category in techniques.categories() do
-		local found = among(now, { category })
+		local found = candidates(situation, { category })
 		if #found > 0 and category ~= state.last_category then
 			open[category] = found
 			fewest = math.min(fewest, counts[category] or 0)
@@ -194,10 +194,10 @@ function techniques.random(now: Situation, state: any, pick: Pick): (Technique?,
 end
 
 --- Returns the technique that belongs to how far the session is.
-function techniques.progressive(now: Situation, pick: Pick): Technique?
+function techniques.pick_progressive(situation: Situation, pick: Pick): Technique?
 	for _, band in PROGRESSIVE do
-		if now.ems <= band.upto then
-			local found = among(now, band.categories)
+		if situation.ems <= band.upto then
+			local found = candidates(situation, band.categories)
 			return if #found > 0 then pick(found) else nil
 		end
 	end

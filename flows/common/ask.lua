@@ -1,14 +1,13 @@
 --!strict
---- Asking a model for a value that fits a schema.
+--- Asks a model for a value that fits a schema. Apart, so that every mode treats a reply that cannot be used in the same way.
 
 local failure = require("./failure")
 local llm = require("@nietz/llm")
 
 local ask = {}
 
---- Returns the one or two values that `give` returns, or nil where a model could not write a valid value in it: each caller
---- knows how to go on without. What else goes wrong (no connection, no key) is raised, for nothing that follows would work
---- either.
+--- Returns the one or two values that `give` returns, or nil where a model in it could not write a valid value: callers go
+--- on without one. Any other failure (no connection, no key) is raised, because whatever follows would fail for it, too.
 function ask.try<A, B>(give: () -> (A, B)): (A?, B?)
 	local ok, value, more = pcall(give)
 	if ok then

@@ -1,9 +1,9 @@
 --!strict
---- What was raised: an error value of the host's or a flow's own, or a plain text.
+--- Reads what `pcall` caught: an error value of the host or of a flow, or a plain text.
 
 local failure = {}
 
---- What the host raises.
+--- An error value, as the host raises it.
 export type Failure = { code: string?, message: string, hint: string?, details: { string }? }
 
 --- Returns what was raised as an error value.

@@ -1,15 +1,15 @@
 --!strict
---- What git and commands fail at because of what somebody has left in a worktree. That ends an attempt, and never the
---- session that it is part of.
+--- Failures of git and of commands that come from what somebody left in a worktree (a pipe, a file without rights). They end
+--- an attempt and never its session, so every step in a worktree goes through here.
 
 local failure = require("./failure")
 
 local leftovers = {}
 
---- The failures that may come of it. Whatever else goes wrong is the run's, and can be resumed.
+--- The codes of such failures. Any other failure ends the run, which can be resumed.
 local CODES = { "command-failed", "disk-failed", "git-failed", "path-refused" }
 
---- Does what may fail at that: returns true and what `work` returns, or false and why.
+--- Returns true and what `work` returns; or false and why, where it failed because of what was left.
 function leftovers.try(work: () -> ...any): (boolean, any)
 	local ok, result: any = pcall(work)
 	if ok then

@@ -1,5 +1,5 @@
 --!strict
---- What is often done with lists.
+--- Functions over lists that Luau's `table` lacks.
 
 local list = {}
 

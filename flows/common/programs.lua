@@ -1,13 +1,14 @@
 --!strict
---- Which commands models may run in a worktree, and what of it is not theirs to change.
+--- Which commands models may run in a worktree, and which files there they may not change. Apart, because tools, prompts
+--- and validation must agree on both.
 
 local git = require("@nietz/git")
 local nietz = require("@nietz")
 
 local programs = {}
 
---- Returns the words of a command, quotes taken into account, or nil where only a shell could read it.
-function programs.words(command: string): { string }?
+--- Splits a command into words, as a shell splits quoted ones; nil where it needs a shell.
+function programs.split_words(command: string): { string }?
 	local words: { string } = {}
 	local word: string?, quote: string? = nil, nil
 	for at = 1, #command do
@@ -40,14 +41,14 @@ function programs.words(command: string): { string }?
 	return if #words > 0 then words else nil
 end
 
---- Returns what to give to `exec` for a command that a model wants, or why it is not allowed.
-function programs.allowed(params: nietz.Values, command: string): (git.Command?, string?)
+--- Returns what to pass to `exec` for a command that a model wants to run, or nil and why it is not allowed.
+function programs.resolve(params: nietz.Values, command: string): (git.Command?, string?)
 	for _, name in { "validate", "run" } do
 		if table.find(params[name], command) ~= nil then
 			return { shell = command }, nil
 		end
 	end
-	local words = programs.words(command)
+	local words = programs.split_words(command)
 	if words ~= nil and table.find(params.run, words[1]) ~= nil then
 		return { program = words }, nil
 	end
@@ -62,8 +63,8 @@ function programs.allowed(params: nietz.Values, command: string): (git.Command?,
 	return nil, `the command \`{command}\` is not allowed, or needs a shell. Allowed: {which}`
 end
 
---- Returns in words which commands a model may run.
-function programs.told(params: nietz.Values): string?
+--- Returns the commands that a model may run as a text for its prompt, or nil where there is none.
+function programs.describe_allowed(params: nietz.Values): string?
 	local known = {}
 	for _, program in params.run do
 		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))
@@ -74,9 +75,9 @@ function programs.told(params: nietz.Values): string?
 	return if #known > 0 then table.concat(known, ", ") else nil
 end
 
---- Returns the globs of the files that validation takes from the start: those given, and each file there that the
---- user's own commands name. (A model's commands name what it is to change.)
-function programs.protected(params: nietz.Values, start: string): { string }
+--- Returns the globs of the files that validation takes from the start commit: those given, and each file there that the
+--- user's own commands name. (Files that a model's commands name are the ones that it is to change.)
+function programs.protected_globs(params: nietz.Values, start: string): { string }
 	local globs = table.clone(params.protect)
 	for _, command in params.validate do
 		for word in string.gmatch(command, "[^%s'\"=;|&<>()]+") do

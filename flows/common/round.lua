@@ -1,35 +1,35 @@
 --!strict
---- One round of several voices on one question: who speaks in which order, what they may see, and that a reference
---- to somebody's point is a real one. Knows nothing of brainstorms: how a voice is asked comes in as a function.
+--- One round of several voices on one question: in which order they speak, which points each may see, and that it refers
+--- only to points that were made. Knows no mode: how a voice is asked comes in as a function.
 
 local json = require("@nietz/json")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local similarity = require("./similarity")
 local task = require("@nietz/task")
-local words = require("./words")
 
 local round = {}
 
---- Something that was said; the id is what others refer to it by.
+--- One point that a voice made; others refer to it by its id.
 export type Point = { id: string, by: string, text: string }
 export type Contribution = { slug: string, name: string, texts: { string }, references: { string } }
 export type Voice = personas.Persona
---- Asks one voice. `ids` are the points of others that it may refer to, `must` that it has to take up one.
+--- Asks one voice. `ids` are the points of others that it may refer to; with `must` it has to take up one of them.
 --- Returns its texts and the ids that it refers to, or nil where it has nothing valid to say.
 export type Speak = (voice: Voice, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
-type Said = { texts: { string }, refers: { string } }
-export type Failed = (voice: Voice, err: unknown) -> ()
+type Statement = { texts: { string }, refers: { string } }
+export type OnFailure = (voice: Voice, err: unknown) -> ()
 
---- No voice says more than this in one round, its answer to another included.
-local MOST_TEXTS = 3
---- No voice refers to more than this many others.
-local MOST_REFERENCES = 2
+--- The most points of a voice in one round, its answer to another one included.
+local MAX_TEXTS = 3
+--- The most other voices that it may refer to.
+local MAX_REFERENCES = 2
 
-local function named(points: { Point }, ids: { string }, own: string): { string }
+local function referenced_names(points: { Point }, ids: { string }, own: string): { string }
 	local names: { string } = json.array({} :: { string })
 	for _, id in ids do
 		for _, point in points do
-			if point.id == id and point.by ~= own and table.find(names, point.by) == nil and #names < MOST_REFERENCES then
+			if point.id == id and point.by ~= own and table.find(names, point.by) == nil and #names < MAX_REFERENCES then
 				table.insert(names, point.by)
 			end
 		end
@@ -38,7 +38,7 @@ local function named(points: { Point }, ids: { string }, own: string): { string 
 end
 
 --- Lets one voice speak after `points`, adds what it says to them, and returns its contribution.
-function round.turn(voice: Voice, points: { Point }, must: boolean, speak: Speak): Contribution?
+function round.speak_once(voice: Voice, points: { Point }, must: boolean, speak: Speak): Contribution?
 	local ids: { string } = {}
 	for _, point in points do
 		if point.by ~= voice.name then
@@ -49,7 +49,7 @@ function round.turn(voice: Voice, points: { Point }, must: boolean, speak: Speak
 	if texts == nil then
 		return nil
 	end
-	local references = named(points, refers or {}, voice.name)
+	local references = referenced_names(points, refers or {}, voice.name)
 	for _, text in texts do
 		table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
 	end
@@ -58,10 +58,16 @@ end
 
 --- Lets all voices speak side by side: each has heard `seen`, and none of them another one of this round. What they say
 --- is added to `points` in the order of the voices.
-function round.together(voices: { Voice }, seen: { Point }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
-	local branches: { [string]: () -> Said | false } = {}
+function round.speak_side_by_side(
+	voices: { Voice },
+	seen: { Point },
+	points: { Point },
+	speak: Speak,
+	on_failure: OnFailure
+): { Contribution }
+	local branches: { [string]: () -> Statement | false } = {}
 	for _, voice in voices do
-		branches[voice.slug] = function(): Said | false
+		branches[voice.slug] = function(): Statement | false
 			local ids: { string } = {}
 			for _, point in seen do
 				if point.by ~= voice.name then
@@ -77,11 +83,11 @@ function round.together(voices: { Voice }, seen: { Point }, points: { Point }, s
 	for _, voice in voices do
 		local outcome = settled[voice.slug]
 		if not outcome.ok then
-			failed(voice, outcome.error)
+			on_failure(voice, outcome.error)
 		elseif outcome.value then
-			local said = outcome.value :: Said
+			local said = outcome.value :: Statement
 			local texts = said.texts
-			local references = named(seen, said.refers, voice.name)
+			local references = referenced_names(seen, said.refers, voice.name)
 			for _, text in texts do
 				table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
 			end
@@ -91,23 +97,23 @@ function round.together(voices: { Voice }, seen: { Point }, points: { Point }, s
 	return found
 end
 
---- Lets all voices speak side by side, none of them hearing another, and then one of them, by chance, answer what it
---- heard: opinions that were formed alone, and at least one that meets another.
-function round.blind(voices: { Voice }, points: { Point }, speak: Speak, failed: Failed): { Contribution }
-	local found = round.together(voices, {}, points, speak, failed)
+--- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
+--- are formed alone, and at least one is discussed.
+function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure): { Contribution }
+	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure)
 	if #found < 2 then
 		return found
 	end
 	local answering = random.choice(found)
 	for _, voice in voices do
 		if voice.slug == answering.slug then
-			local reply = round.turn(voice, points, true, speak)
+			local reply = round.speak_once(voice, points, true, speak)
 			if reply ~= nil then
-				while #answering.texts >= MOST_TEXTS do
+				while #answering.texts >= MAX_TEXTS do
 					table.remove(answering.texts)
 				end
 				for _, text in reply.texts do
-					if #answering.texts < MOST_TEXTS and not words.repeats(text, answering.texts) then
+					if #answering.texts < MAX_TEXTS and not similarity.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
 					end
 				end
@@ -119,10 +125,10 @@ function round.blind(voices: { Voice }, points: { Point }, speak: Speak, failed:
 end
 
 --- Lets the voices speak one after the other, in an order by chance, each hearing all before it.
-function round.open(voices: { Voice }, points: { Point }, speak: Speak): { Contribution }
+function round.speak_in_turn(voices: { Voice }, points: { Point }, speak: Speak): { Contribution }
 	local found: { Contribution } = {}
 	for _, voice in random.shuffle(voices) do
-		local contribution = round.turn(voice, points, true, speak)
+		local contribution = round.speak_once(voice, points, true, speak)
 		if contribution ~= nil then
 			table.insert(found, contribution)
 		end

@@ -1,5 +1,5 @@
 --!strict
---- What a model is asked for, as JSON Schemas. All members of an object must be there, and no others.
+--- Builds the JSON Schemas of what models are asked for: every member of an object is required, and no other is allowed.
 
 local llm = require("@nietz/llm")
 
@@ -7,12 +7,12 @@ local shape = {}
 
 export type Shape = llm.Schema
 
---- Returns an object; a model writes its members in the order of their names here: what it should think of first comes first.
+--- Returns an object. A model writes its members in the order of `names`, so what it should think of first comes first.
 function shape.object(names: { string }, members: { [string]: Shape }): Shape
 	return { type = "object", additionalProperties = false, required = names, properties = members }
 end
 
---- Returns an object whose members are written in the order of the alphabet.
+--- Returns an object whose members are written in alphabetical order.
 function shape.record(members: { [string]: Shape }): Shape
 	local names: { string } = {}
 	for name in members do

@@ -1,5 +1,6 @@
 --!strict
---- The tools that models have. Which of them an attempt may use is decided here, by its kind.
+--- The tools that models work with in a worktree, and the limits on their calls. Which tools a model is offered depends on
+--- whether it may write.
 
 local failure = require("./failure")
 local git = require("@nietz/git")
@@ -11,67 +12,68 @@ local text = require("@nietz/text")
 
 local tools = {}
 
---- How much of a file or a search a model is given at once.
-local MOST = 60000
+--- The most that a model is given of a file or a search at once, in bytes.
+local MAX_BYTES = 60000
 
-local function bounded(value: string): string
-	if #value <= MOST then
+local function shorten(value: string): string
+	if #value <= MAX_BYTES then
 		return value
 	end
-	return string.sub(value, 1, MOST) .. `\n[cut here: {#value - MOST} bytes are left out; ask for a part of it]`
+	return string.sub(value, 1, MAX_BYTES) .. `\n[cut here: {#value - MAX_BYTES} bytes are left out; ask for a part of it]`
 end
 
-local function path_only(what: string): llm.Schema
+local function path_parameter(what: string): llm.Schema
 	return { type = "object", required = { "path" }, properties = { path = { type = "string", description = what } } }
 end
 
---- A text of so many lines is given whole: small models ask for the first line of a file, and guess the rest.
-local SHORT = 100
+--- Up to this many lines, a file is given whole whatever part was asked for: small models ask for its first line, and guess
+--- the rest.
+local SHORT_FILE = 100
 
---- Returns the lines of a text from one on, with a note of what is left out.
-local function window(value: string, from: number?, count: number?): string
+--- Returns a range of lines of a text, with a note of what is left out.
+local function line_range(value: string, from: number?, count: number?): string
 	if from == nil and count == nil then
-		return bounded(value)
+		return shorten(value)
 	end
 	local lines = text.lines(value)
-	if #lines <= SHORT then
-		return bounded(value)
+	if #lines <= SHORT_FILE then
+		return shorten(value)
 	end
 	local first = math.max(1, from or 1)
 	local last = math.min(#lines, first + (count or #lines) - 1)
-	return bounded(table.concat(lines, "\n", first, math.max(first - 1, last)) .. `\n[lines {first} to {last} of {#lines}]`)
+	return shorten(table.concat(lines, "\n", first, math.max(first - 1, last)) .. `\n[lines {first} to {last} of {#lines}]`)
 end
 
---- The files whose texts a model has seen, by path.
+--- The paths of the files that a model has read.
 type Seen = { [string]: boolean }
 
-local function plain(path: string): string
+local function normalize_path(path: string): string
 	return (string.gsub(path, "^%./+", ""))
 end
 
---- Reads a file for a model.
-local function look(tree: git.Handle, path: string, seen: Seen): string
+--- Reads a file for a model, and remembers that it has seen it.
+local function read_file(tree: git.Handle, path: string, seen: Seen): string
 	local content = tree:read(path)
-	seen[plain(path)] = true
+	seen[normalize_path(path)] = true
 	return content
 end
 
---- Writes a whole file, and tells what of an old one is gone: models forget that they replace it. What they have never
---- seen they may not replace.
-local function put(tree: git.Handle, path: string, content: string, seen: Seen): string
+--- Writes a whole file, and says how much of an old one is gone: models forget that they replace it. A file that the model
+--- has not read is not replaced.
+local function write_file(tree: git.Handle, path: string, content: string, seen: Seen): string
 	local there, before = pcall(tree.read, tree, path)
-	if there and before ~= "" and not seen[plain(path)] then
+	if there and before ~= "" and not seen[normalize_path(path)] then
 		error(`{path} is there already, and you have not read it: read it first, or change a part with replace_in_file`, 0)
 	end
 	tree:write(path, content)
-	seen[plain(path)] = true
+	seen[normalize_path(path)] = true
 	if not there or before == "" or before == content then
 		return "written"
 	end
 	return `written: {#text.lines(content)} lines, in the place of all {#text.lines(before)} that were there`
 end
 
---- What a tool is called with: valid by its `parameters`.
+--- The arguments of a call, which are valid by the tool's `parameters`.
 type Arguments = { [string]: any }
 
 export type Tool = {
@@ -97,7 +99,7 @@ tools.ALL = {
 		},
 		writes = false,
 		run = function(tree, arguments, seen)
-			return window(look(tree, arguments.path, seen), arguments.from_line, arguments.lines)
+			return line_range(read_file(tree, arguments.path, seen), arguments.from_line, arguments.lines)
 		end,
 	},
 	{
@@ -112,16 +114,16 @@ tools.ALL = {
 		run = function(tree, arguments, seen)
 			local parts = {}
 			for _, path in arguments.paths do
-				local ok, content = pcall(look, tree, path, seen)
+				local ok, content = pcall(read_file, tree, path, seen)
 				table.insert(parts, `=== {path}\n{if ok then content else "error: " .. failure.of(content).message}`)
 			end
-			return bounded(table.concat(parts, "\n"))
+			return shorten(table.concat(parts, "\n"))
 		end,
 	},
 	{
 		name = "list_folder",
 		description = "Returns the entries of a folder; folders end with a slash.",
-		parameters = path_only("The folder; `.` is the top"),
+		parameters = path_parameter("The folder; `.` is the top"),
 		writes = false,
 		run = function(tree, arguments)
 			local names = {}
@@ -139,7 +141,7 @@ tools.ALL = {
 		run = function(tree, arguments)
 			local found = tree:find(arguments.glob)
 			local more = if found.cut then "\n[there are more]" else ""
-			return if #found.paths > 0 then bounded(table.concat(found.paths, "\n")) .. more else "(none)"
+			return if #found.paths > 0 then shorten(table.concat(found.paths, "\n")) .. more else "(none)"
 		end,
 	},
 	{
@@ -163,7 +165,7 @@ tools.ALL = {
 			if found.cut then
 				table.insert(lines, "[there are more]")
 			end
-			return if #lines > 0 then bounded(table.concat(lines, "\n")) else "(none)"
+			return if #lines > 0 then shorten(table.concat(lines, "\n")) else "(none)"
 		end,
 	},
 	{
@@ -176,7 +178,7 @@ tools.ALL = {
 		},
 		writes = true,
 		run = function(tree, arguments, seen)
-			return put(tree, arguments.path, arguments.text, seen)
+			return write_file(tree, arguments.path, arguments.text, seen)
 		end,
 	},
 	{
@@ -202,7 +204,7 @@ tools.ALL = {
 		run = function(tree, arguments, seen)
 			local lines, written = {}, 0
 			for _, file in arguments.files do
-				local ok, said = pcall(put, tree, file.path, file.text, seen)
+				local ok, said = pcall(write_file, tree, file.path, file.text, seen)
 				written += if ok then 1 else 0
 				table.insert(lines, `{file.path}: {if ok then said else "error: " .. failure.of(said).message}`)
 			end
@@ -229,7 +231,7 @@ tools.ALL = {
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
 		run = function(tree, arguments, _, params)
-			local command, why = programs.allowed(params, arguments.command)
+			local command, why = programs.resolve(params, arguments.command)
 			if command == nil then
 				error(why, 0)
 			end
@@ -244,9 +246,9 @@ tools.ALL = {
 } :: { Tool }
 
 --- What an attempt has used, and how many of its calls may have changed files.
-export type Used = { calls: number, written: number, input: number, output: number, cached: number, cost: number? }
+export type Usage = { calls: number, written: number, input: number, output: number, cached: number, cost: number? }
 
---- Who is offered tools, and what becomes of each call.
+--- For whom tools are made, and who is told of each call.
 export type Offer = {
 	tree: git.Handle,
 	--- The limits, and the commands that may be run.
@@ -254,29 +256,29 @@ export type Offer = {
 	writing: boolean,
 	--- The commands that say whether the goal is reached.
 	validates: { string },
-	--- Told what goes on.
-	doing: (what: string) -> (),
-	used: Used,
-	--- Told of each tool that is there, and of each call with its number.
-	offers: ((name: string) -> ())?,
-	keep: (order: number, name: string, input: Arguments, output: string) -> (),
+	--- Is told what the model does now.
+	on_progress: (what: string) -> (),
+	used: Usage,
+	--- Are told of each tool that is offered, and of each call with its number.
+	on_tool: ((name: string) -> ())?,
+	on_call: (order: number, name: string, input: Arguments, output: string) -> (),
 }
 
---- Said when all commands that validate pass: models go on, and spoil what they had reached.
+--- Added to a result when all commands that validate pass: otherwise models go on, and spoil what they had reached.
 local REACHED = "[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
 
---- Returns the tools for one exchange with a model, and what is told of calls that reach none of them. Each call is
---- counted in `used`.
-function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
-	local used, params = to.used, to.params
+--- Returns the tools for one model at work, and the function that takes calls which reach none of them. Each call is counted
+--- in `used`.
+function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
+	local used, params = offer.used, offer.params
 	local warned = false
-	--- Lets a call in, or ends the attempt where a limit is reached; returns the call's number. Who only looks is told
-	--- once that it has looked enough, and may answer from what it has seen: nil.
+	--- Counts a call and returns its number, or ends the attempt where a limit is reached. A model that only reads is first
+	--- told, once, to answer from what it has seen: nil.
 	local function admit(name: string, so_far: llm.SoFar): number?
 		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
 		used.cost = so_far.cost
 		if used.calls >= params.max_tools then
-			if to.writing or warned then
+			if offer.writing or warned then
 				llm.stop("tool_limit")
 			end
 			warned = true
@@ -289,20 +291,20 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 			llm.stop("cost")
 		end
 		used.calls += 1
-		to.doing(`{name} ({used.calls})`)
+		offer.on_progress(`{name} ({used.calls})`)
 		return used.calls
 	end
-	--- What was asked since something was written: the answers stand in the conversation.
+	--- The calls since the last write: their answers still stand in the conversation, and hold.
 	local asked: { [string]: boolean } = {}
 	local seen: Seen = {}
 	--- The commands that exited with 0 since something was written.
 	local passing: { [string]: boolean } = {}
-	local function once(tool: Tool, arguments: Arguments): string
+	local function run_tool(tool: Tool, arguments: Arguments): string
 		local question = `{tool.name} {json.encode(arguments)}`
 		if asked[question] then
 			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
 		end
-		local output = tool.run(to.tree, arguments, seen, params)
+		local output = tool.run(offer.tree, arguments, seen, params)
 		if not tool.writes then
 			asked[question] = true
 			return output
@@ -313,13 +315,13 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 			table.clear(passing)
 			return output
 		end
-		if table.find(to.validates, arguments.command) == nil then
+		if table.find(offer.validates, arguments.command) == nil then
 			-- It may have changed what the others have looked at.
 			table.clear(passing)
 			return output
 		end
 		passing[arguments.command] = string.find(output, "^exit code 0\n") ~= nil
-		for _, command in to.validates do
+		for _, command in offer.validates do
 			if not passing[command] then
 				return output
 			end
@@ -329,11 +331,11 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not to.writing then
+		if tool.writes and not offer.writing then
 			continue
 		end
-		if to.offers ~= nil then
-			to.offers(tool.name)
+		if offer.on_tool ~= nil then
+			offer.on_tool(tool.name)
 		end
 		offered[tool.name] = {
 			description = tool.description,
@@ -343,13 +345,13 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 				if order == nil then
 					error("no tool call is left. Answer now, from what you have seen", 0)
 				end
-				local ok, output = pcall(once, tool, arguments)
+				local ok, output = pcall(run_tool, tool, arguments)
 				local shown = output
 				if not ok then
-					local problem = failure.of(output)
-					shown = `error: {problem.message}{if problem.hint then "; " .. problem.hint else ""}`
+					local raised = failure.of(output)
+					shown = `error: {raised.message}{if raised.hint then "; " .. raised.hint else ""}`
 				end
-				to.keep(order, tool.name, arguments, shown)
+				offer.on_call(order, tool.name, arguments, shown)
 				if not ok then
 					error(output, 0)
 				end
@@ -365,7 +367,7 @@ function tools.offer(to: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: 
 		end
 		local ok, input = pcall(json.decode, call.arguments)
 		local object = ok and type(input) == "table" and #input == 0
-		to.keep(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
+		offer.on_call(order, name, if object then input else { arguments = call.arguments }, "error: " .. why)
 	end
 	return offered, rejected
 end

@@ -1,10 +1,10 @@
 --!strict
---- The answer: the option that the council stands behind by its own figures, what it costs, what it assumes, what was
---- rejected and why, what comes next, and who disagrees. Each point names who said it, and in which turn.
+--- The answer: the option with the most support by the figures of the debate, its trade-offs, its assumptions, what was
+--- rejected and why, next steps, and who disagrees. Each point names who said it, and in which turn.
 
+local agreement = require("./agreement")
 local app = require("./app")
 local json = require("@nietz/json")
-local measure = require("./measure")
 local session = require("./session")
 local shape = require("../common/shape")
 local task = require("@nietz/task")
@@ -17,7 +17,7 @@ export type From = { name: string, turnId: string }
 export type Point = { text: string, from: { From } }
 
 --- How a debate ended, in words.
-local ENDED: { [string]: string } = {
+local OUTCOME_TEXTS: { [string]: string } = {
 	converged = "the council converged",
 	deadlock = "the council is in deadlock",
 	nothing_new = "nothing new was said any more",
@@ -25,31 +25,31 @@ local ENDED: { [string]: string } = {
 	stopped = "the user stopped the debate",
 }
 
---- Points that the answer may rest on; of a long debate, the latest.
-local MOST_POINTS = 80
+--- How many points the answer may rest on: the latest of a long debate.
+local MAX_POINTS = 80
 
---- Returns a schema of something said, and of the points that it rests on.
-local function sourced(ids: { string }, names: { string }, extra: { [string]: any }): { [string]: any }
+--- Returns the schema of an object that also names the points that it rests on (`from`).
+local function with_sources(ids: { string }, names: { string }, extra: { [string]: any }): { [string]: any }
 	local order, properties = table.clone(names), table.clone(extra)
 	table.insert(order, "from")
 	properties.from = shape.list({ enum = ids }, 1, 3)
 	return shape.object(order, properties)
 end
 
-local function points(self: app.App): { app.Point }
+local function recent_points(self: app.App): { app.Point }
 	local found: { app.Point } = {}
 	for index, point in self.points do
-		if index > #self.points - MOST_POINTS then
+		if index > #self.points - MAX_POINTS then
 			table.insert(found, point)
 		end
 	end
 	return found
 end
 
---- Returns the options that may be decided for: the one with the most confidence behind it, or those that share it.
-local function eligible(self: app.App): { string }
+--- Returns the options that may be chosen: the one with the most confidence behind it, or those that share that place.
+local function eligible_options(self: app.App): { string }
 	local history = self.doc.metadata.measures
-	local last: measure.Measure = history[#history]
+	local last: agreement.Measure = history[#history]
 	local most = 0
 	for _, percent in last.support do
 		most = math.max(most, percent)
@@ -63,8 +63,8 @@ local function eligible(self: app.App): { string }
 	return found
 end
 
-local function schema(self: app.App, ids: { string }, options: { string }): { [string]: any }
-	-- Where one option alone can be decided for, it cannot even be written among the rejected.
+local function answer_schema(self: app.App, ids: { string }, options: { string }): { [string]: any }
+	-- Where only one option can be chosen, the schema leaves it out of the rejected ones.
 	local others: { string } = {}
 	for _, option in self.doc.metadata.options do
 		if #options > 1 or option.id ~= options[1] then
@@ -75,9 +75,9 @@ local function schema(self: app.App, ids: { string }, options: { string }): { [s
 		return shape.text(3, most)
 	end
 	local function text(most: number): shape.Shape
-		return sourced(ids, { "text" }, { text = line(most) })
+		return with_sources(ids, { "text" }, { text = line(most) })
 	end
-	local rejected = sourced(ids, { "option", "why" }, { option = { enum = others }, why = line(240) })
+	local rejected = with_sources(ids, { "option", "why" }, { option = { enum = others }, why = line(240) })
 	return shape.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
 		assumptions = shape.list(text(200), 0, 4),
 		decision = text(300),
@@ -88,8 +88,8 @@ local function schema(self: app.App, ids: { string }, options: { string }): { [s
 	})
 end
 
---- Returns what is wrong with the rejected options: each other one stands there once, with its reason.
-local function rejects(self: app.App, value: any): string?
+--- Returns what is wrong with the rejected options, or nil: each option that is not chosen must be there once.
+local function rejection_fault(self: app.App, value: any): string?
 	local seen: { [string]: boolean } = {}
 	for _, item in value.rejected do
 		if item.option == value.option then
@@ -108,7 +108,7 @@ local function rejects(self: app.App, value: any): string?
 end
 
 --- Returns who said these points, each turn once.
-local function from(self: app.App, ids: { string }): { From }
+local function sources_of(self: app.App, ids: { string }): { From }
 	local found: { From } = json.array({} :: { From })
 	for _, id in ids do
 		for _, point in self.points do
@@ -124,12 +124,12 @@ local function from(self: app.App, ids: { string }): { From }
 	return found
 end
 
---- Lets each persona that stands elsewhere say why, in its own words, side by side.
-local function dissent(self: app.App, option: string, decision: string): { Point }
+--- Asks each persona that holds another option why, side by side.
+local function minority_reports(self: app.App, option: string, decision: string): { Point }
 	local history = self.doc.metadata.measures
-	local against: { [string]: measure.Position } = {}
-	for _, position in (history[#history] :: measure.Measure).positions do
-		if position.option ~= option and position.option ~= measure.UNDECIDED then
+	local against: { [string]: agreement.Position } = {}
+	for _, position in (history[#history] :: agreement.Measure).positions do
+		if position.option ~= option and position.option ~= agreement.UNDECIDED then
 			against[position.name] = position
 		end
 	end
@@ -138,11 +138,11 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 		local position = against[persona.name]
 		if position ~= nil then
 			branches[persona.slug] = function(): any
-				local vars = app.context(self)
-				vars.decision, vars.option = decision, app.option(self, option)
-				vars.stance, vars.confidence = app.option(self, position.option), position.confidence
-				vars.points = points(self)
-				return app.think(self, {
+				local vars = app.prompt_vars(self)
+				vars.decision, vars.option = decision, app.option_text(self, option)
+				vars.stance, vars.confidence = app.option_text(self, position.option), position.confidence
+				vars.points = recent_points(self)
+				return app.ask_model(self, {
 					prompt = "minority",
 					vars = vars,
 					schema = shape.object(
@@ -151,7 +151,7 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 					),
 					persona = persona,
 					label = persona.name,
-					arm = "council",
+					purpose = "council",
 				}) or false
 			end
 		end
@@ -161,12 +161,12 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 	for _, persona in self.seats do
 		local value, position = settled[persona.slug], against[persona.name]
 		if position ~= nil then
-			-- Without a report of its own, dissent is still on the record: where it stood last.
+			-- Where it gave no report, its last position is on the record all the same.
 			local text = if value
-				then `{app.line(value.report)} *What would convince me:* {app.line(value.would_convince)}`
-				else `Stands for {position.option}: {app.option(self, position.option)} (confidence {position.confidence}).`
-			local turn = app.record(self, {
-				sender = app.seat(self, persona.name),
+				then `{app.to_line(value.report)} *What would convince me:* {app.to_line(value.would_convince)}`
+				else `Stands for {position.option}: {app.option_text(self, position.option)} (confidence {position.confidence}).`
+			local turn = app.record_turn(self, {
+				sender = app.participant_of(self, persona.name),
 				messageType = "conclusion",
 				content = text,
 				number = self.doc.debateCycles,
@@ -178,8 +178,8 @@ local function dissent(self: app.App, option: string, decision: string): { Point
 	return reports
 end
 
---- Returns the assumptions that stand in for skipped questions, as points of whoever stated them.
-local function assumed(self: app.App): { Point }
+--- Returns the assumptions made for skipped questions, as points of whoever stated them.
+local function stated_assumptions(self: app.App): { Point }
 	local found: { Point } = json.array({} :: { Point })
 	for _, assumption in self.doc.assumptionLog do
 		for _, turn in self.doc.messageTurns do
@@ -192,78 +192,78 @@ local function assumed(self: app.App): { Point }
 	return found
 end
 
---- Draws the debate together and records the answer as a proposal.
+--- Sums up the debate and records the answer as a proposal.
 function answer.propose(self: app.App)
-	local vars = app.context(self)
+	local vars = app.prompt_vars(self)
 	local history = self.doc.metadata.measures
-	local options = eligible(self)
-	vars.points = points(self)
+	local options = eligible_options(self)
+	vars.points = recent_points(self)
 	vars.remarks = {}
 	for _, remark in self.doc.metadata.remarks or {} do
 		table.insert(vars.remarks, remark.text)
 	end
-	vars.standing = measure.summary(history[#history], self.doc.metadata.options)
-	vars.outcome = ENDED[self.doc.metadata.outcome]
+	vars.standing = agreement.summary(history[#history], self.doc.metadata.options)
+	vars.outcome = OUTCOME_TEXTS[self.doc.metadata.outcome]
 	vars.eligible = table.concat(options, " or ")
 	local ids: { string } = {}
 	for _, point in vars.points do
 		table.insert(ids, point.id)
 	end
-	local value = app.ask(self, {
+	local value = app.ask_model_or_raise(self, {
 		prompt = "answer",
 		vars = vars,
-		schema = schema(self, ids, options),
+		schema = answer_schema(self, ids, options),
 		check = function(value: any): string?
-			return rejects(self, value)
+			return rejection_fault(self, value)
 		end,
 		persona = self.moderator,
 		label = "Drawing it together",
-		arm = "council",
+		purpose = "council",
 		temperature = 0.2,
 	})
 	local function list(items: { any }, text: (item: any) -> string): { Point }
 		local found: { Point } = json.array({} :: { Point })
 		for _, item in items do
-			table.insert(found, { text = text(item), from = from(self, item.from) })
+			table.insert(found, { text = text(item), from = sources_of(self, item.from) })
 		end
 		return found
 	end
-	local function plain(item: any): string
-		return app.line(item.text)
+	local function line_of(item: any): string
+		return app.to_line(item.text)
 	end
-	local decision = app.line(value.decision.text)
-	local assumptions = assumed(self)
-	for _, item in list(value.assumptions, plain) do
+	local decision = app.to_line(value.decision.text)
+	local assumptions = stated_assumptions(self)
+	for _, item in list(value.assumptions, line_of) do
 		table.insert(assumptions, item)
 	end
-	app.happen(self, "proposed", {
+	app.record_event(self, "proposed", {
 		decision = {
-			decision = { text = decision, from = from(self, value.decision.from) },
+			decision = { text = decision, from = sources_of(self, value.decision.from) },
 			option = value.option,
-			confidence = measure.confidence(history[#history], value.option),
-			tradeoffs = list(value.tradeoffs, plain),
+			confidence = agreement.confidence(history[#history], value.option),
+			tradeoffs = list(value.tradeoffs, line_of),
 			assumptions = assumptions,
 			rejected = list(value.rejected, function(item: any): string
-				return `{item.option}, {app.option(self, item.option)}: {app.line(item.why)}`
+				return `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
 			end),
-			nextSteps = list(value.next_steps, plain),
-			minorityReports = dissent(self, value.option, decision),
+			nextSteps = list(value.next_steps, line_of),
+			minorityReports = minority_reports(self, value.option, decision),
 		},
 	})
 end
 
-local function standing(self: app.App, confidence: number): string
+local function confidence_line(self: app.App, confidence: number): string
 	local cycles = self.doc.debateCycles
-	return `Confidence {confidence} of 100; {ENDED[self.doc.metadata.outcome]}, after {cycles} cycle{if cycles == 1 then "" else "s"}.`
+	return `Confidence {confidence} of 100; {OUTCOME_TEXTS[self.doc.metadata.outcome]}, after {cycles} cycle{if cycles == 1 then "" else "s"}.`
 end
 
 --- Returns the answer as text. Without `names` nobody is named, and dissent is left out.
-function answer.text(self: app.App, names: boolean): string
+function answer.render(self: app.App, names: boolean): string
 	local numbers: { [string]: number } = {}
 	for _, turn in self.doc.messageTurns do
 		numbers[turn.turnId] = turn.sequenceNumber
 	end
-	local function shown(point: Point): any
+	local function point_vars(point: Point): any
 		local who: { string } = {}
 		for _, source in point.from do
 			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
@@ -273,15 +273,15 @@ function answer.text(self: app.App, names: boolean): string
 	local function list(items: { Point }): { any }
 		local found: { any } = {}
 		for _, item in items do
-			table.insert(found, shown(item))
+			table.insert(found, point_vars(item))
 		end
 		return found
 	end
 	local made = self.doc.metadata.decision
 	return template.render("./screens/answer.md", {
-		decision = shown(made.decision),
-		option = `{made.option}: {app.option(self, made.option)}`,
-		standing = if names then standing(self, made.confidence) else "",
+		decision = point_vars(made.decision),
+		option = `{made.option}: {app.option_text(self, made.option)}`,
+		standing = if names then confidence_line(self, made.confidence) else "",
 		tradeoffs = list(made.tradeoffs),
 		assumptions = list(made.assumptions),
 		rejected = list(made.rejected),
@@ -290,22 +290,22 @@ function answer.text(self: app.App, names: boolean): string
 	})
 end
 
---- Makes the proposal the session's answer.
-function answer.settle(self: app.App)
-	app.record(self, {
-		sender = app.seat(self, self.moderator.name),
+--- Makes the proposal the session's final answer.
+function answer.finalize(self: app.App)
+	app.record_turn(self, {
+		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),
 		messageType = "conclusion",
-		content = answer.text(self, true),
+		content = answer.render(self, true),
 		number = self.doc.debateCycles,
 		metadata = { final = true },
 	})
-	app.happen(self, "status", { status = "completed" })
+	app.record_event(self, "status", { status = "completed" })
 end
 
 --- Shows the proposal.
 function answer.show(self: app.App)
-	ui.say(answer.text(self, true))
+	ui.say(answer.render(self, true))
 end
 
 return answer

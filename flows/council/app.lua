@@ -1,11 +1,11 @@
 --!strict
---- What every room needs while a session runs: the session, who sits where, what was spent, and the one way in which
---- a model is asked.
+--- What every module needs while a session runs: the session, who debates, the tokens used, and the one way in which a model is
+--- asked.
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
-local lines = require("../common/lines")
 local llm = require("@nietz/llm")
+local model_text = require("../common/model_text")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
@@ -16,7 +16,7 @@ local ui = require("@nietz/ui")
 
 local app = {}
 
---- Something that somebody said in the debate; others refer to it by its id.
+--- A point that somebody made in the debate; others refer to it by its id.
 export type Point = { id: string, by: string, text: string, turnId: string, cycle: number }
 
 export type App = {
@@ -28,36 +28,36 @@ export type App = {
 	--- Those who debate.
 	seats: { personas.Persona },
 	points: { Point },
-	--- What the user said to all since the last cycle.
+	--- What the user said to everybody since the last cycle.
 	remarks: { string },
 	--- Tokens by purpose: `clarify`, `council`, `control`, `judge`.
-	spent: { [string]: number },
+	tokens: { [string]: number },
 }
 
---- What ends a session from within, when the user says so.
+--- The code of the failure that ends a session when the user cancels it.
 app.CANCELLED = "cancelled"
 
---- Records that something happened which nobody says.
-function app.happen(self: App, kind: string, fields: { [string]: any }?)
+--- Records an event: something that happened without anybody saying it.
+function app.record_event(self: App, kind: string, fields: { [string]: any }?)
 	local event: any = table.clone(fields or {})
 	event.kind, event.at = kind, event.at or clock.now()
-	session.record(self.doc, event)
+	session.add_event(self.doc, event)
 end
 
 --- Records what somebody says, and returns the turn.
-function app.record(self: App, said: any): any
+function app.record_turn(self: App, said: any): any
 	said.turnId = random.uuid()
 	said.timestamp = said.timestamp or clock.now()
-	return session.say(self.doc, said)
+	return session.add_turn(self.doc, said)
 end
 
---- Returns the participant that a persona is.
-function app.seat(self: App, name: string): session.Participant
+--- Returns the participant of a persona's name.
+function app.participant_of(self: App, name: string): session.Participant
 	return session.participant(self.doc, name) :: session.Participant
 end
 
 --- Returns a new participant for a persona.
-function app.participant(persona: personas.Persona): session.Participant
+function app.new_participant(persona: personas.Persona): session.Participant
 	local role = "debater"
 	for _, tag in { "moderator", "contrarian" } do
 		role = if table.find(persona.tags, tag) ~= nil then tag else role
@@ -65,67 +65,67 @@ function app.participant(persona: personas.Persona): session.Participant
 	return { participantId = random.uuid(), type = "persona", name = persona.name, role = role }
 end
 
-export type Thought = {
+export type ModelRequest = {
 	--- The prompt's name: `select` is `prompts/select.md`.
 	prompt: string,
 	vars: { [string]: any },
 	schema: { [string]: any },
 	check: ((value: any) -> string?)?,
-	--- Who thinks; nobody in particular without one.
+	--- Who is asked; without one, the model as such.
 	persona: personas.Persona?,
 	label: string,
-	--- What it is spent on.
-	arm: string,
+	--- What its tokens are counted for.
+	purpose: string,
 	temperature: number?,
 	model: string?,
 }
 
---- Lets each text of a value end whole that the limit of its schema may have cut.
-local function whole(value: any, schema: any): any
+--- Ends each text of a value at a whole word or sentence, where the limit of its schema may have cut it.
+local function end_texts_whole(value: any, schema: any): any
 	if type(value) == "string" then
-		return if schema.maxLength then lines.whole(value, schema.maxLength) else value
+		return if schema.maxLength then model_text.to_whole_line(value, schema.maxLength) else value
 	elseif type(value) ~= "table" then
 		return value
 	end
 	for key, part in value do
 		local inner = schema.items or (schema.properties and schema.properties[key])
 		if inner ~= nil then
-			value[key] = whole(part, inner)
+			value[key] = end_texts_whole(part, inner)
 		end
 	end
 	return value
 end
 
---- Asks a model for one structured thought. Every failure is raised.
-function app.ask(self: App, thought: Thought): (any, llm.Reply)
+--- Asks a model for a structured value. Every failure is raised.
+function app.ask_model_or_raise(self: App, request: ModelRequest): (any, llm.Reply)
 	local reply = llm.chat({
-		persona = thought.persona,
-		vars = if thought.persona then { lang = self.lang } else nil,
-		prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
-		schema = thought.schema,
-		check = thought.check,
-		label = thought.label,
-		temperature = thought.temperature,
-		model = thought.model,
+		persona = request.persona,
+		vars = if request.persona then { lang = self.lang } else nil,
+		prompt = template.render(`./prompts/{request.prompt}.md`, request.vars),
+		schema = request.schema,
+		check = request.check,
+		label = request.label,
+		temperature = request.temperature,
+		model = request.model,
 	})
-	self.spent[thought.arm] = (self.spent[thought.arm] or 0) + reply.usage.input + reply.usage.output
-	return whole(reply.value, thought.schema), reply
+	self.tokens[request.purpose] = (self.tokens[request.purpose] or 0) + reply.usage.input + reply.usage.output
+	return end_texts_whole(reply.value, request.schema), reply
 end
 
---- Like `ask`, and where the model cannot produce a valid thought: says so, keeps that in the record, and returns nil.
-function app.think(self: App, thought: Thought): (any, llm.Reply?)
+--- Asks a model for a structured value. Where it cannot write a valid one, says so, records that, and returns nil.
+function app.ask_model(self: App, request: ModelRequest): (any, llm.Reply?)
 	local value, reply = ask.try(function(): (any, llm.Reply)
-		return app.ask(self, thought)
+		return app.ask_model_or_raise(self, request)
 	end)
 	if reply == nil then
-		ui.say(`({thought.label}: the model's reply could not be used.)`)
-		app.happen(self, "failure", { code = "reply-invalid", who = thought.label })
+		ui.say(`({request.label}: the model's reply could not be used.)`)
+		app.record_event(self, "failure", { code = "reply-invalid", who = request.label })
 	end
 	return value, reply
 end
 
---- Returns what every prompt about the session may use.
-function app.context(self: App): { [string]: any }
+--- Returns the variables of every prompt about the session.
+function app.prompt_vars(self: App): { [string]: any }
 	local settled: { any } = {}
 	for _, question in self.doc.clarificationQuestions do
 		if question.status == "answered" then
@@ -149,14 +149,14 @@ function app.context(self: App): { [string]: any }
 	}
 end
 
---- Returns a model's text on one line, without the list marks and ids that models like to put before it.
-function app.line(value: string): string
+--- Returns a model's text as one line, without the list marks that models put before it.
+function app.to_line(value: string): string
 	local plain = text.trim((string.gsub(value, "%s+", " ")))
 	return (string.gsub(plain, "^[%-%*•]%s+", ""))
 end
 
 --- Returns the text of an option.
-function app.option(self: App, id: string): string
+function app.option_text(self: App, id: string): string
 	for _, option in self.doc.metadata.options or {} do
 		if option.id == id then
 			return option.text

@@ -1,27 +1,27 @@
 --!strict
---- Before the debate: what the council must know. One question at a time, at most three rounds; what is skipped becomes
---- an assumption that everybody can see.
+--- Before the debate: asks what the council must know, one question at a time, in at most three rounds. A question that is
+--- skipped becomes an assumption on the record.
 
 local app = require("./app")
+local dialogue = require("./dialogue")
 local random = require("@nietz/random")
 local rules = require("./rules")
 local session = require("./session")
 local shape = require("../common/shape")
-local talk = require("./talk")
+local similarity = require("../common/similarity")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 local yaml = require("@nietz/yaml")
 
 local clarify = {}
 
 export type Question = { question: string, about: string, why: string?, default: string }
 
-local PLAIN: { any } = yaml.load("./questions.yaml")
-local MOST = 3
+local FALLBACK_QUESTIONS: { any } = yaml.load("./questions.yaml")
+local MAX_QUESTIONS = 3
 local LONGEST_ANSWER = 2000
 --- Two questions that share more than this are one.
 local SAME = 0.6
---- Words of somebody who does not know. It is an answer all the same.
+--- Words of somebody who does not know: such an answer counts, with low confidence.
 local UNSURE = { "i don't know", "i do not know", "i dont know", "don't know", "no idea", "not sure", "unsure" }
 
 local SCHEMA = shape.object({ "because", "ambiguous", "questions" }, {
@@ -35,43 +35,43 @@ local SCHEMA = shape.object({ "because", "ambiguous", "questions" }, {
 			why = shape.text(3, 160),
 		}),
 		0,
-		MOST
+		MAX_QUESTIONS
 	),
 })
 
---- Returns those questions that were not asked yet, in the same words or nearly.
-function clarify.fresh(raw: { any }, asked: { string }, request: string): { Question }
+--- Returns the questions that were not asked yet in nearly the same words.
+function clarify.new_questions(raw: { any }, asked: { string }, request: string): { Question }
 	local seen = table.clone(asked)
 	local found: { Question } = {}
 	for _, item in raw do
-		local question = app.line(item.question)
-		local again = words.repeats(question, seen, SAME) or words.echoes(question, { request })
-		if #found < MOST and #words.of(question) >= 2 and not again then
+		local question = app.to_line(item.question)
+		local again = similarity.repeats(question, seen, SAME) or similarity.echoes(question, { request })
+		if #found < MAX_QUESTIONS and #similarity.words(question) >= 2 and not again then
 			table.insert(seen, question)
-			local why: string?, default = app.line(item.why), app.line(item.default or "")
-			-- What was said of another question was not meant for this one.
+			local why: string?, default = app.to_line(item.why), app.to_line(item.default or "")
+			-- A model that repeats a reason or a default meant it for the other question.
 			for _, other in found do
 				why = if why == other.why then nil else why
 				default = if default == other.default then "" else default
 			end
-			table.insert(found, { question = question, about = app.line(item.about), why = why, default = default })
+			table.insert(found, { question = question, about = app.to_line(item.about), why = why, default = default })
 		end
 	end
 	return found
 end
 
---- Judges whether something must be asked, and returns the questions of this round.
-local function judge(self: app.App, number: number): { Question }
+--- Asks a model whether the request is ambiguous, and returns the questions of this round.
+local function judge_ambiguity(self: app.App, number: number): { Question }
 	local always = self.params.clarify == "always" and number == 1
-	local vars = app.context(self)
-	vars.most, vars.always = MOST, always
-	local value = app.think(self, {
+	local vars = app.prompt_vars(self)
+	vars.most, vars.always = MAX_QUESTIONS, always
+	local value = app.ask_model(self, {
 		prompt = "clarify",
 		vars = vars,
 		schema = SCHEMA,
 		persona = self.moderator,
 		label = "Looking for what must be known",
-		arm = "clarify",
+		purpose = "clarify",
 		temperature = 0.2,
 	})
 	local asked: { string } = {}
@@ -80,17 +80,17 @@ local function judge(self: app.App, number: number): { Question }
 	end
 	local raw: { any } = {}
 	if value ~= nil then
-		app.happen(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
+		app.record_event(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
 		raw = if value.ambiguous or always then value.questions else {}
 	end
-	local found = clarify.fresh(raw, asked, self.doc.requestText)
-	return if always and #found == 0 then clarify.fresh(PLAIN, asked, self.doc.requestText) else found
+	local found = clarify.new_questions(raw, asked, self.doc.requestText)
+	return if always and #found == 0 then clarify.new_questions(FALLBACK_QUESTIONS, asked, self.doc.requestText) else found
 end
 
---- What became of a question, and whether more may be asked.
+--- How a question ended; the last two end all further ones.
 type Settled = "answered" | "skipped" | "deferred" | "skip all" | "defaults"
 
-local function confidence(answer: string, default: string): string
+local function answer_confidence(answer: string, default: string): string
 	for _, phrase in UNSURE do
 		if string.find(string.lower(answer), phrase, 1, true) ~= nil then
 			return "low"
@@ -99,13 +99,13 @@ local function confidence(answer: string, default: string): string
 	return if answer == default then "medium" else "high"
 end
 
-local function assume(self: app.App, question: any, skipped: string)
+local function record_assumption(self: app.App, question: any, skipped: string)
 	local default = question.suggestedDefault or ""
 	local assumption = if default ~= ""
 		then `Assuming: {default}`
 		else `Nothing is assumed about {question.targetAmbiguity}: the answer must hold either way`
-	app.record(self, {
-		sender = app.seat(self, self.moderator.name),
+	app.record_turn(self, {
+		sender = app.participant_of(self, self.moderator.name),
 		messageType = "assumption_statement",
 		content = assumption,
 		number = question.roundNumber,
@@ -118,12 +118,12 @@ local function assume(self: app.App, question: any, skipped: string)
 	ui.say(`*{assumption}.*`)
 end
 
---- Records the user's line to a question, and what follows from it.
-local function settle(self: app.App, question: any, answer: string, status: string)
+--- Records the user's answer to a question, or that it was skipped with the assumption that follows.
+local function record_answer(self: app.App, question: any, answer: string, status: string)
 	local skipped = status ~= "answered"
-	app.record(self, {
+	app.record_turn(self, {
 		sender = session.user(self.doc),
-		recipient = app.seat(self, self.moderator.name),
+		recipient = app.participant_of(self, self.moderator.name),
 		messageType = "answer",
 		content = answer,
 		number = question.roundNumber,
@@ -132,16 +132,16 @@ local function settle(self: app.App, question: any, answer: string, status: stri
 			questionId = question.questionId,
 			questionStatus = status,
 			skipCommand = skipped,
-			answerConfidence = if skipped then nil else confidence(answer, question.suggestedDefault or ""),
+			answerConfidence = if skipped then nil else answer_confidence(answer, question.suggestedDefault or ""),
 		},
 	})
 	if skipped then
-		assume(self, question, status)
+		record_assumption(self, question, status)
 	end
 end
 
---- Puts a question of the record to the user until it is settled.
-local function put(self: app.App, question: any, head: string): Settled
+--- Asks the user a recorded question until it is answered or skipped.
+local function ask_until_settled(self: app.App, question: any, head: string): Settled
 	local default = question.suggestedDefault or ""
 	local lines: { string } = { `**{head}** {question.question}` }
 	if question.why ~= nil then
@@ -154,28 +154,28 @@ local function put(self: app.App, question: any, head: string): Settled
 			else "`skip` · `defer` · `skip all` · `proceed with defaults` (this one has no default)"
 	)
 	while true do
-		local line = talk.ask("clarify", "clarify", table.concat(lines, "\n"), {})
+		local line = dialogue.ask("clarify", "clarify", table.concat(lines, "\n"), {})
 		if line.kind == "command" then
 			if line.name == "skip" or line.name == "skip all" then
-				settle(self, question, line.name, "skipped")
+				record_answer(self, question, line.name, "skipped")
 				return if line.name == "skip" then "skipped" else "skip all"
 			elseif line.name == "defer" then
-				settle(self, question, "defer", "deferred")
+				record_answer(self, question, "defer", "deferred")
 				return "deferred"
 			elseif default ~= "" then
-				settle(self, question, "proceed with defaults", "skipped")
+				record_answer(self, question, "proceed with defaults", "skipped")
 				return "defaults"
 			end
 			ui.say("This question has no default to proceed with: answer it, or `skip` it.")
 		elseif line.kind == "empty" and default ~= "" then
-			settle(self, question, default, "answered")
+			record_answer(self, question, default, "answered")
 			return "answered"
 		elseif line.kind == "empty" then
 			ui.say("This question has no default: answer it, or `skip` it.")
 		else
 			local answer = if line.kind == "address" then `@{line.typed} {line.text}` else (line :: any).text
 			if (utf8.len(answer) or #answer) <= LONGEST_ANSWER then
-				settle(self, question, answer, "answered")
+				record_answer(self, question, answer, "answered")
 				return "answered"
 			end
 			ui.say(`That is longer than {LONGEST_ANSWER} letters. Say it shorter.`)
@@ -183,11 +183,11 @@ local function put(self: app.App, question: any, head: string): Settled
 	end
 end
 
---- Asks one question for the first time, or leaves it out because the user wants to hear no more.
-local function ask(self: app.App, round: number, place: number, question: Question, count: number, done: Settled?): Settled
+--- Records and asks one question, or only records it as skipped, where the user wants no more questions.
+local function ask_question(self: app.App, round: number, place: number, question: Question, count: number, done: Settled?): Settled
 	local id = random.uuid()
-	app.record(self, {
-		sender = app.seat(self, self.moderator.name),
+	app.record_turn(self, {
+		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),
 		messageType = "question",
 		content = question.question,
@@ -201,12 +201,12 @@ local function ask(self: app.App, round: number, place: number, question: Questi
 		},
 	})
 	local recorded = session.question(self.doc, id)
-	-- Defaults that are not there cannot be accepted: such a question is still put.
+	-- "Proceed with defaults" cannot settle a question without one: it is asked all the same.
 	if done == "skip all" or (done == "defaults" and question.default ~= "") then
-		settle(self, recorded, if done == "defaults" then "proceed with defaults" else "skip all", "skipped")
+		record_answer(self, recorded, if done == "defaults" then "proceed with defaults" else "skip all", "skipped")
 		return done
 	end
-	return put(self, recorded, `Round {round} of {rules.ROUNDS}, question {place} of {count}.`)
+	return ask_until_settled(self, recorded, `Round {round} of {rules.ROUNDS}, question {place} of {count}.`)
 end
 
 --- Runs the rounds of clarification.
@@ -214,20 +214,20 @@ function clarify.run(self: app.App)
 	if self.params.clarify == "never" then
 		return
 	end
-	app.happen(self, "status", { status = "clarifying" })
+	app.record_event(self, "status", { status = "clarifying" })
 	for number = 1, rules.ROUNDS do
-		local questions = judge(self, number)
+		local questions = judge_ambiguity(self, number)
 		if #questions == 0 then
 			return
 		end
 		local done: Settled? = nil
 		for place, question in questions do
-			local settled = ask(self, number, place, question, #questions, done)
+			local settled = ask_question(self, number, place, question, #questions, done)
 			if settled == "skip all" or settled == "defaults" then
 				done = settled
 			end
 		end
-		app.happen(self, "round_over", { round = number })
+		app.record_event(self, "round_over", { round = number })
 		if done ~= nil then
 			return
 		end
@@ -235,8 +235,8 @@ function clarify.run(self: app.App)
 	ui.say(`That was round {rules.ROUNDS} of {rules.ROUNDS}: nothing more is asked. What is still open is for the council to weigh.`)
 end
 
---- Returns the questions that were left out.
-function clarify.skipped(self: app.App): { any }
+--- Returns the questions that were skipped or deferred.
+function clarify.skipped_questions(self: app.App): { any }
 	local found: { any } = {}
 	for _, question in self.doc.clarificationQuestions do
 		if question.status == "skipped" or question.status == "deferred" then
@@ -248,21 +248,21 @@ end
 
 --- Asks the skipped questions again.
 function clarify.revisit(self: app.App)
-	app.happen(self, "status", { status = "clarifying" })
-	local questions = clarify.skipped(self)
+	app.record_event(self, "status", { status = "clarifying" })
+	local questions = clarify.skipped_questions(self)
 	ui.say(`Revisiting {#questions} skipped question{if #questions == 1 then "" else "s"}.`)
 	local done: Settled? = nil
 	for place, question in questions do
 		if done == nil or (done == "defaults" and question.suggestedDefault == nil) then
-			app.record(self, {
-				sender = app.seat(self, self.moderator.name),
+			app.record_turn(self, {
+				sender = app.participant_of(self, self.moderator.name),
 				recipient = session.user(self.doc),
 				messageType = "question",
 				content = question.question,
 				number = question.roundNumber,
 				metadata = { questionId = question.questionId, revisit = true },
 			})
-			local settled = put(self, question, `Question {place} of {#questions}.`)
+			local settled = ask_until_settled(self, question, `Question {place} of {#questions}.`)
 			done = if settled == "skip all" or settled == "defaults" then settled else done
 		end
 	end

@@ -1,6 +1,6 @@
 --!strict
---- Was the council worth it? The same tokens are spent on independent answers of one model, drawn together by that
---- model, and a judge who does not know which is which compares both, twice, in swapped order.
+--- Was the council worth it? The same number of tokens is spent on independent answers of one model, which that model merges;
+--- then a judge who does not know which answer is which compares the two, in both orders.
 
 local answer = require("./answer")
 local app = require("./app")
@@ -13,56 +13,59 @@ local ui = require("@nietz/ui")
 
 local control = {}
 
---- Not more answers than this, whatever the tokens allow.
-local MOST = 24
+--- The most independent answers, however many tokens there are.
+local MAX_ANSWERS = 24
 
-local function line(most: number): shape.Shape
+local function line_shape(most: number): shape.Shape
 	return shape.text(3, most)
 end
 
-local SCHEMA = shape.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
-	assumptions = shape.list(line(200), 0, 4),
-	decision = line(300),
-	next_steps = shape.list(line(200), 1, 5),
-	rejected = shape.list(line(240), 1, 4),
-	tradeoffs = shape.list(line(240), 1, 4),
+local ANSWER_SCHEMA = shape.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+	assumptions = shape.list(line_shape(200), 0, 4),
+	decision = line_shape(300),
+	next_steps = shape.list(line_shape(200), 1, 5),
+	rejected = shape.list(line_shape(240), 1, 4),
+	tradeoffs = shape.list(line_shape(240), 1, 4),
 })
 
-local JUDGED = shape.object({ "because", "better" }, { because = line(400), better = { enum = { "first", "second", "equal" } } })
+local JUDGEMENT_SCHEMA = shape.object(
+	{ "because", "better" },
+	{ because = line_shape(400), better = { enum = { "first", "second", "equal" } } }
+)
 
 --- What a call of the control arm cost.
 type Cost = { input: number, output: number }
 
-local function one(self: app.App): (any, Cost)
-	local value, reply = app.ask(self, {
+local function independent_answer(self: app.App): (any, Cost)
+	local value, reply = app.ask_model_or_raise(self, {
 		prompt = "control",
-		vars = app.context(self),
-		schema = SCHEMA,
+		vars = app.prompt_vars(self),
+		schema = ANSWER_SCHEMA,
 		label = "An answer without a council",
-		arm = "control",
+		purpose = "control",
 		temperature = 0.9,
 	})
 	return value, reply.usage
 end
 
---- Returns how many more answers the tokens allow, when the first cost this much and all are read once more. Pure.
-function control.more(budget: number, first: Cost): number
+--- Returns how many more answers a budget of tokens allows, by the cost of the first. Pure.
+function control.affordable_answers(budget: number, first: Cost): number
 	local each = first.input + first.output
-	-- Each further answer is made once and read once; the last call also has the prompt and writes an answer.
+	-- Each further answer is written once and read once; the merging call also reads the prompt and writes an answer.
 	local left = budget - each - (each + first.output)
-	return math.clamp(math.floor(left / (each + first.output)), 0, MOST - 1)
+	return math.clamp(math.floor(left / (each + first.output)), 0, MAX_ANSWERS - 1)
 end
 
-local function shown(value: any): string
+local function render(value: any): string
 	local function list(items: { string }): { any }
 		local found: { any } = {}
 		for _, item in items do
-			table.insert(found, { text = app.line(item), who = "" })
+			table.insert(found, { text = app.to_line(item), who = "" })
 		end
 		return found
 	end
 	return template.render("./screens/answer.md", {
-		decision = { text = app.line(value.decision), who = "" },
+		decision = { text = app.to_line(value.decision), who = "" },
 		option = "",
 		standing = "",
 		tradeoffs = list(value.tradeoffs),
@@ -73,16 +76,16 @@ local function shown(value: any): string
 	})
 end
 
---- Returns the control arm's answer and how many independent ones it was made from.
-local function answers(self: app.App, budget: number): (any, number)
-	local first, cost = one(self)
+--- Returns the control arm's answer, and how many independent answers it was merged from.
+local function control_answer(self: app.App, budget: number): (any, number)
+	local first, cost = independent_answer(self)
 	local all: { any } = { first }
 	local branches: { [string]: () -> any } = {}
-	for index = 1, control.more(budget, cost) do
+	for index = 1, control.affordable_answers(budget, cost) do
 		branches[string.format("answer-%02d", index)] = function(): any
-			-- One answer that cannot be used leaves the others.
+			-- Where one answer cannot be used, the others count.
 			local value = ask.try(function(): (any, Cost)
-				return one(self)
+				return independent_answer(self)
 			end)
 			return value or false
 		end
@@ -101,33 +104,33 @@ local function answers(self: app.App, budget: number): (any, number)
 	if #all == 1 then
 		return first, 1
 	end
-	local vars = app.context(self)
+	local vars = app.prompt_vars(self)
 	vars.answers = {}
 	for _, value in all do
-		table.insert(vars.answers, shown(value))
+		table.insert(vars.answers, render(value))
 	end
-	local merged = app.ask(self, {
+	local merged = app.ask_model_or_raise(self, {
 		prompt = "merge",
 		vars = vars,
-		schema = SCHEMA,
+		schema = ANSWER_SCHEMA,
 		label = "The best of those answers",
-		arm = "control",
+		purpose = "control",
 		temperature = 0.2,
 	})
 	return merged, #all
 end
 
---- Returns which answer the judge prefers: `first`, `second` or `equal`.
-local function judged(self: app.App, first: string, second: string): any
-	local vars = app.context(self)
+--- Returns the judge's reasons, and which answer it prefers: `first`, `second` or `equal`.
+local function ask_judge(self: app.App, first: string, second: string): any
+	local vars = app.prompt_vars(self)
 	vars.first, vars.second = first, second
 	return (
-		app.ask(self, {
+		app.ask_model_or_raise(self, {
 			prompt = "judge",
 			vars = vars,
-			schema = JUDGED,
+			schema = JUDGEMENT_SCHEMA,
 			label = "A blind judge",
-			arm = "judge",
+			purpose = "judge",
 			temperature = 0,
 			model = self.params.judge,
 		})
@@ -146,41 +149,41 @@ function control.verdict(forward: string, swapped: string): string
 	return "undecided"
 end
 
-local SAID: { [string]: string } = {
+local VERDICT_TEXTS: { [string]: string } = {
 	council = "**Yes, by this judge.** It preferred the council's answer in both orders.",
 	control = "**No, by this judge.** It preferred the answer that one model gave without a council, in both orders.",
 	equal = "**Not by this judge.** It found both equally good, in both orders.",
 	undecided = "**Not shown.** The judge did not prefer the same answer when their order was swapped.",
 }
 
---- Runs the control arm and says honestly what came of it.
+--- Runs the control arm, and shows and records what the judge said of both answers.
 function control.run(self: app.App)
-	local budget = self.spent.council or 0
+	local budget = self.tokens.council or 0
 	ui.say(`### Control: {budget} tokens for one model without a council`)
 	local value, count = ask.try(function(): (any, number)
-		return answers(self, budget)
+		return control_answer(self, budget)
 	end)
 	if count == nil then
 		ui.say("The model gave no usable answer without a council: nothing can be compared.")
-		app.happen(self, "failure", { code = "reply-invalid", who = "control" })
+		app.record_event(self, "failure", { code = "reply-invalid", who = "control" })
 		return
 	end
-	local ours, theirs = answer.text(self, false), shown(value)
+	local ours, theirs = answer.render(self, false), render(value)
 	local both = task.all({
 		forward = function(): any
-			return judged(self, ours, theirs)
+			return ask_judge(self, ours, theirs)
 		end,
 		swapped = function(): any
-			return judged(self, theirs, ours)
+			return ask_judge(self, theirs, ours)
 		end,
 	})
 	local verdict = control.verdict(both.forward.better, both.swapped.better)
-	app.happen(self, "control", {
+	app.record_event(self, "control", {
 		report = {
 			verdict = verdict,
 			answers = count,
 			answer = theirs,
-			tokens = { council = budget, control = self.spent.control, judge = self.spent.judge },
+			tokens = { council = budget, control = self.tokens.control, judge = self.tokens.judge },
 			model = llm.model(),
 			judge = llm.model(self.params.judge),
 			councilFirst = both.forward,
@@ -190,13 +193,13 @@ function control.run(self: app.App)
 	ui.say(table.concat({
 		"### Was the council worth it?",
 		"",
-		SAID[verdict],
+		VERDICT_TEXTS[verdict],
 		"",
-		`- The council used {budget} tokens; the control used {self.spent.control} for {count} independent answer{if count == 1
+		`- The council used {budget} tokens; the control used {self.tokens.control} for {count} independent answer{if count == 1
 			then ""
-			else "s"}; judging took {self.spent.judge}.`,
-		`- Council's answer first: "{both.forward.better}". {app.line(both.forward.because)}`,
-		`- Council's answer second: "{both.swapped.better}". {app.line(both.swapped.because)}`,
+			else "s"}; judging took {self.tokens.judge}.`,
+		`- Council's answer first: "{both.forward.better}". {app.to_line(both.forward.because)}`,
+		`- Council's answer second: "{both.swapped.better}". {app.to_line(both.swapped.because)}`,
 		"- Both were shown without names and without minority reports, which the control cannot have.",
 		"- One question and one judge are a hint, not a proof.",
 		"",

@@ -1,5 +1,5 @@
 --!strict
---- The one file that a session may be written to: where the user says, as JSON or YAML by its ending.
+--- The file that a session is written to with `--save` or `export`: where the user says, as JSON or YAML by its ending.
 
 local documents = require("@nietz/documents")
 local nietz = require("@nietz")
@@ -8,7 +8,7 @@ local ui = require("@nietz/ui")
 
 local files = {}
 
---- What is worth a remark where it is otherwise; what is a fault stands in rules.lua.
+--- Remarks of `nietz check`; faults are in rules.lua.
 local expects = {
 	{ ordered = { "/createdAt", "/updatedAt" } },
 	{ ordered = { "/clarificationQuestions/*/createdAt", "/clarificationQuestions/*/answeredAt" } },
@@ -19,8 +19,8 @@ local expects = {
 	{ numbered = "/clarificationQuestions/*/sequenceInRound", within = { "/clarificationQuestions/*/roundNumber" } },
 } :: { any }
 
---- One schema for both, whatever the file's ending says.
-local function sessions(format: "yaml" | "json"): nietz.Collection
+--- Declares the collection of session files in one format; the schema is the same.
+local function declare_sessions(format: "yaml" | "json"): nietz.Collection
 	return {
 		path = "{*}",
 		format = format,
@@ -32,27 +32,27 @@ end
 
 --- `sessions` is read as YAML, of which JSON is a part: `nietz check --as council:sessions FILE` takes both.
 files.COLLECTIONS = {
-	sessions = sessions("yaml"),
-	sessions_json = sessions("json"),
+	sessions = declare_sessions("yaml"),
+	sessions_json = declare_sessions("json"),
 } :: { [string]: nietz.Collection }
 
-local yaml, json = documents.collection("sessions"), documents.collection("sessions_json")
+local as_yaml, as_json = documents.collection("sessions"), documents.collection("sessions_json")
 
 --- Returns the collection that a file belongs to; raises where its ending says no format.
-function files.collection(file: string): documents.Handle
+function files.collection_of(file: string): documents.Handle
 	local ending = string.match(string.lower(file), "%.(%a+)$")
 	if ending == "json" then
-		return json
+		return as_json
 	elseif ending == "yaml" or ending == "yml" then
-		return yaml
+		return as_yaml
 	end
 	return nietz.usage(`"{file}" is neither .json nor .yaml`, "such as --save decision.yaml")
 end
 
---- Raises where a file is there already: it is not written over, and that is better said before a debate than after it.
-function files.free(file: string)
+--- Raises where a file exists already. It is not overwritten, and the user hears that before the debate and not after it.
+function files.require_unused(file: string)
 	local ok, found = pcall(function(): any
-		return files.collection(file):load(file)
+		return files.collection_of(file):load(file)
 	end)
 	if not ok and type(found) == "table" and found.code ~= "document-invalid" and found.code ~= "document-unreadable" then
 		error(found, 0)
@@ -61,10 +61,10 @@ function files.free(file: string)
 	end
 end
 
---- Raises what is wrong with a session: that would be a fault of this flow.
-function files.check(doc: any)
+--- Raises where a session is invalid, which would be an error of this flow.
+function files.require_valid(doc: any)
 	local faults: { string } = {}
-	for _, fault in yaml:check(doc) do
+	for _, fault in as_yaml:check(doc) do
 		if (fault :: any).severity ~= "note" then
 			table.insert(faults, `{fault.pointer}: {fault.message}`)
 		end
@@ -74,9 +74,9 @@ function files.check(doc: any)
 	end
 end
 
---- Writes a session, whole and valid or not at all.
+--- Writes a session, if it is valid.
 function files.save(file: string, doc: any)
-	local path = files.collection(file):save(doc, { key = file :: any })
+	local path = files.collection_of(file):save(doc, { key = file :: any })
 	ui.say(`Session saved: \`{path}\``)
 end
 

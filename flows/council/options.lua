@@ -1,5 +1,5 @@
 --!strict
---- What the command line and the configuration offer, and how many cycles follow from both.
+--- What the command line and the configuration offer, and what follows from both: cycles and personas.
 
 local members = require("./members")
 local nietz = require("@nietz")
@@ -47,7 +47,7 @@ options.SETTINGS = {
 export type Limit = { cycles: number, extended: boolean, most: number }
 
 --- Returns how long the debate may be; raises where more is wanted than the configuration allows.
-function options.limit(params: { [string]: any }, settings: { [string]: any }): Limit
+function options.debate_limit(params: { [string]: any }, settings: { [string]: any }): Limit
 	local most = settings.cycle_limit
 	local wanted = params.cycles
 	if wanted ~= nil and wanted > most then
@@ -58,8 +58,8 @@ function options.limit(params: { [string]: any }, settings: { [string]: any }): 
 	return { cycles = cycles, extended = extended, most = most }
 end
 
---- Returns the personas that `--personas` names; raises at the first that nobody has.
-function options.personas(wish: string?): { any }?
+--- Returns the personas that `--personas` names; raises at the first name that no persona has.
+function options.named_personas(wish: string?): { any }?
 	if wish == nil then
 		return nil
 	end
@@ -93,8 +93,8 @@ function options.personas(wish: string?): { any }?
 	return found
 end
 
---- Raises where a text is longer than what sessions hold.
-function options.within(what: string, value: string?, most: number)
+--- Raises where a text is longer than a session can hold.
+function options.require_length(what: string, value: string?, most: number)
 	if value ~= nil and (utf8.len(value) or #value) > most then
 		nietz.usage(`{what} is longer than {most} letters`, "say it shorter")
 	end

@@ -1,9 +1,9 @@
 --!strict
---- A council session as data: what happens to it, one turn or event after the other. Pure: ids and times come in.
+--- The session document, and how each turn and each event changes it. Pure: ids and times come in.
 ---
 --- Everything that changes a session is a turn of its `messageTurns`, or an event that is kept with the turn before it
---- (`metadata.after`; before the first turn, `metadata.opening`). So the turns alone tell the whole session again: that
---- is `session.replay`.
+--- (`metadata.after`; before the first turn, `metadata.opening`). So the whole session follows from its turns:
+--- `session.replay` rebuilds it.
 
 local json = require("@nietz/json")
 
@@ -12,8 +12,8 @@ local session = {}
 export type Participant = { participantId: string, type: string, name: string, role: string? }
 export type Session = { [string]: any }
 export type Event = { kind: string, at: string, [string]: any }
---- A turn before it has its place: `number` is the round or the cycle.
-export type Said = {
+--- A turn before it is in the session; `number` is its round or cycle.
+export type NewTurn = {
 	turnId: string,
 	sender: Participant,
 	recipient: Participant?,
@@ -24,7 +24,7 @@ export type Said = {
 	metadata: { [string]: any }?,
 }
 
-local function list(): { any }
+local function empty_list(): { any }
 	return json.array({})
 end
 
@@ -59,7 +59,7 @@ function session.participant(self: Session, name: string): Participant?
 	return nil
 end
 
---- Returns the one who asked for the council.
+--- Returns the participant who is the user.
 function session.user(self: Session): Participant
 	for _, participant in self.participants do
 		if participant.type == "user" then
@@ -69,7 +69,7 @@ function session.user(self: Session): Participant
 	error("a session has a user")
 end
 
-local function cycle(self: Session, number: number): any
+local function find_cycle(self: Session, number: number): any
 	for _, discussion in self.councilDiscussions do
 		if discussion.cycleNumber == number then
 			return discussion
@@ -78,7 +78,7 @@ local function cycle(self: Session, number: number): any
 	return nil
 end
 
-local function begun(event: Event): Session
+local function new_document(event: Event): Session
 	return {
 		sessionId = event.sessionId,
 		userId = event.userId,
@@ -89,24 +89,24 @@ local function begun(event: Event): Session
 		clarificationRounds = 0,
 		debateCycles = 0,
 		extendedDebateRequested = event.extended,
-		assumptionLog = list(),
+		assumptionLog = empty_list(),
 		participants = copy(event.participants),
-		messageTurns = list(),
+		messageTurns = empty_list(),
 		finalAnswer = json.null,
 		metadata = copy(event.metadata),
-		clarificationQuestions = list(),
-		councilDiscussions = list(),
+		clarificationQuestions = empty_list(),
+		councilDiscussions = empty_list(),
 		personaSelection = json.null,
 	}
 end
 
---- By kind: what an event does.
+--- By kind of event: how it changes the session.
 local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	status = function(self: Session, event: Event)
 		self.status = event.status
 	end,
 	judged = function(self: Session, event: Event)
-		self.metadata.ambiguity = self.metadata.ambiguity or list()
+		self.metadata.ambiguity = self.metadata.ambiguity or empty_list()
 		table.insert(self.metadata.ambiguity, { round = event.round, ambiguous = event.ambiguous, reasons = copy(event.reasons) })
 	end,
 	round_over = function(self: Session, event: Event)
@@ -128,17 +128,17 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 			participatingPersonas = copy(self.personaSelection.selectedPersonas),
 			exchangeStarts = event.at,
 			topic = event.topic,
-			messageTurns = list(),
+			messageTurns = empty_list(),
 			status = "in_progress",
 		})
 	end,
 	cycle_over = function(self: Session, event: Event)
-		local discussion = cycle(self, event.number)
+		local discussion = find_cycle(self, event.number)
 		discussion.status = event.status
 		discussion.resolutionSummary = event.resolution
 		discussion.exchangeEnds = event.at
 		self.debateCycles = event.number
-		self.metadata.measures = self.metadata.measures or list()
+		self.metadata.measures = self.metadata.measures or empty_list()
 		table.insert(self.metadata.measures, copy(event.measures))
 	end,
 	extended = function(self: Session, event: Event)
@@ -146,7 +146,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.debateCycleLimit = event.limit
 	end,
 	remark = function(self: Session, event: Event)
-		self.metadata.remarks = self.metadata.remarks or list()
+		self.metadata.remarks = self.metadata.remarks or empty_list()
 		table.insert(self.metadata.remarks, { text = event.text, after = #self.messageTurns, at = event.at })
 	end,
 	outcome = function(self: Session, event: Event)
@@ -159,24 +159,24 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.control = copy(event.report)
 	end,
 	failure = function(self: Session, event: Event)
-		self.metadata.errorCategories = self.metadata.errorCategories or list()
+		self.metadata.errorCategories = self.metadata.errorCategories or empty_list()
 		table.insert(self.metadata.errorCategories, { code = event.code, who = event.who, at = event.at })
 	end,
 }
 
-local function happen(self: Session, event: Event)
+local function apply_event(self: Session, event: Event)
 	EVENTS[event.kind](self, event)
 	self.updatedAt = event.at
 end
 
---- By type: what a turn does, besides being said.
+--- By type of turn: how it changes the session besides being added.
 local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 	question = function(self: Session, turn: any)
 		local before = session.question(self, turn.metadata.questionId)
 		if before ~= nil then
-			-- Asked again, because the user wants to: what was assumed instead is assumed no more.
+			-- The user wants it asked again: the assumption in its place no longer holds.
 			before.status, before.userAnswer, before.answeredAt = "pending", nil, nil
-			local kept = list()
+			local kept = empty_list()
 			for _, assumption in self.assumptionLog do
 				if assumption.relatedQuestion ~= before.questionId then
 					table.insert(kept, assumption)
@@ -224,7 +224,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 		})
 	end,
 	discussion = function(self: Session, turn: any)
-		table.insert(cycle(self, turn.relatedCycleOrRound.number).messageTurns, turn.turnId)
+		table.insert(find_cycle(self, turn.relatedCycleOrRound.number).messageTurns, turn.turnId)
 	end,
 	conclusion = function(self: Session, turn: any)
 		if turn.metadata.final then
@@ -235,7 +235,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 
 local CLARIFYING: { [string]: boolean } = { question = true, answer = true, assumption_statement = true }
 
-local function take(self: Session, turn: any)
+local function apply_turn(self: Session, turn: any)
 	table.insert(self.messageTurns, turn)
 	TURNS[turn.messageType](self, turn)
 	self.updatedAt = turn.timestamp
@@ -243,25 +243,25 @@ end
 
 --- Returns a new session in which nobody has said anything.
 function session.new(opening: Event): Session
-	local self = begun(opening)
+	local self = new_document(opening)
 	self.metadata.opening = json.array({ copy(opening) })
 	return self
 end
 
---- Lets something happen that nobody says, such as a change of status.
-function session.record(self: Session, event: Event)
-	happen(self, event)
+--- Applies an event, such as a change of status, and keeps it with the last turn.
+function session.add_event(self: Session, event: Event)
+	apply_event(self, event)
 	local last = self.messageTurns[#self.messageTurns]
 	if last == nil then
 		table.insert(self.metadata.opening, copy(event))
 		return
 	end
-	last.metadata.after = last.metadata.after or list()
+	last.metadata.after = last.metadata.after or empty_list()
 	table.insert(last.metadata.after, copy(event))
 end
 
---- Adds what somebody says, with its place in the session, and returns the turn.
-function session.say(self: Session, said: Said): any
+--- Adds a turn at the end of the session, and returns it.
+function session.add_turn(self: Session, said: NewTurn): any
 	local metadata = copy(said.metadata or {})
 	metadata.status = self.status
 	metadata.length = #said.content
@@ -284,25 +284,25 @@ function session.say(self: Session, said: Said): any
 		},
 		metadata = metadata,
 	}
-	take(self, turn)
+	apply_turn(self, turn)
 	return turn
 end
 
---- Returns the session that these turns tell, or nil where there is no turn to tell it.
+--- Returns the session that follows from these turns; nil where there is none.
 function session.replay(turns: { any }): Session?
 	local self: Session? = nil
 	for _, said in turns do
 		local turn = copy(said)
 		for _, event in turn.metadata.opening or {} do
 			if event.kind == "begun" then
-				self = begun(event)
+				self = new_document(event)
 			else
-				happen(self :: Session, event)
+				apply_event(self :: Session, event)
 			end
 		end
-		take(self :: Session, turn)
+		apply_turn(self :: Session, turn)
 		for _, event in turn.metadata.after or {} do
-			happen(self :: Session, event)
+			apply_event(self :: Session, event)
 		end
 	end
 	return self

@@ -1,11 +1,11 @@
 --!strict
---- The commands that ask the memory, and the one that empties it.
+--- The commands about the memory: those that query it, and the one that archives sessions.
 
-local answers = require("../common/answers")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
-local memory = require("./memory")
+local memory_files = require("./memory_files")
 local nietz = require("@nietz")
+local query_output = require("../common/query_output")
 local recall = require("../common/memory/recall")
 local show = require("./show")
 local spec = require("../common/memory/spec")
@@ -18,7 +18,7 @@ commands.ALL = {} :: { [string]: nietz.Command }
 local FORMAT: nietz.Param = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" }
 
 --- Returns a time as the memory writes it, from an ISO 8601 time, a day, or a number of days such as `7d`.
-local function since(given: string?): string
+local function since_time(given: string?): string
 	if given == nil then
 		return ""
 	end
@@ -30,13 +30,13 @@ local function since(given: string?): string
 	return clock.format(seconds :: number)
 end
 
---- Returns a pattern of LIKE: as it is where it has a `%`, else for paths that contain it.
-local function like(given: string): string
+--- Returns a pattern for LIKE: the text itself where it has a `%`, else one for paths that contain it.
+local function like_pattern(given: string): string
 	return if string.find(given, "%", 1, true) ~= nil then given else `%{given}%`
 end
 
---- The schema's queries: its dotted SQL, as it means it. Each returns SQL and what is bound.
-local NAMED = {
+--- The queries that the schema names, in SQL over the collection's tables. Each returns SQL and the values to bind.
+local QUERIES = {
 	find_similar_failures = function(params)
 		local where, bind = {}, {}
 		if params.error_type ~= nil then
@@ -45,7 +45,7 @@ local NAMED = {
 		end
 		if params.file ~= nil then
 			table.insert(where, "f.file LIKE ?")
-			table.insert(bind, like(params.file))
+			table.insert(bind, like_pattern(params.file))
 		end
 		if #where == 0 then
 			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
@@ -66,17 +66,17 @@ local NAMED = {
 	recent_escalations = function(params)
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
 			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]],
-			{ since(params.since) }
+			{ since_time(params.since) }
 	end,
 } :: { [string]: (params: nietz.Values) -> (string, { string }) }
 
 for name in spec.queries do
-	assert(NAMED[name] ~= nil, `the schema's query {name} is not known`)
+	assert(QUERIES[name] ~= nil, `the schema's query {name} is not known`)
 end
 
---- A query by words: sessions with a failure, a file or a pattern that has them.
-local function by_words(params: nietz.Values): (string, { string })
-	local words = if params.what then like(params.what) else "%"
+--- Returns a query by words: for sessions with a failure, a file or a pattern that has them.
+local function search_by_words(params: nietz.Values): (string, { string })
+	local words = if params.what then like_pattern(params.what) else "%"
 	local where, bind =
 		{
 			"(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))",
@@ -85,7 +85,10 @@ local function by_words(params: nietz.Values): (string, { string })
 		local given = params[filter[1]]
 		if given ~= nil then
 			table.insert(where, filter[2])
-			table.insert(bind, if filter[1] == "file" then like(given) elseif filter[1] == "since" then since(given) else given)
+			table.insert(
+				bind,
+				if filter[1] == "file" then like_pattern(given) elseif filter[1] == "since" then since_time(given) else given
+			)
 		end
 	end
 	return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
@@ -105,10 +108,10 @@ commands.ALL.query = {
 		format = FORMAT,
 	} :: { [string]: nietz.Param },
 	run = function(ctx: nietz.Context)
-		local named = NAMED[ctx.params.what or ""]
-		local sql, bind = (named or by_words)(ctx.params)
+		local named = QUERIES[ctx.params.what or ""]
+		local sql, bind = (named or search_by_words)(ctx.params)
 		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
-		answers.say(answer, ctx.params.format)
+		query_output.show(answer, ctx.params.format)
 		return { columns = answer.columns, rows = answer.rows }
 	end,
 }
@@ -133,23 +136,23 @@ commands.ALL.patterns = {
 	end,
 }
 
-local function ranked(sql: string): string
+local function top_counts(sql: string): string
 	local parts = {}
-	for _, row in recall.ask(sql, {}, true) do
+	for _, row in recall.query(sql, {}, true) do
 		table.insert(parts, `{row.name} {row.count}`)
 	end
 	return if #parts > 0 then table.concat(parts, ", ") else "none"
 end
 
 --- Returns a share as a percentage, or a dash where there is nothing to share.
-local function share(part: number, whole: number): string
+local function percent(part: number, whole: number): string
 	return if whole == 0 then "–" else `{math.round(100 * part / whole)} %`
 end
 
 commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
 	run = function()
-		local sums = recall.ask(
+		local sums = recall.query(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
 			coalesce(avg(runs), 0) AS runs, coalesce(sum(status = 'passed' AND runs <= 2), 0) AS first,
@@ -170,13 +173,13 @@ commands.ALL.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {share(sums.passed, sums.ended)} (at the first fix {share(sums.first, sums.ended)}), `
-				.. `escalated {share(sums.escalated, sums.ended)}, memory used in {share(sums.reused, sums.sessions)}`,
+			`pass rate {percent(sums.passed, sums.ended)} (at the first fix {percent(sums.first, sums.ended)}), `
+				.. `escalated {percent(sums.escalated, sums.ended)}, memory used in {percent(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
-			"errors: " .. ranked([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
+			"errors: " .. top_counts([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
 				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. ranked([[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
+			"files: " .. top_counts([[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
 				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 		}
 		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
@@ -190,10 +193,10 @@ commands.ALL.show = {
 	run = function(ctx: nietz.Context)
 		local id = ctx.params.session
 		if id == nil then
-			local latest = recall.ask("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
+			local latest = recall.query("SELECT session_id FROM debug_memory ORDER BY updated_at DESC LIMIT 1", {})[1]
 			id = if latest then latest.session_id else nil
 		end
-		local doc = if id then memory.load(id) else nil
+		local doc = if id then memory_files.load(id) else nil
 		if doc == nil then
 			return nietz.fail("there is no such session", "nietz run debug-memory query")
 		end
@@ -222,11 +225,14 @@ commands.ALL.clear = {
 			local given = ctx.params[filter[1]]
 			if given ~= nil then
 				table.insert(where, filter[2])
-				table.insert(bind, if filter[1] == "file" then like(given) elseif filter[1] == "before" then since(given) else given)
+				table.insert(
+					bind,
+					if filter[1] == "file" then like_pattern(given) elseif filter[1] == "before" then since_time(given) else given
+				)
 			end
 		end
 		local ids = {}
-		for _, row in recall.ask(`SELECT s.session_id FROM debug_memory s WHERE {table.concat(where, " AND ")} ORDER BY 1`, bind) do
+		for _, row in recall.query(`SELECT s.session_id FROM debug_memory s WHERE {table.concat(where, " AND ")} ORDER BY 1`, bind) do
 			table.insert(ids, row.session_id)
 		end
 		if #ids == 0 then
@@ -234,7 +240,7 @@ commands.ALL.clear = {
 			return { archived = 0 }
 		end
 		local sure = ctx.params.yes or ui.confirm({ id = "clear", prompt = `Move {#ids} sessions to the archive?`, default = false })
-		local moved = if sure then memory.archive(ids) else 0
+		local moved = if sure then memory_files.archive(ids) else 0
 		ui.say(if sure then `{moved} sessions are in .nietz/debug-memory/archive.` else "Nothing was changed.")
 		return { archived = moved }
 	end,

@@ -1,5 +1,5 @@
 --!strict
---- Whether a change is covered as its kind asks for.
+--- Whether tests cover a change as its kind requires, by LCOV files and by what the runner prints.
 
 local nietz = require("@nietz")
 local options = require("./options")
@@ -9,7 +9,7 @@ local text = require("@nietz/text")
 local coverage = {}
 
 --- Returns the lines that a patch adds, by file.
-function coverage.added(patch: string): { [string]: { [number]: boolean } }
+function coverage.added_lines(patch: string): { [string]: { [number]: boolean } }
 	local added: { [string]: { [number]: boolean } } = {}
 	local file: string?, at: number = nil, 0
 	for _, line in text.lines(patch) do
@@ -31,7 +31,7 @@ function coverage.added(patch: string): { [string]: { [number]: boolean } }
 end
 
 --- Returns how many of these lines an LCOV file knows, and how many of them were executed.
-function coverage.lcov(content: string, lines: { [string]: { [number]: boolean } }): (number, number)
+function coverage.count_covered(content: string, lines: { [string]: { [number]: boolean } }): (number, number)
 	local known, hit = 0, 0
 	local file: { [number]: boolean }? = nil
 	for _, row in text.lines(content) do
@@ -53,7 +53,7 @@ function coverage.lcov(content: string, lines: { [string]: { [number]: boolean }
 	return known, hit
 end
 
---- Returns why a change is not covered as it should be, or nil; and what could not be told.
+--- Returns why a change is not covered as required, or nil; and what could not be found out.
 function coverage.judge(
 	params: nietz.Values,
 	before: results.Results,
@@ -77,7 +77,7 @@ function coverage.judge(
 		elseif lcov == nil then
 			return nil, "which lines of the fix are covered is not known; --lcov FILE tells"
 		end
-		local known, hit = coverage.lcov(lcov, coverage.added(patch))
+		local known, hit = coverage.count_covered(lcov, coverage.added_lines(patch))
 		local percent = if known == 0 then 100 else 100 * hit / known
 		if percent < goal then
 			return `{hit} of {known} changed lines are covered, and {goal} % are asked for`, nil

@@ -1,5 +1,5 @@
 --!strict
---- What is done at the schema's moments, by the names that it gives.
+--- The hooks of the specification's schema: what is done at each of its moments, by the names that it gives.
 
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
@@ -12,12 +12,12 @@ local ui = require("@nietz/ui")
 local hooks = {}
 
 --- The longest code that is kept in a memory file.
-local SNAPSHOT = 65536
+local MAX_SNAPSHOT = 65536
 
---- Counts what happened to each pattern in this session.
-local function count(self: state.Session)
+--- Records how often each pattern was used in this session, and how often it worked.
+local function count_patterns(self: state.Session)
 	local order, counted = {}, {} :: { [string]: documents.Document }
-	for index, pattern in self.patterns do
+	for index, pattern in self.fix_patterns do
 		local fix = self.doc.executions[index].fix_applied
 		if fix ~= nil and fix.verification ~= "pending" then
 			local row = counted[pattern.name]
@@ -42,9 +42,9 @@ local function count(self: state.Session)
 	self.doc.learnings.patterns_identified = if #rows > 0 then rows else nil
 end
 
---- Notes tests that failed more than once, and what became of them.
-local function recurring(self: state.Session)
-	local last = self.seen[#self.seen]
+--- Records the tests that failed more than once, and whether they pass now.
+local function note_recurring(self: state.Session)
+	local last = self.results[#self.results]
 	local failing = {}
 	if last then
 		for _, failure in last.failures do
@@ -73,26 +73,28 @@ end
 
 local ACTIONS = {
 	check_similar_past_issues = function(self)
-		self.past = if self.params.memory then recall.find(self.seen[#self.seen].failures, self.doc.session_id) else {}
-		for _, past in self.past do
+		self.similar_past = if self.params.memory
+			then recall.find_similar(self.results[#self.results].failures, self.doc.session_id)
+			else {}
+		for _, past in self.similar_past do
 			ui.say(`• {past.date}: a like {past.error_type} in {past.file}, {if past.worked then "mended" else "not mended"} then`)
 		end
 	end,
 	apply_known_fix_template = function(self)
-		self.known = if self.params.memory then recall.offered() else {}
+		self.known_patterns = if self.params.memory then recall.offered_patterns() else {}
 	end,
-	update_fix_effectiveness = count,
-	extract_learnings = recurring,
+	update_fix_effectiveness = count_patterns,
+	extract_learnings = note_recurring,
 	notify_human = function(self)
 		show.escalation(self.doc)
 	end,
 	preserve_full_context = function(self)
-		count(self)
-		recurring(self)
+		count_patterns(self)
+		note_recurring(self)
 		local ok, code = pcall(self.tree.read, self.tree, self.doc.file_path)
 		local last = self.doc.executions[#self.doc.executions]
 		if ok and last ~= nil then
-			last.code_snapshot = string.sub(code, 1, SNAPSHOT)
+			last.code_snapshot = string.sub(code, 1, MAX_SNAPSHOT)
 		end
 	end,
 } :: { [string]: (self: state.Session) -> () }
@@ -110,13 +112,13 @@ function hooks.run(self: state.Session, moment: string)
 	end
 end
 
---- What came of fixes is counted at every end, good or bad.
-hooks.count = count
+--- Public, because patterns are counted at every end of a session, and not only by a hook.
+hooks.count_patterns = count_patterns
 
---- Returns what of the past goes into an analysis, as the schema has it.
-function hooks.similar(self: state.Session): { documents.Document }?
+--- Returns the similar failures of earlier sessions, as an analysis has them in the schema.
+function hooks.similar_issues(self: state.Session): { documents.Document }?
 	local rows = json.array({})
-	for _, past in self.past do
+	for _, past in self.similar_past do
 		table.insert(rows, { session_id = past.session_id, file = past.file, resolution = past.fix_strategy })
 	end
 	return if #rows > 0 then rows else nil

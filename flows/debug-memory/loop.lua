@@ -6,12 +6,12 @@ local coverage = require("./coverage")
 local git = require("@nietz/git")
 local hooks = require("./hooks")
 local json = require("@nietz/json")
-local judge = require("./judge")
 local leftovers = require("../common/leftovers")
-local memory = require("./memory")
-local models = require("./models")
+local memory_files = require("./memory_files")
+local model_calls = require("./model_calls")
 local programs = require("../common/programs")
 local results = require("../common/memory/results")
+local run_comparison = require("./run_comparison")
 local show = require("./show")
 local state = require("./state")
 local text = require("@nietz/text")
@@ -19,25 +19,25 @@ local ui = require("@nietz/ui")
 
 local loop = {}
 
---- How a session ended: the schema's status, and why in words that begin with the trigger.
+--- How a session ended: the status of the schema, and the reason, which begins with what triggered it.
 export type Ending = { status: string, reason: string }
 
 --- The longest diff and the most failures that a memory file keeps for one execution.
-local DIFF, FAILURES = 65536, 100
+local MAX_DIFF, MAX_FAILURES = 65536, 100
 --- How much of what the tests write is read, in bytes.
-local OUTPUT = 1048576
+local MAX_OUTPUT = 1048576
 
---- Returns the SHA-256 of the code as it is: of the start, and of each file that differs from it.
+--- Returns a SHA-256 of the code as it is now: of the start commit, and of each file that differs from it.
 local function code_hash(self: state.Session, commit: string): string
-	local parts = { self.start }
-	for _, path in git.changed(self.start, commit) do
+	local parts = { self.start_commit }
+	for _, path in git.changed(self.start_commit, commit) do
 		local ok, content = pcall(self.tree.read, self.tree, path)
 		table.insert(parts, `{path}\0{if ok then text.sha256(content) else "gone"}`)
 	end
 	return text.sha256(table.concat(parts, "\n"))
 end
 
-local function read(self: state.Session, path: string?): string?
+local function read_file(self: state.Session, path: string?): string?
 	if path == nil then
 		return nil
 	end
@@ -61,28 +61,28 @@ local function file_of(latest: results.Results): string?
 end
 
 --- Runs the tests on what is committed, in a clean worktree, and records them as the next execution.
-local function execute(self: state.Session, commit: string): results.Results
-	self.tree:restore(if #self.protected > 0 then { from = self.start, globs = self.protected } else nil)
+local function run_tests(self: state.Session, commit: string): results.Results
+	self.tree:restore(if #self.protected_globs > 0 then { from = self.start_commit, globs = self.protected_globs } else nil)
 	local hash = code_hash(self, commit)
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
-	local command = programs.allowed(self.limits, self.params.test) :: git.Command
+	local command = programs.resolve(self.limits, self.params.test) :: git.Command
 	command.seconds = self.params.test_seconds
 	command.repeatable = true
-	command.output = OUTPUT
+	command.output = MAX_OUTPUT
 	local began = clock.unix()
 	local ran = self.tree:exec(command)
 	local took = math.max(0, math.round((clock.unix() - began) * 1000))
 	ui.status("")
-	local xml = read(self, self.params.junit)
+	local xml = read_file(self, self.params.junit)
 	local latest = results.read(ran, self.tree.path, xml)
 	if self.params.junit ~= nil and xml == nil then
 		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
 	elseif latest.cut then
 		ui.say(`The output is long, and its middle is only in {ran.file}: --junit FILE counts more surely.`)
 	end
-	self.lcov = read(self, self.params.lcov)
-	-- What the run has left behind is no part of a fix.
+	self.lcov = read_file(self, self.params.lcov)
+	-- Files that the tests wrote are not part of a fix.
 	self.tree:restore()
 	local environment = {
 		runtime = latest.runtime,
@@ -90,7 +90,7 @@ local function execute(self: state.Session, commit: string): results.Results
 		test_framework = latest.framework,
 	}
 	local failures = json.array(table.clone(latest.failures))
-	while #failures > FAILURES do
+	while #failures > MAX_FAILURES do
 		table.remove(failures)
 	end
 	table.insert(self.doc.executions, {
@@ -109,18 +109,18 @@ local function execute(self: state.Session, commit: string): results.Results
 		},
 		failures = if #failures > 0 then failures else nil,
 	})
-	table.insert(self.seen, latest)
+	table.insert(self.results, latest)
 	table.insert(self.commits, commit)
 	if self.doc.file_path == "unknown" then
 		self.doc.file_path = file_of(latest) or self.doc.file_path
 	end
-	memory.save(self)
-	ui.say(`{if latest.verdict == "passed" then "✓" else "✗"} attempt {number}: {show.counts(latest)} ({latest.framework})`)
+	memory_files.save(self)
+	ui.say(`{if latest.verdict == "passed" then "✓" else "✗"} attempt {number}: {show.counts_line(latest)} ({latest.framework})`)
 	return latest
 end
 
 --- Puts an analysis into the last execution, with the place that it names.
-local function keep_analysis(self: state.Session, value: models.Analysis)
+local function keep_analysis(self: state.Session, value: model_calls.Analysis)
 	local place = value.location.file .. (if value.location.line then `:{value.location.line}` else "")
 	local base = string.match(value.location.file, "([^/]+)$") or value.location.file
 	local named = string.find(value.root_cause, base, 1, true) ~= nil
@@ -130,18 +130,18 @@ local function keep_analysis(self: state.Session, value: models.Analysis)
 		fix_strategy = value.fix_strategy,
 		confidence = value.confidence,
 		related_failures = value.related_failures,
-		similar_past_issues = hooks.similar(self),
+		similar_past_issues = hooks.similar_issues(self),
 	}
 	if self.params.file == nil then
 		self.doc.file_path = value.location.file
 	end
-	memory.save(self)
+	memory_files.save(self)
 	ui.say(`• cause ({value.root_cause_category}): {value.root_cause}`)
 	ui.say(`• strategy: {value.fix_strategy}`)
 end
 
 --- Returns how many lines a patch adds and takes away, as `+5/-2 lines`.
-local function summary(patch: string): string
+local function diff_summary(patch: string): string
 	local more, less = 0, 0
 	for _, line in text.lines(patch) do
 		if string.find(line, "^%+") ~= nil and string.find(line, "^%+%+%+ ") == nil then
@@ -153,32 +153,32 @@ local function summary(patch: string): string
 	return `+{more}/-{less} lines`
 end
 
---- Has the last execution's fix made and committed; returns the commit.
-local function fix(self: state.Session, latest: results.Results, value: models.Analysis): string
+--- Has a model make the fix for the last execution, and commits it; returns the commit.
+local function make_fix(self: state.Session, latest: results.Results, value: model_calls.Analysis): string
 	local number = #self.doc.executions
 	local before = self.commits[number]
-	local _, said = models.fix(self, latest, value)
+	local _, said = model_calls.fix(self, latest, value)
 	local commit = self.tree:commit(`{value.fix_strategy}\n\nDebug session {self.doc.session_id}, attempt {number}`).commit
 	local patch = if commit ~= before then git.diff(before, commit).patch else ""
 	self.doc.executions[number].fix_applied = {
 		description = if commit == before then `nothing was changed: {said}` else said,
-		diff_summary = summary(patch),
+		diff_summary = diff_summary(patch),
 		files_changed = git.changed(before, commit),
-		diff = if patch ~= "" then string.sub(patch, 1, DIFF) else nil,
+		diff = if patch ~= "" then string.sub(patch, 1, MAX_DIFF) else nil,
 		verification = "pending",
 	}
-	self.patterns[number] = { name = value.pattern, category = value.root_cause_category, template = value.fix_template }
-	memory.save(self)
+	self.fix_patterns[number] = { name = value.pattern, category = value.root_cause_category, template = value.fix_template }
+	memory_files.save(self)
 	return commit
 end
 
-local function verified(self: state.Session, number: number, passed: boolean)
+local function record_verification(self: state.Session, number: number, passed: boolean)
 	self.doc.executions[number].fix_applied.verification = if passed then "passed" else "failed"
-	memory.save(self)
+	memory_files.save(self)
 end
 
---- What ends a session that has nothing to mend, or nil.
-local function settled(latest: results.Results): Ending?
+--- Returns the ending for results that leave nothing to fix, or nil.
+local function ending_without_fix(latest: results.Results): Ending?
 	if latest.verdict == "unverified" then
 		return { status = "failed", reason = `unverified: {latest.skipped} tests were skipped, so it does not count as passed` }
 	elseif latest.verdict == "empty" then
@@ -189,9 +189,9 @@ local function settled(latest: results.Results): Ending?
 	return nil
 end
 
-local function works(self: state.Session): Ending
-	local latest = execute(self, self.start)
-	local ended = settled(latest)
+local function try_fixes(self: state.Session): Ending
+	local latest = run_tests(self, self.start_commit)
+	local ended = ending_without_fix(latest)
 	if ended ~= nil then
 		return ended
 	end
@@ -199,10 +199,10 @@ local function works(self: state.Session): Ending
 		return { status = "passed", reason = "the tests pass as they are" }
 	end
 	local first, base, most = latest, latest, latest.total
-	judge.stuck(self, latest, "")
+	run_comparison.stuck_reason(self, latest, "")
 	for attempt = 1, self.params.max_attempts do
 		hooks.run(self, "on_failure")
-		local value, why = models.analyse(self, latest)
+		local value, why = model_calls.analyse(self, latest)
 		if value == nil then
 			return { status = "escalated", reason = `no_analysis: {why}` }
 		end
@@ -211,28 +211,28 @@ local function works(self: state.Session): Ending
 			return { status = "failed", reason = "analysed alone, as --no-fix asks" }
 		end
 		local number = #self.doc.executions
-		local commit = fix(self, latest, value)
+		local commit = make_fix(self, latest, value)
 		if commit == self.commits[number] then
-			verified(self, number, false)
+			record_verification(self, number, false)
 			ui.say("✗ the model changed nothing")
 			continue
 		end
-		latest = execute(self, commit)
-		local regressed = judge.regression(base, latest, most)
+		latest = run_tests(self, commit)
+		local regressed = run_comparison.regression(base, latest, most)
 		most = math.max(most, latest.total)
-		-- What could not be built is nothing to compare with.
+		-- A run that could not be built is nothing to compare with.
 		base = if latest.ran then latest else base
-		-- Of a fix is asked that nothing fails; of a session, more.
-		verified(self, number, latest.verdict == "passed" or latest.verdict == "unverified")
+		-- A fix passes where nothing fails; for a session, nothing may be skipped, either.
+		record_verification(self, number, latest.verdict == "passed" or latest.verdict == "unverified")
 		if regressed ~= nil then
 			return { status = "escalated", reason = `regression_detected: {regressed}` }
 		end
-		local stuck = judge.stuck(self, latest, self.doc.executions[#self.doc.executions].code_hash)
-		ended = settled(latest)
+		local stuck = run_comparison.stuck_reason(self, latest, self.doc.executions[#self.doc.executions].code_hash)
+		ended = ending_without_fix(latest)
 		if ended ~= nil then
 			return ended
 		elseif latest.verdict == "passed" then
-			local patch = git.diff(self.start, commit).patch
+			local patch = git.diff(self.start_commit, commit).patch
 			local unmet, unknown = coverage.judge(self.params, first, latest, patch, self.lcov)
 			if unmet ~= nil then
 				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
@@ -251,13 +251,13 @@ end
 --- Runs a session to its end, which is recorded.
 function loop.run(self: state.Session): Ending
 	local came, ending: any = leftovers.try(function()
-		return works(self)
+		return try_fixes(self)
 	end)
 	if not came then
 		ending = { status = "escalated", reason = `left_behind: {ending}` }
 	end
 	self.doc.status = ending.status
-	hooks.count(self)
+	hooks.count_patterns(self)
 	if ending.status == "passed" then
 		hooks.run(self, "on_success")
 	end
@@ -266,7 +266,7 @@ function loop.run(self: state.Session): Ending
 	if ending.status == "escalated" then
 		hooks.run(self, "on_escalation")
 	end
-	memory.save(self)
+	memory_files.save(self)
 	return ending
 end
 

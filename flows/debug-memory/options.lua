@@ -1,5 +1,5 @@
 --!strict
---- What the command line offers, and what it means.
+--- What the command line offers, and what follows from it.
 
 local nietz = require("@nietz")
 
@@ -46,15 +46,16 @@ options.PARAMS = {
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
 } :: { [string]: nietz.Param }
 
---- Returns what tools and commands are held to.
-function options.limits(params: nietz.Values): nietz.Values
+--- Returns the limits of tools and commands, by the names that they have in `common/`.
+function options.tool_limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
 	return limits
 end
 
-function options.check(params: nietz.Values)
+--- Raises where there is no command that runs the tests.
+function options.require_command(params: nietz.Values)
 	if params.test == nil or params.test == "" then
 		nietz.fail("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
 	end

@@ -1,5 +1,5 @@
 --!strict
---- How a session is shown.
+--- A session as text, for `show` and for the person who must take over.
 
 local documents = require("@nietz/documents")
 local text = require("@nietz/text")
@@ -12,7 +12,7 @@ local function first_line(value: string): string
 end
 
 --- Returns what a run of the tests came to, in one line.
-function show.counts(results: documents.Document): string
+function show.counts_line(results: documents.Document): string
 	local parts = { `{results.passed} passed`, `{results.failed} failed` }
 	if (results.skipped or 0) > 0 then
 		table.insert(parts, `{results.skipped} skipped`)
@@ -28,7 +28,7 @@ function show.lines(doc: documents.Document): { string }
 	local lines = { `session {doc.session_id}: {doc.status or "in_progress"}, {doc.file_path}` }
 	for _, execution in doc.executions do
 		table.insert(lines, "")
-		table.insert(lines, `attempt {execution.attempt}, {execution.timestamp}: {show.counts(execution.test_results)}`)
+		table.insert(lines, `attempt {execution.attempt}, {execution.timestamp}: {show.counts_line(execution.test_results)}`)
 		for _, failure in execution.failures or {} do
 			local place = failure.source_location
 			local where = if place ~= nil and place.file ~= nil then ` at {place.file}:{place.line or "?"}` else ""
@@ -62,6 +62,7 @@ function show.lines(doc: documents.Document): { string }
 	return lines
 end
 
+--- Shows a session with all that it knows.
 function show.session(doc: documents.Document)
 	ui.say("```\n" .. table.concat(show.lines(doc), "\n") .. "\n```")
 end

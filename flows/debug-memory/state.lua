@@ -1,5 +1,5 @@
 --!strict
---- What a session knows while it goes on. Everything that lasts is in `doc`, which is valid by the schema at each save.
+--- The state of a session while it runs. What lasts is in `doc`, which is valid by the schema at each save.
 
 local documents = require("@nietz/documents")
 local git = require("@nietz/git")
@@ -19,25 +19,26 @@ export type Session = {
 	tree: git.Handle,
 	branch: string,
 	--- The commit from which it starts.
-	start: string,
-	protected: { string },
-	--- What models are told of the repository's files.
-	layout: string,
+	start_commit: string,
+	protected_globs: { string },
+	--- The repository's files, as prompts list them.
+	repo_listing: string,
 	--- The results of each execution.
-	seen: { results.Results },
-	--- What the last execution wrote about covered lines.
+	results: { results.Results },
+	--- The LCOV file of the last execution.
 	lcov: string?,
 	--- The commit of each execution.
 	commits: { string },
-	--- By execution: the pattern whose mistake its fix mends.
-	patterns: { [number]: { name: string, category: string, template: string } },
-	--- How often each failure was seen.
-	counts: { [string]: number },
-	past: { recall.Past },
-	known: { recall.Pattern },
+	--- By execution: the pattern of mistakes that its fix is for.
+	fix_patterns: { [number]: { name: string, category: string, template: string } },
+	--- By signature: how often a failure was seen.
+	failure_counts: { [string]: number },
+	--- Similar failures and patterns of earlier sessions.
+	similar_past: { recall.Past },
+	known_patterns: { recall.Pattern },
 	tokens: number,
 	cost: number?,
-	tools: number,
+	tool_calls: number,
 }
 
 return state

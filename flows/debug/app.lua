@@ -1,6 +1,6 @@
 --!strict
---- What every room needs while a session runs: the document and how it is saved, the language, the voice, the code that
---- was read, and the one way in which a model is asked for something structured.
+--- What every module needs while a session runs: the document and how it is saved, the language, the voice, the code that was
+--- read, and the one way in which a model is asked for a structured value.
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
@@ -11,52 +11,54 @@ local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local template = require("@nietz/template")
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 
 local app = {}
 
-export type CodeFile = { path: string, text: string, lines: { string }, focus: { number }, shown: string, note: string? }
+--- A file that the developer named. `focus` are the lines that they named, `excerpt` what prompts show of it.
+export type CodeFile = { path: string, text: string, lines: { string }, focus: { number }, excerpt: string, excerpt_note: string? }
 
 export type App = {
 	doc: session.Doc,
-	t: texts.Say,
+	t: translations.Translate,
 	lang: string,
 	params: nietz.Values,
 	--- The slug of the persona that asks now.
 	intensity: string,
-	code: { CodeFile },
-	--- Names of files that were asked for already, found or not.
-	looked_for: { [string]: boolean },
-	--- The turns up to this one are in the summary.
+	code_files: { CodeFile },
+	--- The file names that were looked for already, found or not: nobody is asked for one twice.
+	requested_paths: { [string]: boolean },
+	--- A summary of the first turns, and how many turns it covers.
 	summary: string?,
-	summarised: number,
-	--- Texts of quotes and fallback questions that were given.
-	given: { string },
-	--- How many tokens the model takes in one call.
-	window: number,
-	verified: number,
+	summarised_turns: number,
+	--- The texts of quotes and fallback questions that were used in this session.
+	already_used: { string },
+	--- The size of the model's context window, in tokens.
+	context_tokens: number,
+	--- How often the command of `--verify` was run.
+	fix_checks: number,
 }
 
 local sessions = documents.collection("sessions")
 
---- Where nobody knows what a model takes.
+--- The size of the window where it is not known.
 local UNKNOWN_WINDOW = 32768
 
 --- Returns the state of a new session.
 function app.new(doc: session.Doc, code: string, params: nietz.Values): App
 	return {
 		doc = doc,
-		t = lang.of(code),
+		t = lang.translator(code),
 		lang = code,
 		params = params,
 		intensity = doc.intensity,
-		code = {},
-		looked_for = {},
+		code_files = {},
+		requested_paths = {},
 		summary = nil,
-		summarised = 0,
-		given = {},
-		window = params.context or llm.window() or UNKNOWN_WINDOW,
-		verified = 0,
+		summarised_turns = 0,
+		already_used = {},
+		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
+		fix_checks = 0,
 	}
 end
 
@@ -72,7 +74,7 @@ function app.save(self: App): string
 	return sessions:save(self.doc)
 end
 
-export type Thought = {
+export type ModelRequest = {
 	prompt: string,
 	vars: nietz.Values,
 	schema: llm.Schema,
@@ -81,16 +83,16 @@ export type Thought = {
 	max_tokens: number?,
 }
 
---- Asks a model for something structured, without a voice. Returns nil where it cannot produce anything valid; other
---- failures (no connection, no key) are raised.
-function app.think(thought: Thought): any
+--- Asks a model for a structured value, without a voice. Returns nil where it cannot write a valid one; other failures (no
+--- connection, no key) are raised.
+function app.ask_model(request: ModelRequest): any
 	return (
 		ask.value({
-			model = thought.model,
-			prompt = template.render(`./prompts/{thought.prompt}.md`, thought.vars),
-			schema = thought.schema,
-			label = thought.label,
-			max_tokens = thought.max_tokens,
+			model = request.model,
+			prompt = template.render(`./prompts/{request.prompt}.md`, request.vars),
+			schema = request.schema,
+			label = request.label,
+			max_tokens = request.max_tokens,
 			temperature = 0,
 		})
 	)

@@ -1,23 +1,23 @@
 --!strict
---- The exchange itself: a question, a response, what is seen in it, the next question, until the developer says that it
---- is solved or gives up.
+--- The conversation: a question, a response, the tags of the response, the next question, until the developer says that it is
+--- solved or gives up.
 
 local app = require("./app")
 local clock = require("@nietz/clock")
 local code = require("./code")
+local fix_check = require("./fix_check")
 local intensity = require("./intensity")
+local intent = require("./intent")
 local question = require("./question")
 local session = require("./session")
 local tags = require("./tags")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local verify = require("./verify")
-local words = require("./words")
 
 local converse = {}
 
---- Asks until something is said: an empty line is no answer.
+--- Returns the first line that is not empty: an empty one is no answer.
 local function listen(self: app.App): string
 	while true do
 		local line =
@@ -28,16 +28,16 @@ local function listen(self: app.App): string
 	end
 end
 
---- Puts a question, and returns its turn and what was typed.
-local function put(self: app.App, asked: question.Asked): (session.Turn, string)
-	local turn = session.ask(self.doc, asked.text, asked.model, asked.quote, clock.now())
-	-- An open question is a turn without a response: whoever goes away here has left in the middle of it.
+--- Asks a question, and returns its turn and what was typed.
+local function ask_question(self: app.App, asked: question.NextQuestion): (session.Turn, string)
+	local turn = session.add_turn(self.doc, asked.text, asked.model, asked.quote, clock.now())
+	-- Saved without a response, so that a session which is left here shows the open question.
 	app.save(self)
 	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = app.voice(self).name })
 	return turn, listen(self)
 end
 
---- Raises the failure of a branch; the code says which of several.
+--- Raises the failure of a branch; where both failed, always that of the same one, so that a replay fails alike.
 local function raise_first(settled: any)
 	for _, name in { "tags", "question" } do
 		local branch = settled[name]
@@ -47,21 +47,21 @@ local function raise_first(settled: any)
 	end
 end
 
---- Takes a response in, and returns the next question.
-local function answer(self: app.App, turn: session.Turn, missing: { string }): question.Asked
-	local asked = words.asks_for_answer(turn.response)
+--- Records and tags a response, and returns the next question.
+local function take_response(self: app.App, turn: session.Turn, missing: { string }): question.NextQuestion
+	local asked = intent.asks_for_answer(turn.response)
 	if asked then
-		session.tag(self.doc, turn, { "asked-for-answer" })
-		intensity.rise(self)
+		session.add_tags(self.doc, turn, { "asked-for-answer" })
+		intensity.raise(self)
 	end
-	-- What was said is safe before anything is paid for.
+	-- The response is saved before any model call costs something.
 	app.save(self)
 	local settled = task.settle({
 		tags = function(): any
-			return tags.read(self, turn) or false
+			return tags.ask_tags(self, turn) or false
 		end,
 		question = function(): any
-			return question.next(self, turn.response, { asked = asked, missing = missing })
+			return question.next(self, turn.response, { asked_for_answer = asked, missing_files = missing })
 		end,
 	})
 	raise_first(settled)
@@ -70,31 +70,31 @@ local function answer(self: app.App, turn: session.Turn, missing: { string }): q
 		ui.say(self.t("tags.none"))
 		return next_question
 	end
-	session.tag(self.doc, turn, found)
-	if tags.escalate(found) and not asked and intensity.rise(self) then
-		-- The model heard the plea that no word gave away: the question comes in the harder voice.
-		return question.next(self, turn.response, { asked = true, missing = missing })
+	session.add_tags(self.doc, turn, found)
+	if tags.escalates(found) and not asked and intensity.raise(self) then
+		-- The model saw a plea for the answer that the word lists did not: asked again in the harder voice.
+		return question.next(self, turn.response, { asked_for_answer = true, missing_files = missing })
 	end
 	return next_question
 end
 
---- Leads the exchange to its end, and returns the outcome. `run` is the run's id.
+--- Leads the conversation to its end, and returns the outcome. `run` is the run's id.
 function converse.run(self: app.App, run: string): "solved" | "abandoned"
-	local missing = code.take(self, self.doc.problemDescription)
-	local asked = question.next(self, nil, { opening = true, missing = missing })
+	local missing = code.read_named(self, self.doc.problemDescription)
+	local asked = question.next(self, nil, { opening = true, missing_files = missing })
 	while true do
-		local turn, line = put(self, asked)
-		local ending = words.ending(line)
+		local turn, line = ask_question(self, asked)
+		local ending = intent.ending(line)
 		if ending == "exit" then
 			return "abandoned"
 		end
 		turn.response = line
 		if ending == "solved" then
-			local ran = if self.params.verify then verify.run(self, run) else nil
+			local ran = if self.params.verify then fix_check.run(self, run) else nil
 			if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
 				return "solved"
 			end
-			asked = question.next(self, turn.response, { verified = { exit = ran.exit, output = ran.output } })
+			asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = ran.output } })
 		elseif ending == "give up" then
 			if self.doc.lifelineUsed then
 				return "abandoned"
@@ -103,7 +103,7 @@ function converse.run(self: app.App, run: string): "solved" | "abandoned"
 			ui.say(self.t("lifeline"))
 			asked = question.next(self, turn.response, { lifeline = true })
 		else
-			asked = answer(self, turn, code.take(self, line))
+			asked = take_response(self, turn, code.read_named(self, line))
 		end
 	end
 end

@@ -1,5 +1,5 @@
 --!strict
---- How a session ends: scored, saved, with its score card, a last word, and a question to take home.
+--- The end of a session: scores it, saves it, and shows a quote, the score card, a question to reflect on, and the profile.
 
 local app = require("./app")
 local clock = require("@nietz/clock")
@@ -10,19 +10,19 @@ local quoting = require("./quoting")
 local session = require("./session")
 local shape = require("../common/shape")
 local show = require("./show")
+local stack_trace = require("./stack_trace")
 local text = require("@nietz/text")
-local trace = require("./trace")
 local ui = require("@nietz/ui")
 local vocabulary = require("./vocabulary")
 
 local ending = {}
 
---- Solved with so few questions, one might have done without them.
-local FEW = 2
---- How much of the window the transcript may take when it is scored.
-local SHARE = 0.6
+--- A session solved with at most so many questions may not have needed them.
+local FEW_QUESTIONS = 2
+--- The part of the context window that the transcript may take when it is scored.
+local WINDOW_SHARE = 0.6
 
-local function schema(): shape.Shape
+local function score_schema(): shape.Shape
 	local properties, required = {}, {}
 	for _, dimension in vocabulary.DIMENSIONS do
 		properties[dimension.name] = shape.integer(1, 10)
@@ -31,8 +31,8 @@ local function schema(): shape.Shape
 	return shape.object(required, properties)
 end
 
---- Scores by a model that reads the whole transcript; where it gives nothing valid, the tags' scores stay.
-local function score(self: app.App)
+--- Has a model score the whole transcript; where that fails, the scores by tags stay.
+local function score_session(self: app.App)
 	local doc = self.doc
 	if #doc.transcript == 0 or doc.transcript[1].response == "" then
 		return
@@ -41,22 +41,22 @@ local function score(self: app.App)
 	local turns: { session.Turn } = json.array({})
 	for _, turn in doc.transcript do
 		local shown = table.clone(turn)
-		shown.response = trace.reduce(turn.response)
+		shown.response = stack_trace.shorten(turn.response)
 		table.insert(turns, shown)
 	end
-	while #turns > 1 and #json.encode(turns) / 4 > self.window * SHARE do
+	while #turns > 1 and #json.encode(turns) / 4 > self.context_tokens * WINDOW_SHARE do
 		table.remove(turns, first)
 	end
-	local ok, value = pcall(app.think, {
+	local ok, value = pcall(app.ask_model, {
 		prompt = "score",
 		vars = {
-			problem = trace.reduce(doc.problemDescription),
+			problem = stack_trace.shorten(doc.problemDescription),
 			outcome = doc.outcome,
 			turns = #doc.transcript,
 			summary = if #turns < #doc.transcript then self.summary or false else false,
 			transcript = turns,
 		},
-		schema = schema(),
+		schema = score_schema(),
 		label = self.t("doing.scoring"),
 		max_tokens = 200,
 	})
@@ -66,7 +66,7 @@ local function score(self: app.App)
 end
 
 --- Asks what was learnt, and keeps the answer.
-local function reflect(self: app.App)
+local function ask_reflection(self: app.App)
 	local prompt = self.t(if self.doc.outcome == "solved" then "reflect.solved" else "reflect.abandoned")
 	local line = text.trim(ui.ask({ id = "reflection", prompt = prompt, optional = true }))
 	if line ~= "" then
@@ -74,27 +74,27 @@ local function reflect(self: app.App)
 	end
 end
 
-local function last_word(self: app.App)
-	local quote = quoting.pick(if self.doc.outcome == "solved" then "victory" else "perseverance", self.lang, self.given)
+local function show_quote(self: app.App)
+	local quote = quoting.pick(if self.doc.outcome == "solved" then "victory" else "perseverance", self.lang, self.already_used)
 	if quote ~= nil then
 		ui.say(quotes.render(quote))
 	end
 end
 
---- Ends the session: scores it, saves it and shows what came of it. Returns the run's result.
+--- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
 	doc.outcome = outcome
 	doc.endTimestamp = clock.now()
 	app.save(self)
-	score(self)
+	score_session(self)
 	app.save(self)
-	last_word(self)
+	show_quote(self)
 	ui.say(show.card(self))
-	if outcome == "solved" and #doc.transcript <= FEW then
+	if outcome == "solved" and #doc.transcript <= FEW_QUESTIONS then
 		ui.say(self.t("nudge"))
 	end
-	reflect(self)
+	ask_reflection(self)
 	local path = app.save(self)
 	local whole = profile.compute({})
 	ui.say(show.profile(self.lang, self.t, whole, true))

@@ -1,5 +1,6 @@
 --!strict
---- The three voices, from the mildest to the hardest: asking for the answer goes one up, for the rest of the session.
+--- The three voices, from the mildest to the hardest. Who asks for the answer gets the next harder one for the rest of the
+--- session.
 
 local app = require("./app")
 local personas = require("@nietz/personas")
@@ -9,8 +10,8 @@ local intensity = {}
 
 intensity.LADDER = { "socrates", "nietzsche", "zarathustra" }
 
---- Goes one voice up, and says so. Returns whether there was one.
-function intensity.rise(self: app.App): boolean
+--- Changes to the next harder voice, and says so. Returns whether there is one.
+function intensity.raise(self: app.App): boolean
 	local at = table.find(intensity.LADDER, self.intensity) or 1
 	local harder = intensity.LADDER[at + 1]
 	local name = app.voice(self).name

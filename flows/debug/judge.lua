@@ -1,11 +1,11 @@
 --!strict
---- `judge FILE`: the check on its own, for whoever changes a rule. Each line of the file is a reply with its context;
---- each line that comes out is a verdict. Lines that carry a `label` are measured too.
+--- The command `judge FILE`: runs the check of replies on its own, for whoever changes a rule. Each line of the file is a reply
+--- with its context; each line of the output is a verdict. Lines with a `label` are measured.
 
 local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
-local leaks = require("./leaks")
+local leak_rules = require("./leak_rules")
 local nietz = require("@nietz")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
@@ -14,7 +14,7 @@ local verifier = require("./verifier")
 
 local judge = {}
 
---- So many replies are read by the verifier side by side.
+--- How many replies the verifier reads side by side.
 local SIDE_BY_SIDE = 4
 
 export type Case = { id: string, lang: string?, context: string, reply: string, label: string? }
@@ -39,7 +39,7 @@ local function text_of(value: unknown): string
 	return if type(value) == "string" then value else json.encode(value)
 end
 
-local function read(path: string): { Case }
+local function read_cases(path: string): { Case }
 	local file = files.read(path)
 	if file == nil then
 		return nietz.fail(`there is no file {path}`, "its path is relative to the workspace")
@@ -66,14 +66,14 @@ end
 
 --- Returns the verdict of the rules.
 function judge.by_rules(case: Case): Verdict
-	local leak = leaks.find(case.reply, case.context, nil)
+	local leak = leak_rules.find_leak(case.reply, case.context, nil)
 	if leak == nil then
 		return { id = case.id, verdict = "ok" }
 	end
 	return { id = case.id, verdict = "leak", rule = leak.rule, reason = `{leak.reason}: {leak.excerpt}` }
 end
 
---- Lets the verifier read what the rules let through.
+--- Has the verifier read the replies that the rules let through.
 local function by_verifier(cases: { Case }, verdicts: { Verdict }, model: string?)
 	local open: { number } = {}
 	for index, verdict in verdicts do
@@ -86,7 +86,7 @@ local function by_verifier(cases: { Case }, verdicts: { Verdict }, model: string
 		for at = first, math.min(first + SIDE_BY_SIDE - 1, #open) do
 			local index = open[at]
 			branches[string.format("%06d", index)] = function(): any
-				return verifier.read(cases[index].reply, cases[index].context, "verifying", model) or false
+				return verifier.judge_reply(cases[index].reply, cases[index].context, "verifying", model) or false
 			end
 		end
 		for name, verdict in task.all(branches) do
@@ -104,7 +104,7 @@ end
 
 export type Measure = { replies: number, leaks: number, recall: number?, precision: number?, falseAlarms: number?, wrong: { Verdict } }
 
---- Returns how the verdicts stand to the labels of the cases that have one.
+--- Compares the verdicts with the labels of the cases that have one.
 function judge.measure(cases: { Case }, verdicts: { Verdict }): Measure
 	local caught, missed, alarms, fine = 0, 0, 0, 0
 	local wrong: { Verdict } = json.array({})
@@ -141,12 +141,12 @@ local function percent(value: number?): string
 end
 
 function judge.run(ctx: nietz.Context)
-	local cases = read(ctx.params.file)
+	local cases = read_cases(ctx.params.file)
 	local verdicts: { Verdict } = {}
 	for _, case in cases do
 		table.insert(verdicts, judge.by_rules(case))
 	end
-	if verifier.reads(ctx.params.verifier, ctx.params.verifier_model) then
+	if verifier.is_available(ctx.params.verifier, ctx.params.verifier_model) then
 		by_verifier(cases, verdicts, ctx.params.verifier_model)
 	elseif ctx.params.verifier then
 		for _, verdict in verdicts do

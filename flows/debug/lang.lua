@@ -1,7 +1,7 @@
 --!strict
---- What the flow says, in English and French: `lang/*.yaml`.
+--- The texts of this mode in English and French: `lang/*.yaml`.
 
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
-return texts.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
+return translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })

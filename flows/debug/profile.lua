@@ -1,6 +1,6 @@
 --!strict
---- The growth profile: computed from all session files when somebody asks, in one pass, with memory that does not grow
---- with their number.
+--- The growth profile, computed from all session files when it is asked for: in one pass, so that memory does not grow with
+--- their number.
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
@@ -24,7 +24,7 @@ export type Profile = {
 	blindSpots: { BlindSpot },
 	--- The scores of the last sessions, oldest first.
 	recentScores: { [string]: { number } },
-	--- Files that could not be read, at most `NAMED` of them by name.
+	--- Files that could not be read, at most `MAX_NAMED` of them by name.
 	broken: { { path: string, message: string } },
 	brokenCount: number,
 	--- Files of a newer version, which were read as far as they are known.
@@ -34,12 +34,12 @@ export type Profile = {
 
 --- A trend compares so many sessions with as many before them, and calls more than this a change.
 local BLOCK, CHANGE = 5, 1
---- So many of the last sessions are kept.
-local RECENT = 20
---- A tag against the developer in so many of the last ten sessions is a blind spot.
+--- How many of the last sessions are kept.
+local MAX_RECENT = 20
+--- A negative tag in so many of the last ten sessions is a blind spot.
 local LAST, RECURRING = 10, 3
---- So many files are named.
-local NAMED = 20
+--- How many files are named.
+local MAX_NAMED = 20
 
 local sessions = documents.collection("sessions")
 
@@ -56,7 +56,8 @@ local FIELDS = {
 	dimensions = "/behaviorTags/*/dimension",
 }
 
---- Returns what the file's rules would say of a session, from the parts that were read; nil when all is well.
+--- Returns the first rule that a session breaks, checked on the fields that were read; nil where it breaks none. (`rules.lua`
+--- needs whole documents.)
 local function broken_rule(found: documents.Document): string?
 	if not rules.is_version_4(tostring(found.id)) then
 		return "/id: must be a UUID of version 4"
@@ -85,7 +86,7 @@ local function broken_rule(found: documents.Document): string?
 end
 
 --- Returns the seconds of a day or a time that a filter names; `last` means the end of a day.
-local function moment(flag: string, value: string?, last: boolean): number?
+local function parse_moment(flag: string, value: string?, last: boolean): number?
 	if value == nil then
 		return nil
 	end
@@ -98,11 +99,11 @@ local function moment(flag: string, value: string?, last: boolean): number?
 end
 
 --- Keeps the newest sessions, newest last.
-local function remember(recent: { Recent }, one: Recent)
+local function keep_recent(recent: { Recent }, one: Recent)
 	local function before(a: Recent, b: Recent): boolean
 		return a.at < b.at or a.at == b.at and a.id < b.id
 	end
-	if #recent == RECENT and before(one, recent[1]) then
+	if #recent == MAX_RECENT and before(one, recent[1]) then
 		return
 	end
 	local at = #recent
@@ -110,7 +111,7 @@ local function remember(recent: { Recent }, one: Recent)
 		at -= 1
 	end
 	table.insert(recent, at + 1, one)
-	if #recent > RECENT then
+	if #recent > MAX_RECENT then
 		table.remove(recent, 1)
 	end
 end
@@ -141,8 +142,8 @@ end
 
 type Sums = { scores: { [string]: { sum: number, count: number } }, spots: { [string]: number } }
 
---- Adds a session to the sums, and returns what of it is kept while it is among the last.
-local function add(sums: Sums, found: documents.Document, at: number): Recent
+--- Adds a session to the sums, and returns the part of it that is kept while it is one of the last.
+local function add_session(sums: Sums, found: documents.Document, at: number): Recent
 	local one: Recent = { at = at, id = tostring(found.id), scores = {}, against = {} }
 	for _, dimension in vocabulary.DIMENSIONS do
 		local score = if type(found.scores) == "table" then found.scores[dimension.name] else nil
@@ -183,7 +184,7 @@ end
 
 --- Returns the profile of all sessions that pass the filter.
 function profile.compute(filter: Filter): Profile
-	local since, before = moment("since", filter.since, false), moment("until", filter["until"], true)
+	local since, before = parse_moment("since", filter.since, false), parse_moment("until", filter["until"], true)
 	local sums: Sums = { scores = {}, spots = {} }
 	local recent: { Recent } = {}
 	local found: Profile = {
@@ -210,7 +211,7 @@ function profile.compute(filter: Filter): Profile
 			else nil
 		if message ~= nil or at == nil then
 			found.brokenCount += 1
-			if found.brokenCount <= NAMED then
+			if found.brokenCount <= MAX_NAMED then
 				table.insert(found.broken, { path = entry.path, message = message or "it has no timestamp" })
 			end
 			return
@@ -225,14 +226,14 @@ function profile.compute(filter: Filter): Profile
 		end
 		if entry.newer ~= nil then
 			found.newerCount += 1
-			if found.newerCount <= NAMED then
+			if found.newerCount <= MAX_NAMED then
 				table.insert(found.newer, entry.path)
 			end
 		end
 		found.totalSessions += 1
 		found.solvedCount += if value.outcome == "solved" then 1 else 0
 		found.abandonedCount += if value.outcome == "abandoned" then 1 else 0
-		remember(recent, add(sums, value, at))
+		keep_recent(recent, add_session(sums, value, at))
 	end
 	sessions:each(visit, { fields = FIELDS })
 	local averages: { [string]: number } = {}

@@ -1,6 +1,5 @@
 --!strict
---- A session's document: how it begins, what a turn adds, and how tags and scores stand in it. Pure: what time it is
---- and what was said comes in.
+--- The session document: how it begins, what a turn adds, and how tags and scores are kept. Pure: times and texts come in.
 
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
@@ -20,10 +19,10 @@ export type Turn = {
 }
 export type Doc = documents.Document
 
---- Scores count from here, one up or down a tag.
-local BASE, LEAST, MOST = 5, 1, 10
+--- The score without tags, and the limits of scores.
+local BASE_SCORE, MIN_SCORE, MAX_SCORE = 5, 1, 10
 
---- Returns a new session. Until it ends it counts as abandoned: that is what it is when nobody comes back to it.
+--- Returns a new session. It counts as abandoned until it ends, because nobody may come back to it.
 function session.new(id: string, now: string, problem: string, intensity: string): Doc
 	local doc = {
 		schemaVersion = 1,
@@ -45,7 +44,7 @@ function session.new(id: string, now: string, problem: string, intensity: string
 end
 
 --- Returns a quote as a session keeps it.
-function session.quote(quote: quotes.Quote?): documents.Document?
+function session.quote_record(quote: quotes.Quote?): documents.Document?
 	if quote == nil then
 		return json.null
 	end
@@ -53,13 +52,13 @@ function session.quote(quote: quotes.Quote?): documents.Document?
 end
 
 --- Adds a turn with its question and returns it. Its response is empty until there is one.
-function session.ask(doc: Doc, question: string, model: string, quote: quotes.Quote?, now: string): Turn
+function session.add_turn(doc: Doc, question: string, model: string, quote: quotes.Quote?, now: string): Turn
 	local turn: Turn = {
 		turnNumber = #doc.transcript + 1,
 		question = question,
 		response = "",
 		model = model,
-		quoteUsed = session.quote(quote),
+		quoteUsed = session.quote_record(quote),
 		behaviorTags = json.array({}),
 		timestamp = now,
 	}
@@ -69,8 +68,8 @@ function session.ask(doc: Doc, question: string, model: string, quote: quotes.Qu
 	return turn
 end
 
---- Notes what was seen in a response, in its turn and in the session's list.
-function session.tag(doc: Doc, turn: Turn, tags: { string })
+--- Adds tags to a turn and to the session's list.
+function session.add_tags(doc: Doc, turn: Turn, tags: { string })
 	for _, name in tags do
 		local tag = vocabulary.find(name)
 		if tag ~= nil and table.find(turn.behaviorTags, name) == nil then
@@ -84,7 +83,7 @@ end
 function session.scores_of(doc: Doc): { [string]: number }
 	local scores: { [string]: number } = {}
 	for _, dimension in vocabulary.DIMENSIONS do
-		scores[dimension.name] = BASE
+		scores[dimension.name] = BASE_SCORE
 	end
 	for _, seen in doc.behaviorTags do
 		local tag = vocabulary.find(seen.tag)
@@ -93,7 +92,7 @@ function session.scores_of(doc: Doc): { [string]: number }
 		end
 	end
 	for name, score in scores do
-		scores[name] = math.clamp(score, LEAST, MOST)
+		scores[name] = math.clamp(score, MIN_SCORE, MAX_SCORE)
 	end
 	return scores
 end

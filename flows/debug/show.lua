@@ -1,10 +1,10 @@
 --!strict
---- How a session and the growth profile are shown: scores as bars, the last ones as a sparkline, what recurs by name.
+--- The score card of a session and the growth profile as text: scores as bars, the last ones as a sparkline.
 
 local app = require("./app")
 local profile = require("./profile")
 local text = require("@nietz/text")
-local texts = require("../common/texts")
+local translations = require("../common/translations")
 local vocabulary = require("./vocabulary")
 
 local show = {}
@@ -18,7 +18,7 @@ local function bar(score: number): string
 	return string.rep("█", full) .. string.rep("░", CELLS - full)
 end
 
-local function spark(scores: { number }): string
+local function sparkline(scores: { number }): string
 	local out = ""
 	for _, score in scores do
 		out ..= SPARKS[math.clamp(math.ceil(score * #SPARKS / 10), 1, #SPARKS)]
@@ -26,22 +26,22 @@ local function spark(scores: { number }): string
 	return out
 end
 
-local function number(value: number): string
+local function format_number(value: number): string
 	return if value % 1 == 0 then string.format("%d", value) else string.format("%.1f", value)
 end
 
-local function padded(label: string, width: number): string
+local function pad(label: string, width: number): string
 	return label .. string.rep(" ", width - text.width(label))
 end
 
-local function label(lang: string, dimension: vocabulary.Dimension): string
+local function dimension_label(lang: string, dimension: vocabulary.Dimension): string
 	return dimension.label[lang] or dimension.label.en or dimension.name
 end
 
-local function widest(lang: string): number
+local function widest_label(lang: string): number
 	local width = 0
 	for _, dimension in vocabulary.DIMENSIONS do
-		width = math.max(width, text.width(label(lang, dimension)))
+		width = math.max(width, text.width(dimension_label(lang, dimension)))
 	end
 	return width
 end
@@ -52,13 +52,16 @@ function show.card(self: app.App): string
 	local count = #doc.transcript
 	local lines =
 		{ t(if count == 1 then "card.title_one" else "card.title", { count = count, outcome = t(`outcomes.{doc.outcome}`) }), "", "```" }
-	local width = widest(self.lang)
+	local width = widest_label(self.lang)
 	local rows = {}
 	for _, dimension in vocabulary.DIMENSIONS do
 		local score = doc.skillScores[dimension.name]
 		if score ~= nil then
 			local level = if score >= 8 then "strong" elseif score >= 5 then "moderate" else "weak"
-			table.insert(rows, `{padded(label(self.lang, dimension), width)}  {bar(score)}  {number(score)}/10  {t(`levels.{level}`)}`)
+			table.insert(
+				rows,
+				`{pad(dimension_label(self.lang, dimension), width)}  {bar(score)}  {format_number(score)}/10  {t(`levels.{level}`)}`
+			)
 		end
 	end
 	for index, row in rows do
@@ -71,7 +74,7 @@ function show.card(self: app.App): string
 end
 
 --- Returns the growth profile; `short` leaves out what only its own command shows.
-function show.profile(lang: string, t: texts.Say, found: profile.Profile, short: boolean): string
+function show.profile(lang: string, t: translations.Translate, found: profile.Profile, short: boolean): string
 	local lines = { t("profile.title"), "" }
 	if found.totalSessions == 0 then
 		table.insert(lines, t("profile.none"))
@@ -88,15 +91,15 @@ function show.profile(lang: string, t: texts.Say, found: profile.Profile, short:
 			table.insert(lines, "")
 		end
 		table.insert(lines, "```")
-		local width = widest(lang)
+		local width = widest_label(lang)
 		local averages = found.averageScores or {} :: { [string]: number }
 		for _, dimension in vocabulary.DIMENSIONS do
 			local average = averages[dimension.name]
 			if average ~= nil then
 				local trend = found.recentTrend[dimension.name]
 				local score = `{bar(average)}  {string.format("%4.1f", average)}`
-				local row = `{padded(label(lang, dimension), width)}  {score}  {ARROWS[trend]} {t(`trends.{trend}`)}`
-				table.insert(lines, text.trim(`{row}  {spark(found.recentScores[dimension.name])}`))
+				local row = `{pad(dimension_label(lang, dimension), width)}  {score}  {ARROWS[trend]} {t(`trends.{trend}`)}`
+				table.insert(lines, text.trim(`{row}  {sparkline(found.recentScores[dimension.name])}`))
 			end
 		end
 		table.insert(lines, "```")

@@ -1,27 +1,27 @@
 --!strict
---- What a response shows of how its author reasons, by the vocabulary of `tags.yaml`.
+--- Asks a model which tags a response gets: how its author reasons, in the vocabulary of `tags.yaml`.
 
 local app = require("./app")
 local session = require("./session")
 local shape = require("../common/shape")
-local trace = require("./trace")
+local stack_trace = require("./stack_trace")
 local vocabulary = require("./vocabulary")
 
 local tags = {}
 
-local MOST = 3
+local MAX_TAGS = 3
 
-local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, nil, MOST) })
+local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, nil, MAX_TAGS) })
 
 --- Returns the tags of a turn's response, or nil where the model gives nothing valid.
-function tags.read(self: app.App, turn: session.Turn): { string }?
-	local value = app.think({
+function tags.ask_tags(self: app.App, turn: session.Turn): { string }?
+	local value = app.ask_model({
 		prompt = "tag",
 		vars = {
 			tags = vocabulary.TAGS,
-			problem = trace.reduce(self.doc.problemDescription),
+			problem = stack_trace.shorten(self.doc.problemDescription),
 			question = turn.question,
-			response = trace.reduce(turn.response),
+			response = stack_trace.shorten(turn.response),
 		},
 		schema = SCHEMA,
 		label = self.t("doing.tagging"),
@@ -30,8 +30,8 @@ function tags.read(self: app.App, turn: session.Turn): { string }?
 	return if value then value.tags else nil
 end
 
---- Whether one of these tags makes the intensity rise.
-function tags.escalate(found: { string }): boolean
+--- Whether one of these tags leads to a harder voice.
+function tags.escalates(found: { string }): boolean
 	for _, name in found do
 		local tag = vocabulary.find(name)
 		if tag ~= nil and tag.escalates then

@@ -1,5 +1,6 @@
 --!strict
---- The second layer of the check: a model that reads a reply for leaks. What it cannot say, it does not say.
+--- The second layer of the check of replies: a model that looks for an answer which a reply gives away. Where it writes nothing
+--- valid, the rules alone count.
 
 local app = require("./app")
 local llm = require("@nietz/llm")
@@ -7,7 +8,7 @@ local shape = require("../common/shape")
 
 local verifier = {}
 
--- In this order: a model that has given its reason first judges better.
+-- In this order, because a model that gives its reason first judges better.
 local VERDICT = shape.object({ "evidence", "reason", "leaks" }, {
 	evidence = { type = "string", maxLength = 400 },
 	leaks = { type = "boolean" },
@@ -16,15 +17,15 @@ local VERDICT = shape.object({ "evidence", "reason", "leaks" }, {
 
 export type Verdict = { evidence: string, leaks: boolean, reason: string }
 
---- Returns whether there is a verifier. A small model on this machine is none unless it is named: it was measured to judge
---- no better than chance, at three times the wait.
-function verifier.reads(wanted: boolean, model: string?): boolean
+--- Whether replies are verified. A small model on this machine does it only where it is named: it was measured to judge no
+--- better than chance, at three times the wait.
+function verifier.is_available(wanted: boolean, model: string?): boolean
 	return wanted and (model ~= nil or string.find(llm.model(), "^local/") == nil)
 end
 
 --- Returns what the verifier says of a reply, or nil where it says nothing valid.
-function verifier.read(reply: string, context: string, label: string, model: string?): Verdict?
-	return app.think({
+function verifier.judge_reply(reply: string, context: string, label: string, model: string?): Verdict?
+	return app.ask_model({
 		prompt = "verify",
 		vars = { reply = reply, context = context },
 		schema = VERDICT,

@@ -1,5 +1,5 @@
 --!strict
---- The behaviours that can be seen in a response, and the dimensions that they speak for: `tags.yaml`.
+--- The tags for behaviours in a response, and the dimensions that they count for: `tags.yaml`.
 
 local json = require("@nietz/json")
 local list = require("../common/list")
@@ -12,7 +12,7 @@ export type Tag = {
 	dimension: string,
 	sign: number,
 	means: string,
-	--- Whether it makes the intensity rise.
+	--- Whether it leads to a harder voice.
 	escalates: boolean?,
 	--- What the habit is called in the profile, by language.
 	spot: { [string]: string }?,
@@ -29,7 +29,7 @@ for _, tag in vocabulary.TAGS do
 	BY_NAME[tag.tag] = tag
 end
 
---- Returns the tag of this name, or nil: files of others may have more than we know.
+--- Returns the tag of this name, or nil: files from elsewhere may have other tags.
 function vocabulary.find(name: string): Tag?
 	return BY_NAME[name]
 end

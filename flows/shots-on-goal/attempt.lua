@@ -1,21 +1,21 @@
 --!strict
---- One attempt of one model: a branch and a worktree of its own, tools, limits, and what came of it. Whatever is left in
---- the worktree, what can be committed is committed on its branch, and the end is recorded.
+--- One attempt of one model, in a branch and a worktree of its own: its tools, its limits and its outcome. Whatever the model
+--- leaves in the worktree, what can be committed is committed on the branch, and the end is recorded.
 
 local checkout = require("./checkout")
 local clock = require("@nietz/clock")
-local exchange = require("../common/exchange")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
-local live = require("./live")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
+local progress = require("./progress")
 local recall = require("../common/memory/recall")
 local record = require("./record")
-local recorded = require("./recorded")
+local recorded_tools = require("./recorded_tools")
 local state = require("./state")
 local template = require("@nietz/template")
+local tool_loop = require("../common/tool_loop")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 local validate = require("./validate")
@@ -33,17 +33,17 @@ export type Outcome = {
 	branch: string,
 	branch_id: number,
 	commit: string,
-	--- What stands for the tree and its validation results, for noticing a stall.
+	--- The same for two attempts with the same files and the same results of validation: so a stall is noticed.
 	fingerprint: string,
-	used: tools.Used,
-	--- What it changed and what validation wrote, for the next one.
+	used: tools.Usage,
+	--- What it changed and what validation wrote, for the prompts of later attempts.
 	evidence: string,
 	--- The value of a breakdown.
 	value: { SubGoal }?,
 }
 
---- What an attempt is made of, from its beginning on.
-type Begun = {
+--- An attempt that has begun, and what belongs to it.
+type OpenAttempt = {
 	id: number,
 	model: string,
 	place: checkout.Checkout,
@@ -51,13 +51,13 @@ type Begun = {
 	prompt: string,
 	offered: { [string]: llm.Tool },
 	rejected: (call: llm.Call, why: string, so_far: llm.SoFar) -> (),
-	--- Its place in the tree that is shown.
+	--- Its line in the goal tree that is shown.
 	shot: state.Shot,
-	doing: (what: string) -> (),
-	used: tools.Used,
+	on_progress: (what: string) -> (),
+	used: tools.Usage,
 }
 
-local function lines_of(parents: { state.Goal }): { string }
+local function goal_texts(parents: { state.Goal }): { string }
 	return list.map(parents, function(goal)
 		return goal.text
 	end)
@@ -69,10 +69,10 @@ local function commands_of(goal: state.Goal): { string }
 	end)
 end
 
-local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): Begun
+local function begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): OpenAttempt
 	local breaks_down = kind == "breakdown"
 	local suffix, reason = if breaks_down then "-breakdown" else "", if breaks_down then "breakdown" else "attempt"
-	local place = checkout.begin(self, goal, "a", suffix, reason)
+	local place = checkout.create(self, goal, "a", suffix, reason)
 	local id = record.add(self.record, "attempt", {
 		goal_id = goal.id,
 		worktree_id = place.worktree_id,
@@ -81,12 +81,12 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		model = model,
 		attempt_type = kind,
 	})
-	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
-	local shot = live.begin(self, goal, `{kind} {id} ({model})`)
-	local function doing(what: string)
-		live.doing(self, shot, what)
+	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
+	local function on_progress(what: string)
+		progress.update(self, shot, what)
 	end
-	local offered, rejected = recorded.offer(self, id, place.tree, kind == "implementation", commands_of(goal), doing, used)
+	local offered, rejected = recorded_tools.offer(self, id, place.tree, kind == "implementation", commands_of(goal), on_progress, used)
 	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
 	return {
 		id = id,
@@ -97,70 +97,77 @@ local function begin(self: state.Session, goal: state.Goal, model: string, kind:
 		offered = offered,
 		rejected = rejected,
 		shot = shot,
-		doing = doing,
+		on_progress = on_progress,
 		used = used,
 	}
 end
 
---- Lets the model work, within the limits, and returns how it ended: a status that is not final yet, a detail, the reply.
-local function work(self: state.Session, begun: Begun, more: llm.Chat): (string, string, llm.Reply?)
+--- Lets the model work within its limits; returns how it ended (validation may change that status), a detail, and the reply.
+local function run_model(self: state.Session, open_attempt: OpenAttempt, more: llm.Chat): (string, string, llm.Reply?)
 	local request = table.clone(more)
-	request.model = begun.model
-	request.prompt = begun.prompt
-	request.tools = begun.offered
-	request.rejected = begun.rejected
-	request.label = begun.label
-	return exchange.run(self.params, request, begun.used)
+	request.model = open_attempt.model
+	request.prompt = open_attempt.prompt
+	request.tools = open_attempt.offered
+	request.rejected = open_attempt.rejected
+	request.label = open_attempt.label
+	return tool_loop.run(self.params, request, open_attempt.used)
 end
 
 --- Records the end of an attempt; returns the row's id.
-local function finish(self: state.Session, begun: Begun, commit: string, status: string, detail: string): number
+local function record_result(self: state.Session, open_attempt: OpenAttempt, commit: string, status: string, detail: string): number
 	local patch = ""
-	if commit ~= begun.place.start then
+	if commit ~= open_attempt.place.start then
 		local ok, diff = leftovers.try(function()
-			return git.diff(begun.place.start, commit)
+			return git.diff(open_attempt.place.start, commit)
 		end)
 		if ok then
-			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {begun.place.start} {commit}]\n` else "")
+			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {open_attempt.place.start} {commit}]\n` else "")
 		else
 			patch = `[git cannot show it: {diff}]\n`
 		end
 	end
 	local id = record.add(self.record, "attempt_result", {
-		attempt_id = begun.id,
+		attempt_id = open_attempt.id,
 		end_commit_sha = commit,
 		diff = patch,
 		status = status,
 		status_detail = detail,
 	})
 	record.add(self.record, "attempt_usage", {
-		attempt_id = begun.id,
-		input_tokens = begun.used.input,
-		output_tokens = begun.used.output,
-		cached_tokens = begun.used.cached,
-		cost = begun.used.cost,
-		tool_calls = begun.used.calls,
+		attempt_id = open_attempt.id,
+		input_tokens = open_attempt.used.input,
+		output_tokens = open_attempt.used.output,
+		cached_tokens = open_attempt.used.cached,
+		cost = open_attempt.used.cost,
+		tool_calls = open_attempt.used.calls,
 	})
-	self.tokens += begun.used.input + begun.used.output
-	self.cost = if self.cost and begun.used.cost then self.cost + begun.used.cost else nil
+	self.tokens += open_attempt.used.input + open_attempt.used.output
+	self.cost = if self.cost and open_attempt.used.cost then self.cost + open_attempt.used.cost else nil
 	return id
 end
 
---- Removes the worktree and returns what came of the attempt, without what only some have.
-local function close(self: state.Session, begun: Begun, result_id: number, status: string, detail: string, commit: string): Outcome
-	validate.remove(self, begun.place.tree, begun.place.worktree_id)
-	live.over(self, begun.shot, status)
+--- Removes the worktree, and returns the outcome without the members that only some attempts have.
+local function close_attempt(
+	self: state.Session,
+	open_attempt: OpenAttempt,
+	result_id: number,
+	status: string,
+	detail: string,
+	commit: string
+): Outcome
+	validate.remove_worktree(self, open_attempt.place.tree, open_attempt.place.worktree_id)
+	progress.finish(self, open_attempt.shot, status)
 	return {
-		id = begun.id,
+		id = open_attempt.id,
 		result_id = result_id,
-		model = begun.model,
+		model = open_attempt.model,
 		status = status,
 		detail = detail,
-		branch = begun.place.branch,
-		branch_id = begun.place.branch_id,
+		branch = open_attempt.place.branch,
+		branch_id = open_attempt.place.branch_id,
 		commit = commit,
 		fingerprint = "",
-		used = begun.used,
+		used = open_attempt.used,
 		evidence = "",
 		value = nil,
 	}
@@ -168,8 +175,8 @@ end
 
 --- Returns which files an attempt has changed, the end of what the command that failed wrote, and what the debug
 --- memory knows of failures like that.
-local function evidence(self: state.Session, begun: Begun, commit: string, checked: validate.Checked?): string
-	local start = begun.place.start
+local function collect_evidence(self: state.Session, open_attempt: OpenAttempt, commit: string, validation: validate.Validation?): string
+	local start = open_attempt.place.start
 	local ok, paths = leftovers.try(function()
 		return git.changed(start, commit)
 	end)
@@ -178,12 +185,12 @@ local function evidence(self: state.Session, begun: Begun, commit: string, check
 		local shown = table.concat(paths, ", ", 1, math.min(#paths, 20)) .. (if #paths > 20 then " and more" else "")
 		table.insert(parts, if #paths > 0 then `It changed {shown}.` else "It changed nothing.")
 	end
-	local last = if checked then checked.runs[#checked.runs] else nil
+	local last = if validation then validation.runs[#validation.runs] else nil
 	if last ~= nil and last.exit ~= 0 then
 		table.insert(parts, `\`{last.command}\` wrote at last:\n{string.sub(last.output, -2000)}`)
 		if self.params.memory then
 			local ran: git.Ran = { over = "exit", exit = last.exit, output = last.output }
-			local known = recall.context(recall.of_run(ran, begun.place.tree.path), {})
+			local known = recall.for_model(recall.find_in_run(ran, open_attempt.place.tree.path), {})
 			if known ~= "" then
 				table.insert(parts, "\n" .. known)
 			end
@@ -197,40 +204,41 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local commands = commands_of(goal)
 	local prompt = template.render("./prompts/implement.md", {
 		goal = goal.text,
-		layout = self.layout,
-		parents = lines_of(parents),
+		layout = self.repo_listing,
+		parents = goal_texts(parents),
 		steps = commands,
-		protected = self.protected,
+		protected = self.protected_globs,
 		history = goal.history,
-		commands = programs.told(self.params) or "",
+		commands = programs.describe_allowed(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
-	local begun = begin(self, goal, model, "implementation", prompt)
-	local status, detail = work(self, begun, {})
+	local open_attempt = begin(self, goal, model, "implementation", prompt)
+	local status, detail = run_model(self, open_attempt, {})
 	local kept, committed = leftovers.try(function()
-		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+		return open_attempt.place.tree:commit(`{goal.text}\n\nAttempt {open_attempt.id} at goal {goal.id}, by {model}: {status}`)
 	end)
-	local checked: validate.Checked? = nil
-	local commit = if kept then committed.commit else begun.place.start
+	local validation: validate.Validation? = nil
+	local commit = if kept then committed.commit else open_attempt.place.start
 	if not kept then
 		status, detail = "error", `the work cannot be committed: {committed}; {status}: {detail}`
 	elseif status == "completed" then
-		local done = validate.check(self, goal, begun.place.tree, begun.doing)
-		checked, commit = done, done.commit or commit
+		local done = validate.run(self, goal, open_attempt.place.tree, open_attempt.on_progress)
+		validation, commit = done, done.commit or commit
 		local ok, paths = leftovers.try(function()
-			return git.changed(goal.base, commit)
+			return git.changed(goal.base_commit, commit)
 		end)
-		local changed = if ok then #paths > 0 else commit ~= goal.base
+		local changed = if ok then #paths > 0 else commit ~= goal.base_commit
 		status, detail = validate.judge(self, goal, changed, done, detail)
 	end
-	local result_id = finish(self, begun, commit, status, detail)
-	if checked ~= nil then
-		validate.record(self, checked, result_id)
+	local result_id = record_result(self, open_attempt, commit, status, detail)
+	if validation ~= nil then
+		validate.record_runs(self, validation, result_id)
 	end
-	local outcome = close(self, begun, result_id, status, detail, commit)
-	-- Nothing is known to be the same as what could not be committed.
-	outcome.fingerprint = `{if kept then committed.tree else begun.place.branch} {status} ` .. (if checked then checked.fingerprint else "")
-	outcome.evidence = evidence(self, begun, commit, checked)
+	local outcome = close_attempt(self, open_attempt, result_id, status, detail, commit)
+	-- What could not be committed cannot be compared: its branch makes it differ from all others.
+	outcome.fingerprint = `{if kept then committed.tree else open_attempt.place.branch} {status} `
+		.. (if validation then validation.fingerprint else "")
+	outcome.evidence = collect_evidence(self, open_attempt, commit, validation)
 	return outcome
 end
 
@@ -258,15 +266,15 @@ local SUB_GOALS = {
 function attempt.breakdown(self: state.Session, goal: state.Goal, model: string): Outcome
 	local prompt = template.render("./prompts/breakdown.md", {
 		goal = goal.text,
-		layout = self.layout,
+		layout = self.repo_listing,
 		steps = commands_of(goal),
 		history = goal.history,
-		commands = programs.told(self.params) or "",
+		commands = programs.describe_allowed(self.params) or "",
 		max_tools = self.params.max_tools,
 	})
-	local begun = begin(self, goal, model, "breakdown", prompt)
-	local needs_validation = programs.told(self.params) ~= nil
-	local status, detail, reply = work(self, begun, {
+	local open_attempt = begin(self, goal, model, "breakdown", prompt)
+	local needs_validation = programs.describe_allowed(self.params) ~= nil
+	local status, detail, reply = run_model(self, open_attempt, {
 		schema = SUB_GOALS,
 		check = function(value: { sub_goals: { SubGoal } }): string?
 			for index, sub in value.sub_goals do
@@ -274,7 +282,7 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 					return `sub-goal {index} has no validation`
 				end
 				for _, command in sub.validation do
-					local _, why = programs.allowed(self.params, command)
+					local _, why = programs.resolve(self.params, command)
 					if why ~= nil then
 						return `sub-goal {index}: {why}`
 					end
@@ -287,25 +295,25 @@ function attempt.breakdown(self: state.Session, goal: state.Goal, model: string)
 	if value ~= nil then
 		status, detail = "success", `{#value.sub_goals} sub-goals`
 	end
-	local result_id = finish(self, begun, begun.place.start, status, detail)
+	local result_id = record_result(self, open_attempt, open_attempt.place.start, status, detail)
 	record.add(self.record, "breakdown_response", {
 		attempt_result_id = result_id,
 		response = if reply then reply.text else detail,
 	})
-	local outcome = close(self, begun, result_id, status, detail, begun.place.start)
+	local outcome = close_attempt(self, open_attempt, result_id, status, detail, open_attempt.place.start)
 	outcome.value = if value then value.sub_goals else nil
 	return outcome
 end
 
---- Tells whether the session's limits leave room for one more attempt, and why not.
-function attempt.room(self: state.Session): string?
+--- Returns the limit of the session that forbids one more attempt, or nil.
+function attempt.limit_reached(self: state.Session): string?
 	if self.tokens >= self.params.session_tokens then
 		return `the session's limit of {self.params.session_tokens} tokens`
 	elseif self.params.session_cost ~= nil and self.cost == nil then
 		return "the session's cost is limited, and a price is not known"
 	elseif self.params.session_cost ~= nil and self.cost >= self.params.session_cost then
 		return `the session's limit of {self.params.session_cost} US dollars`
-	elseif clock.unix() - self.began >= self.params.session_seconds then
+	elseif clock.unix() - self.started_at >= self.params.session_seconds then
 		return `the session's limit of {self.params.session_seconds} seconds`
 	end
 	return nil

@@ -1,5 +1,5 @@
 --!strict
---- A branch and a worktree of its own, from where a goal's branch stands.
+--- Creates a branch and a worktree from the head of a goal's branch: for an attempt, or for validation.
 
 local git = require("@nietz/git")
 local record = require("./record")
@@ -9,8 +9,9 @@ local checkout = {}
 
 export type Checkout = { branch: string, branch_id: number, start: string, tree: git.Handle, worktree_id: number }
 
---- Makes them and records them. They are named after the goal and the next number: `g3-a7`, with a `suffix` of the branch.
-function checkout.begin(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string): Checkout
+--- Creates and records both. They are named after the goal and the next number, as in `g3-a7`; `suffix` is for the branch
+--- alone.
+function checkout.create(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string): Checkout
 	self.attempts += 1
 	local name = `g{goal.id}-{letter}{self.attempts}`
 	local branch = `{(self.root :: state.Goal).branch}-{name}{suffix}`

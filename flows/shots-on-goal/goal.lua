@@ -6,7 +6,7 @@ local attempt = require("./attempt")
 local checkout = require("./checkout")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
-local live = require("./live")
+local progress = require("./progress")
 local record = require("./record")
 local show = require("./show")
 local state = require("./state")
@@ -41,39 +41,39 @@ function goal.new(self: state.Session, text: string, commands: { string }, paren
 		id = id,
 		text = text,
 		depth = if parent then parent.depth + 1 else 1,
-		path = if parent then parent.path + 1 else 0,
+		breakdowns_above = if parent then parent.breakdowns_above + 1 else 0,
 		branch = "",
 		branch_id = 0,
-		base = "",
+		base_commit = "",
 		steps = steps,
 		history = {},
-		seen = {},
+		fingerprints = {},
 		children = {},
-		state = "open",
+		status = "open",
 		shots = {},
 	}
 end
 
 --- Records what became of a goal: `success`, `failed` or `not_started`, and why.
 function goal.close(self: state.Session, target: state.Goal, status: string, detail: string)
-	target.state = status
+	target.status = status
 	record.add(self.record, "goal_end", { goal_id = target.id, status = status, status_detail = detail })
 end
 
---- Closes the sub-goals that nobody has worked on.
-local function give_up_rest(self: state.Session, target: state.Goal, why: string)
+--- Closes the sub-goals that were not begun.
+local function skip_open_children(self: state.Session, target: state.Goal, why: string)
 	for _, sub in target.children do
-		if sub.state == "open" then
+		if sub.status == "open" then
 			goal.close(self, sub, "not_started", why)
 		end
 	end
 end
 
---- Gives a goal its branch, from its parent's or from the start.
+--- Creates the branch of a goal, from its parent's or from the start commit.
 function goal.open(self: state.Session, target: state.Goal, name: string, from: string, parent: state.Goal?)
 	git.branch(name, from)
 	target.branch = name
-	target.base = from
+	target.base_commit = from
 	target.branch_id = record.add(self.record, "branch", {
 		session_id = self.id,
 		name = name,
@@ -84,8 +84,8 @@ function goal.open(self: state.Session, target: state.Goal, name: string, from: 
 	})
 end
 
---- Merges a branch into a goal's; returns why it cannot be merged, if it cannot, and whether that is for another reason
---- than what stands in the two: then no attempt can change it.
+--- Merges a branch into a goal's. Returns why it cannot be merged, or nil; and whether the reason is not in the two branches,
+--- so that no further attempt can help.
 local function merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): (string?, boolean)
 	local began, merged = leftovers.try(function()
 		return git.merge({ from = from, into = into.branch, message = what })
@@ -109,14 +109,14 @@ local function merge(self: state.Session, from: string, from_id: number, into: s
 	return nil, false
 end
 
---- Returns the better of two outcomes: one that validates; else that which came to its end; else the first.
-local function better(a: attempt.Outcome, b: attempt.Outcome): boolean
+--- Whether one outcome is better than another: one that validates comes first, then one that came to its end, then the earlier.
+local function is_better(a: attempt.Outcome, b: attempt.Outcome): boolean
 	local rank = { success = 3, completed = 2 } :: { [string]: number }
 	local of_a, of_b = rank[a.status] or 1, rank[b.status] or 1
 	return if of_a == of_b then a.id < b.id else of_a > of_b
 end
 
---- Has a model try the goal, several times side by side if the user wants that; returns the outcomes, best first.
+--- Has a model attempt the goal `--shots` times, side by side; returns the outcomes, best first.
 local function shoot(self: state.Session, target: state.Goal, model: string, parents: { state.Goal }): { attempt.Outcome }
 	local outcomes: { attempt.Outcome } = {}
 	if self.params.shots == 1 then
@@ -132,7 +132,7 @@ local function shoot(self: state.Session, target: state.Goal, model: string, par
 			table.insert(outcomes, outcome)
 		end
 	end
-	table.sort(outcomes, better)
+	table.sort(outcomes, is_better)
 	for _, outcome in outcomes do
 		table.insert(
 			target.history,
@@ -143,39 +143,39 @@ local function shoot(self: state.Session, target: state.Goal, model: string, par
 	return outcomes
 end
 
---- Validates what the merged sub-goals have made together; recorded for the attempt that brought the last of them.
+--- Validates all merged sub-goals together. Recorded for the attempt that reached the last of them.
 local function validate_merged(self: state.Session, target: state.Goal, result_id: number): boolean
 	if #target.steps == 0 then
 		return self.params.accept_unvalidated
 	end
-	local place = checkout.begin(self, target, "v", "", "validation")
-	local shot = live.begin(self, target, "all sub-goals together")
-	local checked = validate.check(self, target, place.tree, function(what: string)
-		live.doing(self, shot, what)
+	local place = checkout.create(self, target, "v", "", "validation")
+	local shot = progress.begin(self, target, "all sub-goals together")
+	local validation = validate.run(self, target, place.tree, function(what: string)
+		progress.update(self, shot, what)
 	end)
-	validate.record(self, checked, result_id)
-	validate.remove(self, place.tree, place.worktree_id)
-	live.over(self, shot, if checked.passed then "success" else "completed")
-	if not checked.passed then
-		local last = checked.runs[#checked.runs]
+	validate.record_runs(self, validation, result_id)
+	validate.remove_worktree(self, place.tree, place.worktree_id)
+	progress.finish(self, shot, if validation.passed then "success" else "completed")
+	if not validation.passed then
+		local last = validation.runs[#validation.runs]
 		table.insert(
 			target.history,
 			if last == nil
-				then `All sub-goals together: {checked.hindered}`
+				then `All sub-goals together: {validation.not_run}`
 				else `All sub-goals together: \`{last.command}\` exited with {last.exit}:\n{string.sub(last.output, -1500)}`
 		)
 	end
-	return checked.passed
+	return validation.passed
 end
 
---- Works on the sub-goals in their order, up to the first that fails. Returns the result of the last attempt that
---- brought one of them, and whether all were merged.
-local function work_on(self: state.Session, target: state.Goal, model: number, parents: { state.Goal }): (number?, boolean)
+--- Works on the sub-goals in order, up to the first that fails. Returns the result id of the last attempt that reached one of
+--- them, and whether all were merged.
+local function work_on_children(self: state.Session, target: state.Goal, model: number, parents: { state.Goal }): (number?, boolean)
 	local last: number? = nil
 	local above = table.clone(parents)
 	table.insert(above, target)
 	for _, sub in target.children do
-		if sub.state ~= "open" then
+		if sub.status ~= "open" then
 			continue
 		end
 		local from = git.commit_of(target.branch) :: string
@@ -185,14 +185,14 @@ local function work_on(self: state.Session, target: state.Goal, model: number, p
 			local why = sub.history[#sub.history] or "nothing was tried"
 			goal.close(self, sub, "failed", why)
 			table.insert(target.history, `Sub-goal "{sub.text}" failed: {why}`)
-			give_up_rest(self, target, `sub-goal {sub.id} before it failed`)
+			skip_open_children(self, target, `sub-goal {sub.id} before it failed`)
 			return last, false
 		end
 		last = reached
 		local conflict = merge(self, sub.branch, sub.branch_id, target, `Merge sub-goal {sub.id}: {sub.text}`)
 		if conflict ~= nil then
 			goal.close(self, sub, "failed", `reached on {sub.branch}, and cannot be merged: {conflict}`)
-			give_up_rest(self, target, `sub-goal {sub.id} before it cannot be merged`)
+			skip_open_children(self, target, `sub-goal {sub.id} before it cannot be merged`)
 			table.insert(target.history, `Sub-goal "{sub.text}" was reached on {sub.branch}, and cannot be merged: {conflict}`)
 			return last, false
 		end
@@ -201,54 +201,53 @@ local function work_on(self: state.Session, target: state.Goal, model: number, p
 	return last, true
 end
 
---- Has a model break the goal down; returns whether there are sub-goals now.
+--- Has a model break the goal down; returns whether that gave sub-goals.
 local function break_down(self: state.Session, target: state.Goal, model: string): boolean
 	self.breakdowns += 1
 	local outcome = attempt.breakdown(self, target, model)
 	ui.say(show.attempt_line(target, outcome))
-	target.path += 1
+	target.breakdowns_above += 1
 	if outcome.value == nil then
 		table.insert(target.history, `The breakdown by {model} failed: {outcome.detail}`)
 		return false
 	end
 	for index, sub in outcome.value do
 		local child = goal.new(self, sub.goal, sub.validation, target, index, outcome.id)
-		child.path = target.path
+		child.breakdowns_above = target.breakdowns_above
 		table.insert(target.children, child)
 	end
 	return true
 end
 
---- Tells why no breakdown is left for a goal, or nil when there is one.
-local function no_breakdown(self: state.Session, target: state.Goal): string?
+--- Returns why a goal may not be broken down any more, or nil.
+local function breakdown_limit(self: state.Session, target: state.Goal): string?
 	local most = self.params.max_breakdowns
 	if self.breakdowns >= most then
 		return `all {most} breakdowns are used`
-	elseif target.path >= most then
+	elseif target.breakdowns_above >= most then
 		return `{most} breakdowns led to this goal`
 	elseif target.depth >= self.params.max_depth then
 		return `sub-goals would be deeper than {self.params.max_depth}`
 	end
-	return attempt.room(self)
+	return attempt.limit_reached(self)
 end
 
-local function fail(self: state.Session, target: state.Goal, why: string): nil
+local function stop(self: state.Session, target: state.Goal, why: string): nil
 	table.insert(target.history, why)
-	self.stopped = why
+	self.stop_reason = why
 	ui.say(`✗ goal {target.id}: {why}`)
 	return nil
 end
 
---- Works on a goal until it is reached, and returns the result of the attempt that reached it, or nil; whoever asked
---- for it closes it. `first` is the
---- number of the model that shoots; the other breaks down, and then they change places.
+--- Works on a goal until it is reached, and returns the result id of the attempt that reached it, or nil; the caller closes
+--- the goal. `first` is the number of the model that attempts it first; the other breaks it down, and then they change roles.
 function goal.reach(self: state.Session, target: state.Goal, first: number, parents: { state.Goal }): number?
 	local shooter = first
 	ui.say(`• goal {target.id}: {target.text}`)
 	while true do
-		local full = attempt.room(self)
+		local full = attempt.limit_reached(self)
 		if full ~= nil then
-			return fail(self, target, full)
+			return stop(self, target, full)
 		end
 		local outcomes = shoot(self, target, self.models[shooter], parents)
 		local best = outcomes[1]
@@ -261,23 +260,23 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 			end
 			local why = `attempt {best.id} validates on {best.branch}, and cannot be merged: {conflict}`
 			if for_good then
-				return fail(self, target, why)
+				return stop(self, target, why)
 			end
 			table.insert(target.history, why)
 		end
 		for _, outcome in outcomes do
-			if target.seen[outcome.fingerprint] then
-				return fail(self, target, `stalled: attempt {outcome.id} left the same files with the same result as one before`)
+			if target.fingerprints[outcome.fingerprint] then
+				return stop(self, target, `stalled: attempt {outcome.id} left the same files with the same result as one before`)
 			end
-			target.seen[outcome.fingerprint] = true
+			target.fingerprints[outcome.fingerprint] = true
 		end
-		local why = no_breakdown(self, target)
+		local why = breakdown_limit(self, target)
 		if why ~= nil then
-			return fail(self, target, why)
+			return stop(self, target, why)
 		end
 		local other = 3 - shooter
 		if break_down(self, target, self.models[other]) then
-			local last, all = work_on(self, target, other, parents)
+			local last, all = work_on_children(self, target, other, parents)
 			if all and last ~= nil and validate_merged(self, target, last) then
 				ui.say(`✓ goal {target.id}: {target.text}`)
 				return last

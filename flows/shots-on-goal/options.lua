@@ -1,5 +1,5 @@
 --!strict
---- What the command line offers, and what it means.
+--- What the command line offers, and what follows from it.
 
 local nietz = require("@nietz")
 
@@ -45,7 +45,8 @@ function options.flags(params: nietz.Values): nietz.Values
 	return flags
 end
 
-function options.check(params: nietz.Values)
+--- Raises where there is no goal.
+function options.require_goal(params: nietz.Values)
 	if params.goal == nil or params.goal == "" then
 		nietz.fail("there is no goal", 'nietz run shots-on-goal "replace chrono by jiff" --validate "cargo test"')
 	end

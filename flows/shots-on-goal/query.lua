@@ -1,15 +1,15 @@
 --!strict
---- Questions in SQL to a session's tables, answered as a table, JSON or CSV.
+--- The command `query`: SQL over the tables of a session.
 
-local answers = require("../common/answers")
 local documents = require("@nietz/documents")
 local nietz = require("@nietz")
+local query_output = require("../common/query_output")
 local record = require("./record")
 
 local query = {}
 
---- Returns a value of the command line as what it looks like: a number, or a text.
-local function value(word: string): any
+--- Returns a value of the command line as a number where it looks like one, else as a text.
+local function parse_value(word: string): any
 	local number = tonumber(word)
 	return if number ~= nil and tostring(number) == word then number else word
 end
@@ -28,11 +28,11 @@ function query.run(ctx: nietz.Context)
 	end
 	local bind = {}
 	for _, word in ctx.params.bind do
-		table.insert(bind, value(word))
+		table.insert(bind, parse_value(word))
 	end
 	-- Where there is no session yet, all tables are there and empty.
 	local answer = documents.query(ctx.params.sql, { key = { session = session or "none" }, bind = bind })
-	answers.say(answer, ctx.params.format)
+	query_output.show(answer, ctx.params.format)
 	return { columns = answer.columns, rows = answer.rows, session = session }
 end
 

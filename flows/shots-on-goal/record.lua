@@ -1,5 +1,6 @@
 --!strict
---- Writes rows: each gets the next id of its table and the time, and refers only to rows that are there.
+--- The record of a session: appends rows to its tables and reads them. Each row gets the next id of its table and the time, and
+--- refers only to rows that exist.
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
@@ -17,6 +18,7 @@ export type Record = {
 	count: { [string]: number },
 }
 
+--- Returns the record of a new session, without rows.
 function record.new(session: string): Record
 	local count = {}
 	for _, name in tables.NAMES do
@@ -35,7 +37,7 @@ function record.add(self: Record, name: string, fields: Row): number
 			error(`{name}.{column} is {value}, and {to} has {self.count[to]} rows`)
 		end
 	end
-	-- Taken before anything waits, so that attempts side by side never have the same.
+	-- Taken before the first wait, so that attempts side by side never get the same id.
 	self.count[name] = id
 	row.id = id
 	row.timestamp = clock.now()

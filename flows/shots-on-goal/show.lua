@@ -1,16 +1,16 @@
 --!strict
---- How a session is shown: while it goes on, and afterwards from its record.
+--- A session as text: lines while it runs, and the whole from its record.
 
 local git = require("@nietz/git")
 local json = require("@nietz/json")
-local live = require("./live")
+local progress = require("./progress")
 local record = require("./record")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local show = {}
 
---- The rows of a session by their tables, and of some by what they belong to.
+--- The rows of a session by table; results, usage and ends also by the id that they belong to.
 type Session = {
 	rows: { [string]: { record.Row } },
 	results: { [number]: record.Row },
@@ -18,28 +18,28 @@ type Session = {
 	ends: { [number]: record.Row },
 }
 
-local mark, first_line = live.mark, live.first_line
+local mark, first_line = progress.mark, progress.first_line
 
 local function dollars(cost: number): string
 	return if cost == 0 then "free" else string.format(if cost < 0.1 then "$%.4f" else "$%.2f", cost)
 end
 
-local function spent(calls: number, tokens: number, cost: number?): string
+local function usage_text(calls: number, tokens: number, cost: number?): string
 	return `{calls} tools, {tokens} tokens` .. (if cost then `, {dollars(cost)}` else "")
 end
 
---- One line for an attempt that is over.
+--- Returns one line for an attempt that is over.
 function show.attempt_line(
 	target: { id: number },
-	outcome: { id: number, model: string, status: string, detail: string, used: tools.Used }
+	outcome: { id: number, model: string, status: string, detail: string, used: tools.Usage }
 ): string
-	local used = spent(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
+	local used = usage_text(outcome.used.calls, outcome.used.input + outcome.used.output, outcome.used.cost)
 	local who = `goal {target.id}, attempt {outcome.id} ({outcome.model}, {used})`
 	return `{mark(outcome.status)} {who}: {outcome.status} · {first_line(outcome.detail)}`
 end
 
---- Returns the rows of all tables that a summary needs, and attempts with their results by goal.
-local function gather(session: string): Session
+--- Reads the rows of all tables that a summary needs.
+local function read_rows(session: string): Session
 	local rows = {}
 	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "goal_end", "session_end" } do
 		rows[name] = record.rows(session, name)
@@ -57,13 +57,13 @@ local function gather(session: string): Session
 	return { rows = rows, results = results, usage = usage, ends = ends }
 end
 
---- Returns what became of a goal.
+--- Returns the status of a goal.
 local function status_of(all: Session, goal: record.Row): string
 	local ended = all.ends[goal.id]
 	return if ended then ended.status else "open"
 end
 
-local function tree(all: Session, parent: number?, indent: string, lines: { string })
+local function add_goal_lines(all: Session, parent: number?, indent: string, lines: { string })
 	for _, goal in all.rows.goal do
 		if goal.parent_goal_id == parent then
 			local status = status_of(all, goal)
@@ -73,18 +73,20 @@ local function tree(all: Session, parent: number?, indent: string, lines: { stri
 				if attempt.goal_id == goal.id then
 					local result, usage = all.results[attempt.id], all.usage[attempt.id]
 					local how = if result then `{result.status} · {first_line(result.status_detail)}` else "under way"
-					local used = if usage then ", " .. spent(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost) else ""
+					local used = if usage
+						then ", " .. usage_text(usage.tool_calls, usage.input_tokens + usage.output_tokens, usage.cost)
+						else ""
 					local sign = if result then mark(result.status) else "•"
 					table.insert(lines, `{indent}    {sign} {attempt.attempt_type} {attempt.id} ({attempt.model}{used}): {how}`)
 				end
 			end
-			tree(all, goal.id, indent .. "  ", lines)
+			add_goal_lines(all, goal.id, indent .. "  ", lines)
 		end
 	end
 end
 
 --- Returns what the session cost and brought, as lines.
-local function economics(all: Session): { string }
+local function cost_lines(all: Session): { string }
 	local lines, tokens, merged = {}, 0, 0
 	local cost = 0 :: number?
 	for _, usage in all.rows.attempt_usage do
@@ -101,7 +103,7 @@ local function economics(all: Session): { string }
 		each = `{math.round(tokens / merged)} tokens{share} for each of {merged} goals reached`
 	end
 	table.insert(lines, `{tokens} tokens{money}, {each}`)
-	-- A model's first shot at a goal is alone; what comes after a breakdown comes after the other.
+	-- Attempts of the model that tried a goal first count as alone; those of the other model come after it.
 	local seen, counts = {}, {} :: { [string]: { [string]: number } }
 	for _, attempt in all.rows.attempt do
 		local result = all.results[attempt.id]
@@ -151,8 +153,8 @@ local function economics(all: Session): { string }
 	return lines
 end
 
---- Says what a change brings that starts by itself: before it is merged, somebody is to look at it.
-function show.brings(from: string, to: string)
+--- Shows what in a change would start by itself, such as build scripts: somebody should look at it before it is merged.
+function show.autostarts(from: string, to: string)
 	local brings = git.brings(from, to)
 	if #brings.things == 0 then
 		return
@@ -167,14 +169,14 @@ function show.brings(from: string, to: string)
 	ui.say(table.concat(lines, "\n"))
 end
 
---- Says what a session is and has come to.
+--- Shows a session and what it came to.
 function show.session(session: string)
-	local all = gather(session)
+	local all = read_rows(session)
 	local row = all.rows.session[1]
 	local lines = { `session {session}, {row.timestamp}`, `models {row.model_a} and {row.model_b}, from {row.base_branch}`, "" }
-	tree(all, json.null, "", lines)
+	add_goal_lines(all, json.null, "", lines)
 	table.insert(lines, "")
-	for _, line in economics(all) do
+	for _, line in cost_lines(all) do
 		table.insert(lines, line)
 	end
 	local ended = all.rows.session_end[1]
@@ -182,7 +184,7 @@ function show.session(session: string)
 	ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 end
 
---- Says which sessions there are.
+--- Lists the sessions.
 function show.list()
 	local sessions = record.sessions()
 	if #sessions == 0 then

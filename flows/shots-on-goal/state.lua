@@ -1,32 +1,32 @@
 --!strict
---- What a session knows while it goes on. All of it can be told from the record.
+--- The state of a session while it runs. All of it follows from the record.
 
 local nietz = require("@nietz")
 local record = require("./record")
 
 local state = {}
 
---- Something that works on a goal, for showing: its status is `open` until it is over.
-export type Shot = { name: string, status: string, doing: string }
+--- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
+export type Shot = { name: string, status: string, activity: string }
 
 export type Goal = {
 	id: number,
 	text: string,
 	depth: number,
-	--- Breakdowns on the way from the root to it.
-	path: number,
+	--- How many breakdowns led from the root to it.
+	breakdowns_above: number,
 	branch: string,
 	branch_id: number,
 	--- The commit at which its branch began.
-	base: string,
+	base_commit: string,
 	steps: { { id: number, command: string } },
-	--- Attempts so far, and what became of them: for the next one.
+	--- The attempts so far and their outcomes, for the next prompt.
 	history: { string },
-	--- Trees with their validation results that were seen, for noticing a stall.
-	seen: { [string]: boolean },
+	--- The fingerprints of attempts so far, for noticing a stall.
+	fingerprints: { [string]: boolean },
 	children: { Goal },
 	--- `open`, `success`, `failed` or `not_started`.
-	state: string,
+	status: string,
 	shots: { Shot },
 }
 
@@ -39,11 +39,11 @@ export type Session = {
 	--- Ids of tools by name.
 	tools: { [string]: number },
 	--- The commit that protected files come from.
-	start: string,
+	start_commit: string,
 	--- The globs of protected files.
-	protected: { string },
-	--- What models are told of the repository's files.
-	layout: string,
+	protected_globs: { string },
+	--- The repository's files, as prompts list them.
+	repo_listing: string,
 	root: Goal?,
 	goals: number,
 	attempts: number,
@@ -51,9 +51,9 @@ export type Session = {
 	tokens: number,
 	--- US dollars; nil once something was used whose price is not known.
 	cost: number?,
-	began: number,
-	--- Why it ended before it was done, if it did.
-	stopped: string?,
+	started_at: number,
+	--- Why it ended before the goal was reached, if it did.
+	stop_reason: string?,
 }
 
 return state

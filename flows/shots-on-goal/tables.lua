@@ -1,6 +1,6 @@
 --!strict
 --- The tables of a session: one collection of rows each, in a folder for the session. The first twelve are those of the
---- specification; the others hold what it leaves out, so that no row is ever changed.
+--- specification; the others hold ends and usage, so that no row is ever changed.
 
 local json = require("@nietz/json")
 local nietz = require("@nietz")
@@ -35,14 +35,14 @@ tables.references = {} :: { [string]: { [string]: string } }
 --- By table: its columns.
 tables.columns = {} :: { [string]: { string } }
 
---- By table: the columns in which rows agree that are ordered among each other.
+--- By table with an `order`: the columns that have the same values in rows which are ordered among each other.
 local ORDERED: { [string]: { string } } = {
 	goal = { "/session_id", "/parent_goal_id" },
 	validation_step = { "/goal_id" },
 	tool_call = { "/attempt_id" },
 }
 
---- Ids and orders count from 1, and no row is before the one above it or one that it refers to.
+--- Returns what is expected of rows: ids and orders count from 1, and times never go back along rows and references.
 local function expects(name: string): { nietz.Expectation }
 	local list: { nietz.Expectation } = { { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
 	if ORDERED[name] ~= nil then

@@ -1,4 +1,4 @@
-//! Scripts in Luau that test the rooms of bundled flows: each file here runs as a flow of its own, as a stranger would
+//! Scripts in Luau that test the modules of bundled flows: each file here runs as a flow of its own, as a stranger would
 //! run it, in a workspace that has a copy of `flows/`. A script passes when it raises nothing.
 
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 --!strict
---- What kind of error a failure is, from its name and its message.
+--- Which of the memory's kinds of error a failure is, from its name and its message; and what two messages of one failure
+--- have in common.
 
 local errors = {}
 
---- Names that runtimes give, by the memory's kinds.
+--- The memory's kind for each name that a runtime gives.
 local NAMES = {
 	AssertionError = "AssertionError",
 	AssertionFailedError = "AssertionError",
@@ -41,7 +42,7 @@ local NAMES = {
 	OSError = "RuntimeError",
 } :: { [string]: string }
 
---- Parts of messages, in the order in which they are looked for.
+--- The memory's kind for a part of a message, in the order in which they are looked for.
 local PARTS = {
 	{ "assertion", "AssertionError" },
 	{ "assert ", "AssertionError" },
@@ -97,7 +98,7 @@ function errors.kind(name: string?, message: string): string
 	return "Other"
 end
 
---- Returns what stays the same of a message from one run to the next: without numbers, addresses and paths' folders.
+--- Returns the part of a message that stays the same from run to run: without numbers, addresses and folders.
 function errors.signature(message: string): string
 	local first = string.lower(string.sub(message, 1, 400))
 	first = string.gsub(first, "[%w_%.%-]*/", "")

@@ -1,10 +1,11 @@
 --!strict
---- What earlier sessions know that may help now. Any flow beside this folder can use it: take `recall.collections` into
---- the manifest, ask `recall.of_run` (a command's output), `recall.like` (a person's words) or `recall.find`, and show
---- what they return with `recall.context` (to a model) or `recall.questions` (to a person). None of these ever fails: what
---- cannot be remembered is said once, and left out. `recall.ask` and `recall.patterns` are for who asks the memory itself.
+--- What earlier sessions know that may help now. Any flow beside this folder can use it: it takes `recall.collections` into
+--- its manifest, calls `recall.find_in_run` (a command's output), `recall.find_described` (a person's words) or
+--- `recall.find_similar`, and shows what they return with `recall.for_model` or `recall.for_person`. None of these ever fails:
+--- what the memory cannot give is said once, and left out. `recall.query` and `recall.patterns` are for commands about the
+--- memory itself, and do fail.
 
-local advice = require("../advice")
+local best_effort = require("../best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local errors = require("./errors")
@@ -17,11 +18,11 @@ local results = require("./results")
 local spec = require("./spec")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
-local texts = require("../texts")
+local translations = require("../translations")
 
 local recall = {}
 
---- Something that was seen before, and what came of it.
+--- A failure of an earlier session, and what came of it.
 export type Past = {
 	session_id: string,
 	--- The day on which it was seen.
@@ -58,12 +59,12 @@ export type Pattern = {
 }
 
 local DAY = 86400
---- How much is offered to a model, in tokens, and how many of each.
-local TOKENS, PASTS, PATTERNS = 2000, 3, 5
---- How like a past failure must be; how far back is looked, in days.
-local LIKE, BACK = 0.6, 90
---- A pattern is offered from this rate on, and given up below the other one after so many uses.
-local OFFERED, GIVEN_UP, USES = 0.6, 0.5, 3
+--- The most that is offered to a model: tokens, past failures, patterns.
+local MAX_TOKENS, MAX_PASTS, MAX_PATTERNS = 2000, 3, 5
+--- From this score on a past failure counts as similar; and how many days back is looked.
+local MIN_SCORE, DAYS_BACK = 0.6, 90
+--- A pattern is offered from the first rate on; below the second one it is given up, after so many uses.
+local OFFERED_RATE, GIVEN_UP_RATE, MIN_USES = 0.6, 0.5, 3
 
 local function tables(prefix: string): { [string]: nietz.Table }
 	return {
@@ -131,12 +132,13 @@ end
 
 --- For the manifest of a flow beside this folder: the sessions, and those in the archive.
 recall.collections = {
-	-- The schema's own example has no UUID: formats hold for what is written. The archive takes what could be read.
+	-- Formats such as UUIDs are checked only when a session is saved, because the schema's own example has no UUID. The archive
+	-- takes whatever could be read.
 	debug_memory = collection("sessions", "debug", "on-save"),
 	debug_memory_archive = collection("archive", "archived", "never"),
 } :: { [string]: nietz.Collection }
 
-local TEXTS = texts.new({
+local TEXTS = translations.new({
 	en = {
 		without = "The debug memory cannot help here, and is left out: {why}",
 		broken = "The debug memory leaves out what it cannot read: {why}",
@@ -148,38 +150,38 @@ local TEXTS = texts.new({
 		more = "{why} (et {count} de plus : `nietz check .nietz/debug-memory`)",
 	},
 })
-local say = TEXTS.of("en")
+local say = TEXTS.translator("en")
 
 --- Says in this language, `en` or `fr`, what the memory cannot do.
-function recall.speak(language: string)
-	say = TEXTS.of(TEXTS.code(language))
+function recall.set_language(language: string)
+	say = TEXTS.translator(TEXTS.code(language))
 end
 
---- Returns what `give` returns, and `without` where the memory fails.
-local function remembering<T>(without: T, give: () -> T): T
-	return advice.take(without, function(why: string): string
+--- Returns what `give` returns, or `fallback` where the memory fails.
+local function or_fallback<T>(fallback: T, give: () -> T): T
+	return best_effort.run(fallback, function(why: string): string
 		return say("without", { why = why })
 	end, give)
 end
 
---- Says which memory files cannot be read: nobody would miss them.
-local function left_out(broken: { { path: string, message: string } })
+--- Says which memory files cannot be read, because nobody would notice that they are missing.
+local function report_unreadable(broken: { { path: string, message: string } })
 	if #broken > 0 then
 		local first = broken[1].message
 		local why = if #broken > 1 then say("more", { why = first, count = #broken - 1 }) else first
-		advice.say(say("broken", { why = why }))
+		best_effort.say_once(say("broken", { why = why }))
 	end
 end
 
---- Asks the sessions and, with `archive`, those in the archive; returns rows as tables by column. What a file does not
---- say is nil.
-function recall.ask(sql: string, bind: { string }, archive: boolean?): { documents.Document }
+--- Queries the sessions and, with `archive`, those in the archive; returns rows as tables by column. A value that a file
+--- does not have is nil.
+function recall.query(sql: string, bind: { string }, archive: boolean?): { documents.Document }
 	local named = { "debug_memory" }
 	if archive then
 		table.insert(named, "debug_memory_archive")
 	end
 	local answer = documents.query(sql, { bind = bind, tables = named })
-	left_out(answer.broken or {})
+	report_unreadable(answer.broken or {})
 	local rows = {}
 	for _, cells in answer.rows do
 		local row = {}
@@ -191,7 +193,7 @@ function recall.ask(sql: string, bind: { string }, archive: boolean?): { documen
 	return rows
 end
 
-local function words(message: string): { [string]: boolean }
+local function signature_words(message: string): { [string]: boolean }
 	local set = {}
 	for word in string.gmatch(errors.signature(message), "[%a_]%a[%w_]+") do
 		set[word] = true
@@ -212,8 +214,8 @@ local function overlap(a: { [string]: boolean }, b: { [string]: boolean }): numb
 	return if all == 0 then 0 else both / all
 end
 
---- Returns what an earlier session did about a failure: what worked before what did not.
-local function resolution(doc: documents.Document, test: string): documents.Document?
+--- Returns the execution in which a session dealt with a test that failed; one that worked comes before one that did not.
+local function best_execution(doc: documents.Document, test: string): documents.Document?
 	local best: documents.Document? = nil
 	for _, execution in doc.executions do
 		local hit = false
@@ -230,30 +232,30 @@ local function resolution(doc: documents.Document, test: string): documents.Docu
 	return best
 end
 
---- Whether somebody's words name this file.
-local function named(described: string?, path: string?): boolean
+--- Whether a description names this file.
+local function names_file(described: string?, path: string?): boolean
 	local name = if path then string.match(path, "[^/]+$") else nil
 	return described ~= nil and name ~= nil and string.find(described, name, 1, true) ~= nil
 end
 
---- Returns a session that a query named; nil where its file is not called by its id.
-local function open(id: string): documents.Document?
-	return remembering(nil :: documents.Document?, function(): documents.Document?
+--- Returns the session of an id that a query gave; nil where its file has another name.
+local function load_session(id: string): documents.Document?
+	return or_fallback(nil :: documents.Document?, function(): documents.Document?
 		return documents.collection("debug_memory"):load(id)
 	end)
 end
 
---- Returns past failures like these that were analysed, the most alike first; the session `but` is left out. Failures
---- that somebody `described` have no place of their own: the files that the words name are theirs.
+--- Returns past failures similar to these that were analysed, the most similar first, without those of the session `but`.
+--- A failure that a person `described` has no file of its own: the files that the description names count instead.
 local function search(failures: { report.Failure }, but: string?, described: string?): { Past }
-	local since = clock.format(clock.unix() - BACK * DAY)
+	local since = clock.format(clock.unix() - DAYS_BACK * DAY)
 	local found: { [string]: { score: number, row: documents.Document } } = {}
 	for index, failure in failures do
-		-- The first failures stand for the rest.
+		-- One cause often fails many tests, so the first failures stand for the rest.
 		if index > 5 then
 			break
 		end
-		local rows = recall.ask(
+		local rows = recall.query(
 			[[SELECT s.session_id, s.updated_at, f.test_name, f.test_file, f.error_type,
 			substr(f.error_message, 1, 300) AS error_message, f.file
 			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
@@ -261,17 +263,17 @@ local function search(failures: { report.Failure }, but: string?, described: str
 			ORDER BY s.updated_at DESC LIMIT 100]],
 			{ failure.error_type, since }
 		)
-		local mine = words(failure.error_message)
+		local mine = signature_words(failure.error_message)
 		local file = if failure.source_location then failure.source_location.file else failure.test_file
 		for _, row in rows do
 			if row.session_id == but then
 				continue
 			end
 			local here = file ~= nil and (row.file == file or row.test_file == file)
-			local same = row.test_name == failure.test_name or here or named(described, row.file)
-			local score = 0.4 + 0.4 * overlap(mine, words(row.error_message)) + (if same then 0.2 else 0)
+			local same = row.test_name == failure.test_name or here or names_file(described, row.file)
+			local score = 0.4 + 0.4 * overlap(mine, signature_words(row.error_message)) + (if same then 0.2 else 0)
 			local best = found[row.session_id]
-			if score >= LIKE and (best == nil or score > best.score) then
+			if score >= MIN_SCORE and (best == nil or score > best.score) then
 				found[row.session_id] = { score = score, row = row }
 			end
 		end
@@ -285,11 +287,11 @@ local function search(failures: { report.Failure }, but: string?, described: str
 	end)
 	local past: { Past } = {}
 	for _, hit in ranked do
-		if #past == PASTS then
+		if #past == MAX_PASTS then
 			break
 		end
-		local doc = open(hit.row.session_id)
-		local execution = if doc then resolution(doc, hit.row.test_name) else nil
+		local doc = load_session(hit.row.session_id)
+		local execution = if doc then best_execution(doc, hit.row.test_name) else nil
 		if doc ~= nil and execution ~= nil then
 			local fix = execution.fix_applied
 			local tried = fix ~= nil and fix.verification ~= nil and fix.verification ~= "pending"
@@ -312,30 +314,30 @@ local function search(failures: { report.Failure }, but: string?, described: str
 	return past
 end
 
---- Returns past failures like these that were analysed, the most alike first; the session `but` is left out.
-function recall.find(failures: { report.Failure }, but: string?): { Past }
-	return remembering({}, function(): { Past }
+--- Returns past failures similar to these that were analysed, the most similar first, without those of the session `but`.
+function recall.find_similar(failures: { report.Failure }, but: string?): { Past }
+	return or_fallback({}, function(): { Past }
 		return search(failures, but)
 	end)
 end
 
---- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
-function recall.of_run(ran: git.Ran, top: string): { Past }
-	return remembering({}, function(): { Past }
+--- Returns past failures similar to those in the output of a run in the worktree at `top`; none where no parser knows it.
+function recall.find_in_run(ran: git.Ran, top: string): { Past }
+	return or_fallback({}, function(): { Past }
 		local read = results.read(ran, top)
 		return if read.framework == "unknown" then {} else search(read.failures)
 	end)
 end
 
---- Returns past failures like one that somebody describes in words.
-function recall.like(described: string): { Past }
+--- Returns past failures similar to one that a person describes in words.
+function recall.find_described(described: string): { Past }
 	local kind = errors.kind(nil, described)
 	local failures: { report.Failure } = {}
 	local kinds: { string } = if kind == "Other" then spec.error_types else { kind }
 	for _, name in kinds do
 		table.insert(failures, { test_name = "", error_type = name, error_message = described })
 	end
-	return remembering({}, function(): { Past }
+	return or_fallback({}, function(): { Past }
 		return search(failures, nil, described)
 	end)
 end
@@ -356,19 +358,19 @@ function recall.patterns(): { Pattern }
 				.. [[_memory s ON s.document = p.document]]
 		)
 	end
-	local rows = recall.ask([[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
+	local rows = recall.query([[SELECT pattern, max(category) AS category, sum(frequency) AS uses,
 		sum(frequency * coalesce(effectiveness, 0)) AS successes, coalesce(avg(confidence), 1) AS confidence,
 		coalesce(max(updated_at), '') AS last, max(updated_at || char(1) || fix_template) AS latest,
 		max(fix_template) AS template FROM (]] .. table.concat(each, " UNION ALL ") .. [[) GROUP BY pattern ORDER BY pattern]], {}, true)
-	local old = clock.format(clock.unix() - BACK * DAY)
+	local old = clock.format(clock.unix() - DAYS_BACK * DAY)
 	local patterns: { Pattern } = {}
 	for _, row in rows do
 		local rate = row.successes / row.uses
 		local pruned: string? = nil
-		if rate < GIVEN_UP and row.uses >= USES then
+		if rate < GIVEN_UP_RATE and row.uses >= MIN_USES then
 			pruned = "it seldom helps"
 		elseif row.last ~= "" and row.last < old then
-			pruned = `not seen for {BACK} days`
+			pruned = `not seen for {DAYS_BACK} days`
 		end
 		local latest = if row.latest then string.match(row.latest, "\1(.*)$") else nil
 		table.insert(patterns, {
@@ -393,11 +395,11 @@ function recall.patterns(): { Pattern }
 	return patterns
 end
 
---- Returns those that are offered: they help often enough, and something can be done by them.
-function recall.offered(): { Pattern }
+--- Returns the patterns that are offered: they helped often enough, and say what to do.
+function recall.offered_patterns(): { Pattern }
 	local offered: { Pattern } = {}
-	for _, pattern in remembering({} :: { Pattern }, recall.patterns) do
-		if #offered < PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED and pattern.template ~= "" then
+	for _, pattern in or_fallback({} :: { Pattern }, recall.patterns) do
+		if #offered < MAX_PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED_RATE and pattern.template ~= "" then
 			table.insert(offered, pattern)
 		end
 	end
@@ -408,8 +410,8 @@ local function percent(rate: number): string
 	return `{math.round(rate * 100)} %`
 end
 
---- Returns it as it is rendered for a model, in at most 2,000 tokens.
-local function rendered(past: { Past }, patterns: { Pattern }): string
+--- Renders past failures and patterns for a model, without the least similar ones where they would be too many tokens.
+local function render_within_limit(past: { Past }, patterns: { Pattern }): string
 	local kept_past, kept_patterns = table.clone(past), table.clone(patterns)
 	while #kept_past + #kept_patterns > 0 do
 		local shown = {}
@@ -419,27 +421,27 @@ local function rendered(past: { Past }, patterns: { Pattern }): string
 			table.insert(shown, row)
 		end
 		local said = text.trim(template.render("./prompts/recall.md", { past = kept_past, patterns = shown }))
-		if llm.count(said) <= TOKENS then
+		if llm.count(said) <= MAX_TOKENS then
 			return said
 		end
-		-- What is least alike goes first.
+		-- The last one is the least similar, or ranks lowest.
 		table.remove(if #kept_patterns > #kept_past then kept_patterns else kept_past)
 	end
 	return ""
 end
 
---- Returns it for a model: as past observations with their dates and success rates, in at most 2,000 tokens. Empty
---- where there is nothing.
-function recall.context(past: { Past }, patterns: { Pattern }): string
-	return remembering("", function(): string
-		return rendered(past, patterns)
+--- Returns past failures and patterns as a text for a model: observations with their dates and success rates, in at most
+--- 2,000 tokens. Empty where there is nothing.
+function recall.for_model(past: { Past }, patterns: { Pattern }): string
+	return or_fallback("", function(): string
+		return render_within_limit(past, patterns)
 	end)
 end
 
---- Returns it for a person who debugs: one question for each, which claims nothing; in English, or in French (`fr`).
-function recall.questions(past: { Past }, language: string?): { string }
+--- Returns a question for each past failure, for a person who debugs; a question claims nothing. English, or French (`fr`).
+function recall.for_person(past: { Past }, language: string?): { string }
 	local path = if language == "fr" then "./prompts/question.fr.md" else "./prompts/question.en.md"
-	return remembering({}, function(): { string }
+	return or_fallback({}, function(): { string }
 		local questions = {}
 		for _, item in past do
 			table.insert(questions, text.trim(template.render(path, { past = item })))

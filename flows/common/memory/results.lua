@@ -1,5 +1,6 @@
 --!strict
---- What a test run says: the right parser for its output, and what no parser may overlook.
+--- Reads what a test run wrote: finds the parser for its output, and adds what no parser may overlook, such as a limit that
+--- ended the run.
 
 local errors = require("./errors")
 local git = require("@nietz/git")
@@ -20,26 +21,26 @@ export type Results = report.Report & {
 	verdict: string,
 	--- Whether the tests could be built and begun.
 	ran: boolean,
-	--- Whether the middle of the output was too much to be kept, and no XML stands for it.
+	--- Whether the middle of the output was cut out, and no XML replaces it.
 	cut: boolean,
 }
 
---- In the order in which they are asked: the first that knows the output is right.
+--- In the order in which they are tried: the first that knows the output is taken.
 local PARSERS = { rust.nextest, rust.cargo, jest, python.pytest, python.unittest, tap, go } :: { (string) -> report.Report? }
 
 --- How much of an unknown output is kept as the message of its failure.
 local TAIL = 1500
 
---- What failed where no test did.
+--- The name of the failure where the run failed and no test did.
 local TEST = "the test command"
 
---- Returns an output without what only a terminal reads.
-local function plain(output: string): string
+--- Returns an output without colours and carriage returns.
+local function strip_terminal_codes(output: string): string
 	return (string.gsub(string.gsub(output, "\27%[[%d;]*m", ""), "\r\n", "\n"))
 end
 
---- Returns a path as it stands in the worktree, or nil when it is outside of it.
-local function inside(path: string?, top: string): string?
+--- Returns a path relative to the worktree, or nil where it is outside of it.
+local function path_in_worktree(path: string?, top: string): string?
 	if path == nil then
 		return nil
 	end
@@ -50,9 +51,9 @@ local function inside(path: string?, top: string): string?
 	return if string.sub(short, 1, 1) == "/" then nil else (string.gsub(short, "^%./", ""))
 end
 
---- Returns what the output of some runner says, nil where no parser knows it.
+--- Returns the report of the first parser that knows the output, or nil.
 function results.parse(output: string): report.Report?
-	local clean = plain(output)
+	local clean = strip_terminal_codes(output)
 	for _, parser in PARSERS do
 		local found = parser(clean)
 		if found ~= nil then
@@ -64,32 +65,32 @@ end
 
 --- Returns the results of a run in the worktree at `top`; `xml` is its JUnit file, where there is one.
 function results.read(ran: git.Ran, top: string, xml: string?): Results
-	local clean = plain(ran.output)
+	local clean = strip_terminal_codes(ran.output)
 	local self = (if xml then junit(xml) else nil) or results.parse(clean)
 	local known = self ~= nil
 	local found = self or report.new("unknown")
 	local executed = found.total - found.skipped
-	local whole: report.Told? = nil
+	local run_failure: report.RawFailure? = nil
 	if ran.over ~= "exit" then
 		local why = if ran.over == "timeout" or ran.over == "idle" then "TimeoutError" else "RuntimeError"
-		whole = { test_name = TEST, error_type = why, error_message = `the run was ended by its limit: {ran.over}` }
+		run_failure = { test_name = TEST, error_type = why, error_message = `the run was ended by its limit: {ran.over}` }
 	elseif ran.exit ~= 0 and #found.failures == 0 then
 		local tail = string.sub(clean, -TAIL)
-		whole = { test_name = TEST, error_type = errors.kind(nil, tail), error_message = `exit code {ran.exit}: {text.trim(tail)}` }
+		run_failure = { test_name = TEST, error_type = errors.kind(nil, tail), error_message = `exit code {ran.exit}: {text.trim(tail)}` }
 	end
-	if whole ~= nil then
-		whole.stack_trace = string.sub(clean, -TAIL)
-		report.fail(found, whole)
+	if run_failure ~= nil then
+		run_failure.stack_trace = string.sub(clean, -TAIL)
+		report.add_failure(found, run_failure)
 		found.total += 1
 		found.failed += 1
 		found.errors += 1
 	end
-	-- As a pattern, with all that is special in it taken literally.
+	-- `gsub` takes a pattern: what is special in the path is escaped.
 	local folder = string.gsub(top, "%p", "%%%0") .. "/"
 	for _, failure in found.failures do
-		failure.test_file = inside(failure.test_file, top)
+		failure.test_file = path_in_worktree(failure.test_file, top)
 		local place = failure.source_location
-		local file = if place then inside(place.file, top) else nil
+		local file = if place then path_in_worktree(place.file, top) else nil
 		if place ~= nil and file ~= nil then
 			place.file = file :: string
 		else

@@ -1,5 +1,6 @@
 --!strict
---- What the memory's schema says besides the shape of a file: its queries, hooks and days of retention.
+--- What the specification's schema says besides the shape of a file: queries, hooks, days of retention, and kinds of causes
+--- and errors. Read from the schema, so that nothing is written twice.
 
 local yaml = require("@nietz/yaml")
 

@@ -1,5 +1,5 @@
 --!strict
---- go test, with or without -v.
+--- Reads the output of `go test`, with or without `-v`.
 
 local report = require("./report")
 local text = require("@nietz/text")
@@ -12,7 +12,7 @@ return function(output: string): report.Report?
 		local indent, status, name = string.match(line, "^( *)%-%-%- (%u+): (.-) %([%d%.]+s%)$")
 		if status ~= nil and name ~= nil then
 			known = true
-			-- A test with parts is told after them; its own lines are its parts'.
+			-- A test with subtests is listed after them: a failure is counted for the subtest alone.
 			local parent = lines[at + 1] ~= nil and string.find(lines[at + 1], `^{indent}    %-%-%- %u+: `) ~= nil
 			if status == "PASS" then
 				self.passed += 1
@@ -21,14 +21,14 @@ return function(output: string): report.Report?
 				self.skipped += 1
 			elseif status == "FAIL" and not parent then
 				self.failed += 1
-				local block = report.block(lines, at + 1, function(row)
+				local block = report.read_block(lines, at + 1, function(row)
 					return string.find(row, "^ *%-%-%- %u+: ") ~= nil
 						or string.find(row, "^=== ") ~= nil
 						or string.find(row, "^FAIL") ~= nil
 						or string.find(row, "^ok ") ~= nil
 						or row == "PASS"
 				end)
-				-- Without -v it stands behind the result; with -v, before it.
+				-- Without -v the output follows the result; with -v it precedes it.
 				if text.trim(block) == "" or string.find(block, "_test%.go:%d+:") == nil then
 					local from = at
 					while
@@ -57,7 +57,7 @@ return function(output: string): report.Report?
 				if actual == nil then
 					actual, expected = string.match(message or "", "= (.-)[,;] want (.+)$")
 				end
-				report.fail(self, {
+				report.add_failure(self, {
 					test_name = name,
 					test_file = file,
 					test_line = tonumber(number),
@@ -70,19 +70,19 @@ return function(output: string): report.Report?
 				})
 			end
 		end
-		local verdict, package, told = string.match(line, "^(%a+)%s+(%S+)%s+(.+)$")
-		local rest = told or ""
+		local verdict, package, remarks = string.match(line, "^(%a+)%s+(%S+)%s+(.+)$")
+		local rest = remarks or ""
 		if verdict == "ok" and (string.find(rest, "^[%d%.]+s") or string.find(rest, "^%(cached%)")) then
 			packages += 1
 			empty += if string.find(rest, "[no tests to run]", 1, true) then 1 else 0
-			self.duration_ms = (self.duration_ms or 0) + (report.seconds(string.match(rest, "^([%d%.]+)s")) or 0)
+			self.duration_ms = (self.duration_ms or 0) + (report.to_milliseconds(string.match(rest, "^([%d%.]+)s")) or 0)
 			self.coverage_percent = self.coverage_percent or tonumber(string.match(rest, "coverage: ([%d%.]+)%%"))
 		elseif verdict == "FAIL" and string.find(rest, "[build failed]", 1, true) then
 			known = true
 			self.failed += 1
 			self.errors += 1
 			local file, number, message = string.match(output, "\n%.?/?([^%s:]+%.go):(%d+):%d*:? ([^\n]+)")
-			report.fail(self, {
+			report.add_failure(self, {
 				test_name = `build {package}`,
 				error_message = message or line,
 				stack_trace = output,
@@ -90,14 +90,14 @@ return function(output: string): report.Report?
 			})
 		elseif verdict == "FAIL" and string.find(rest, "^[%d%.]+s") then
 			packages += 1
-			self.duration_ms = (self.duration_ms or 0) + (report.seconds(string.match(rest, "^([%d%.]+)s")) or 0)
+			self.duration_ms = (self.duration_ms or 0) + (report.to_milliseconds(string.match(rest, "^([%d%.]+)s")) or 0)
 		end
 	end
 	if not known and packages == 0 then
 		return nil
 	end
 	if not known then
-		-- Without -v only packages are told.
+		-- Without -v only packages are listed.
 		self.passed = packages - empty
 	end
 	self.total = self.passed + self.failed + self.skipped

@@ -1,5 +1,5 @@
 --!strict
---- jest, with or without --verbose.
+--- Reads the output of jest, with or without `--verbose`.
 
 local report = require("./report")
 local text = require("@nietz/text")
@@ -10,11 +10,11 @@ return function(output: string): report.Report?
 		return nil
 	end
 	local self = report.new("jest", "node")
-	self.failed = report.count(counts, "failed")
-	self.passed = report.count(counts, "passed")
-	self.skipped = report.count(counts, "skipped") + report.count(counts, "todo")
-	self.total = report.count(counts, "total")
-	self.duration_ms = report.seconds(string.match(output, "\nTime:%s+([%d%.]+) ?s"))
+	self.failed = report.number_before(counts, "failed")
+	self.passed = report.number_before(counts, "passed")
+	self.skipped = report.number_before(counts, "skipped") + report.number_before(counts, "todo")
+	self.total = report.number_before(counts, "total")
+	self.duration_ms = report.to_milliseconds(string.match(output, "\nTime:%s+([%d%.]+) ?s"))
 	self.coverage_percent = tonumber(string.match(output, "\nAll files%s*|%s*([%d%.]+)"))
 	local lines = text.lines(output)
 	local file: string? = nil
@@ -27,10 +27,10 @@ return function(output: string): report.Report?
 			table.insert(self.passes, passed)
 		end
 		local name = string.match(line, "^%s+● (.+)$")
-		-- They are told again at the end of a long run.
+		-- A long run repeats its failures at the end.
 		if name ~= nil and not seen[`{file} {name}`] and string.find(name, "^Console") == nil then
 			seen[`{file} {name}`] = true
-			local block = text.trim((report.block(lines, at + 1, function(row)
+			local block = text.trim((report.read_block(lines, at + 1, function(row)
 				return string.find(row, "^%s+● ") ~= nil
 					or string.find(row, "^Test Suites:") ~= nil
 					or string.find(row, "^%u+%s+%S+%.[jt]sx?") ~= nil
@@ -52,7 +52,7 @@ return function(output: string): report.Report?
 				self.failed += 1
 				self.total += 1
 			end
-			report.fail(self, {
+			report.add_failure(self, {
 				test_name = name,
 				test_file = file,
 				test_line = if place then place.line else nil,

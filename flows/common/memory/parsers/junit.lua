@@ -1,5 +1,5 @@
 --!strict
---- JUnit XML, as most runners can write it.
+--- Reads JUnit XML, which most runners can write. Surer than any output, because nothing of it is guessed.
 
 local report = require("./report")
 local xml = require("@nietz/xml")
@@ -12,7 +12,7 @@ local function text_of(element: xml.Element): string
 	return table.concat(parts)
 end
 
-local function case(self: report.Report, element: xml.Element, suite: xml.Element?)
+local function add_case(self: report.Report, element: xml.Element, suite: xml.Element?)
 	local attributes = element.attributes
 	local group = attributes.classname or (suite and suite.attributes.name) or ""
 	local name = if group == "" or attributes.name == nil then attributes.name or group else `{group}.{attributes.name}`
@@ -42,12 +42,12 @@ local function case(self: report.Report, element: xml.Element, suite: xml.Elemen
 	local body = text_of(fault)
 	local message = fault.attributes.message or body
 	local file, line = attributes.file or (suite and suite.attributes.file), tonumber(attributes.line)
-	local test, source = report.places(body)
-	local expected, actual = report.sides(body)
+	local test, source = report.test_and_source(body)
+	local expected, actual = report.expected_and_actual(body)
 	if expected == nil then
-		expected, actual = report.sides(message)
+		expected, actual = report.expected_and_actual(message)
 	end
-	report.fail(self, {
+	report.add_failure(self, {
 		test_name = name,
 		test_file = file or (if test then test.file else nil),
 		test_line = line or (if test and (file == nil or test.file == file) then test.line else nil),
@@ -64,7 +64,7 @@ local function walk(self: report.Report, element: xml.Element, suite: xml.Elemen
 	for _, child in element.children do
 		if type(child) == "table" then
 			if child.name == "testcase" then
-				case(self, child, suite)
+				add_case(self, child, suite)
 			elseif child.name == "testsuite" then
 				walk(self, child, child)
 			end

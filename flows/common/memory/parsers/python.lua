@@ -1,11 +1,11 @@
 --!strict
---- pytest, and the unittest of Python's library.
+--- Reads the output of pytest and of Python's own unittest.
 
 local report = require("./report")
 local text = require("@nietz/text")
 
---- Returns the test's frame of a traceback, and the last in a file that is no test's.
-local function frames(block: string): (report.Location?, report.Location?)
+--- Returns the first frame of a traceback in a test, and the last one in the code under test.
+local function test_and_source(block: string): (report.Location?, report.Location?)
 	local test: report.Location?, source: report.Location? = nil, nil
 	for file, line, name in string.gmatch(block, 'File "([^"\n]+)", line (%d+), in ([^\n]+)') do
 		local frame = { file = file, line = tonumber(line), ["function"] = name }
@@ -46,14 +46,14 @@ function python.pytest(output: string): report.Report?
 	local summary = last :: string
 	local self = report.new("pytest", "python")
 	self.runtime_version = string.match(output, "Python (%d[%d%.]*)")
-	local errors = report.count(summary, "error")
-	self.passed = report.count(summary, "passed") + report.count(summary, "xpassed")
-	self.failed = report.count(summary, "failed") + errors
+	local errors = report.number_before(summary, "error")
+	self.passed = report.number_before(summary, "passed") + report.number_before(summary, "xpassed")
+	self.failed = report.number_before(summary, "failed") + errors
 	self.errors = errors
-	-- An expected failure shows that something is not as it should be, and proves nothing.
-	self.skipped = report.count(summary, "skipped") + report.count(summary, "xfailed")
+	-- An expected failure counts as skipped: it proves nothing about what the test is for.
+	self.skipped = report.number_before(summary, "skipped") + report.number_before(summary, "xfailed")
 	self.total = self.passed + self.failed + self.skipped
-	self.duration_ms = report.seconds(string.match(summary, "in ([%d%.]+)s"))
+	self.duration_ms = report.to_milliseconds(string.match(summary, "in ([%d%.]+)s"))
 	self.coverage_percent = tonumber(string.match(output, "\nTOTAL%s.-(%d+%.?%d*)%%"))
 	-- The sections, by the last word of their heading: a class's test is `Class.test`.
 	local sections: { [string]: string } = {}
@@ -61,7 +61,7 @@ function python.pytest(output: string): report.Report?
 		local name = string.match(line, "^_+ (.-) _+$")
 		if name ~= nil then
 			sections[(string.gsub(name, "^ERROR %a+ %a* ?", ""))] = (
-				report.block(lines, at + 1, function(row)
+				report.read_block(lines, at + 1, function(row)
 					return string.find(row, "^_+ .- _+$") ~= nil or string.find(row, "^=+ .- =+$") ~= nil
 				end)
 			)
@@ -91,8 +91,8 @@ function python.pytest(output: string): report.Report?
 				error_name = if what ~= "" and what ~= "in" then what else error_name
 				test_line = test_line or (if where == file then at_line else nil)
 			end
-			local expected, actual = report.sides(message)
-			report.fail(self, {
+			local expected, actual = report.expected_and_actual(message)
+			report.add_failure(self, {
 				test_name = id,
 				test_file = file,
 				test_line = test_line,
@@ -116,15 +116,15 @@ function python.unittest(output: string): report.Report?
 	end
 	local self = report.new("unittest", "python")
 	local tail = string.sub(output, (string.find(output, "\nRan %d+ tests? in ")) :: number)
-	local function of(word: string): number
+	local function count_of(word: string): number
 		return tonumber((string.match(tail, word .. "=(%d+)"))) or 0
 	end
 	self.total = tonumber(count) :: number
-	self.errors = of("errors")
-	self.failed = of("failures") + self.errors + of("unexpected successes")
-	self.skipped = of("skipped") + of("expected failures")
+	self.errors = count_of("errors")
+	self.failed = count_of("failures") + self.errors + count_of("unexpected successes")
+	self.skipped = count_of("skipped") + count_of("expected failures")
 	self.passed = math.max(0, self.total - self.failed - self.skipped)
-	self.duration_ms = report.seconds(seconds)
+	self.duration_ms = report.to_milliseconds(seconds)
 	local lines = text.lines(output)
 	for at, line in lines do
 		local passed = string.match(line, "^(test[%w_]* %b()) %.%.%. ok$")
@@ -133,15 +133,15 @@ function python.unittest(output: string): report.Report?
 		end
 		local name = string.match(line, "^FAIL: (.+)$") or string.match(line, "^ERROR: (.+)$")
 		if name ~= nil then
-			local block = text.trim((report.block(lines, at + 2, function(row)
+			local block = text.trim((report.read_block(lines, at + 2, function(row)
 				return string.find(row, "^=====") ~= nil or string.find(row, "^%-%-%-%-%-") ~= nil
 			end)))
-			local test, source = frames(block)
+			local test, source = test_and_source(block)
 			local message = string.match(block, "\n([%w_%.]+[Ee]%w*:? ?[^\n]*)$") or string.match(block, "([^\n]+)$") or block
 			-- The message may have more lines; it begins behind the last line that is indented.
 			message = string.match(block, "\n(%u[%w_%.]*: .*)$") or message
-			local expected, actual = report.sides(message)
-			report.fail(self, {
+			local expected, actual = report.expected_and_actual(message)
+			report.add_failure(self, {
 				test_name = name,
 				test_file = if test then test.file else nil,
 				test_line = if test then test.line else nil,

@@ -1,5 +1,5 @@
 --!strict
---- What each parser returns, and how it is put together.
+--- What each parser returns, and what all parsers need to build it.
 
 local errors = require("../errors")
 local text = require("@nietz/text")
@@ -20,8 +20,8 @@ export type Failure = {
 	source_location: Location?,
 }
 
---- A failure as a runner tells it.
-export type Told = {
+--- A failure as a parser reads it, before it has a kind of error and a bounded length.
+export type RawFailure = {
 	test_name: string,
 	test_file: string?,
 	test_line: number?,
@@ -72,7 +72,7 @@ function report.new(framework: string, runtime: string?): Report
 	}
 end
 
-local function cut(value: string?, most: number): string?
+local function shorten(value: string?, most: number): string?
 	if value == nil then
 		return nil
 	end
@@ -81,25 +81,25 @@ local function cut(value: string?, most: number): string?
 end
 
 --- Adds a failure; the kind of its error comes from its name and message where it is not given.
-function report.fail(self: Report, failure: Told)
-	local message = cut(failure.error_message, MESSAGE) or "the runner gives no message"
+function report.add_failure(self: Report, failure: RawFailure)
+	local message = shorten(failure.error_message, MESSAGE) or "the runner gives no message"
 	table.insert(
 		self.failures,
 		{
-			test_name = cut(failure.test_name, VALUE) or "a test without a name",
+			test_name = shorten(failure.test_name, VALUE) or "a test without a name",
 			test_file = failure.test_file,
 			test_line = failure.test_line,
 			error_type = failure.error_type or errors.kind(failure.error_name, message),
 			error_message = message,
-			stack_trace = cut(failure.stack_trace, TRACE),
-			expected = cut(failure.expected, VALUE),
-			actual = cut(failure.actual, VALUE),
+			stack_trace = shorten(failure.stack_trace, TRACE),
+			expected = shorten(failure.expected, VALUE),
+			actual = shorten(failure.actual, VALUE),
 			source_location = failure.source_location,
 		} :: Failure
 	)
 end
 
---- Tells whether a path is one of a test, by the usual names.
+--- Whether a path is that of a test, by the usual names.
 function report.is_test(path: string): boolean
 	local base = string.match(path, "([^/]+)$") or path
 	for _, pattern in { "^test[_%.]", "^tests?%.", "_tests?%.", "%.test%.", "%.spec%.", "_spec%." } do
@@ -110,7 +110,7 @@ function report.is_test(path: string): boolean
 	return string.find(path, "^tests?/") ~= nil or string.find(path, "/tests?/") ~= nil or string.find(path, "__tests__", 1, true) ~= nil
 end
 
---- The forms in which runners tell two sides: a pattern, and whether the expected one comes first.
+--- How runners write an expected and an actual value: a pattern, and whether the expected one comes first.
 local SIDES = {
 	{ pattern = "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", expected_first = true },
 	{ pattern = "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", expected_first = false },
@@ -119,8 +119,8 @@ local SIDES = {
 	{ pattern = "[Ee]xpected:? <(.-)> but was:? <(.-)>", expected_first = true },
 }
 
---- Returns what was expected and what was there, as far as a message tells.
-function report.sides(message: string): (string?, string?)
+--- Returns the expected and the actual value, as far as a message has them.
+function report.expected_and_actual(message: string): (string?, string?)
 	for _, form in SIDES do
 		local first, second = string.match(message, form.pattern)
 		if first ~= nil then
@@ -133,8 +133,8 @@ function report.sides(message: string): (string?, string?)
 	return nil, nil
 end
 
---- Returns the place of the test and the last one that is no test's, from a text that names them by line.
-function report.places(body: string): (Location?, Location?)
+--- Returns the first location of a test and the last one of other code, from a text that names files and lines.
+function report.test_and_source(body: string): (Location?, Location?)
 	local test: Location?, source: Location? = nil, nil
 	for _, pattern in { "\n%s*([%w_%./%-]+%.%w+):(%d+)", 'File "([^"\n]+)", line (%d+)', "[%( ]([%w_%./%-]+%.%w+):(%d+):%d+%)?\n" } do
 		for path, line in string.gmatch(`\n{body}\n`, pattern) do
@@ -149,21 +149,22 @@ function report.places(body: string): (Location?, Location?)
 	return test, source
 end
 
---- Returns the lines from one on, up to the first for which `over` is true, joined; and the number of that one.
-function report.block(lines: { string }, from: number, over: (line: string, at: number) -> boolean): (string, number)
+--- Returns the lines from one on, up to the first for which `is_end` is true, joined; and the number of that line.
+function report.read_block(lines: { string }, from: number, is_end: (line: string, at: number) -> boolean): (string, number)
 	local at = from
-	while at <= #lines and not over(lines[at], at) do
+	while at <= #lines and not is_end(lines[at], at) do
 		at += 1
 	end
 	return table.concat(lines, "\n", from, math.min(at - 1, #lines)), at
 end
 
 --- Returns the number in front of a word, as in `3 passed, 1 failed`; 0 where the word is not there.
-function report.count(line: string, word: string): number
+function report.number_before(line: string, word: string): number
 	return tonumber((string.match(line, "(%d+) " .. word))) or 0
 end
 
-function report.seconds(value: string?): number?
+--- Returns a number of seconds, as a runner writes it, in milliseconds; nil where it is no number.
+function report.to_milliseconds(value: string?): number?
 	local number = tonumber(value)
 	return if number then math.round(number * 1000) else nil
 end

@@ -1,15 +1,15 @@
 --!strict
---- cargo test and cargo nextest.
+--- Reads the output of `cargo test` and of `cargo nextest`.
 
 local report = require("./report")
 local text = require("@nietz/text")
 
 --- Reads what a test wrote when it panicked.
-local function panic(name: string, block: string): report.Told
-	local failure: report.Told = { test_name = name, error_message = block, stack_trace = block }
+local function read_panic(name: string, block: string): report.RawFailure
+	local failure: report.RawFailure = { test_name = name, error_message = block, stack_trace = block }
 	local file, line, rest = string.match(block, "panicked at ([^\n]-):(%d+):%d+:\n(.*)")
 	if file == nil then
-		-- As Rust wrote it up to 1.72.
+		-- The form of Rust up to 1.72.
 		local message
 		message, file, line = string.match(block, "panicked at '(.-)', ([^\n]-):(%d+):%d+")
 		rest = message
@@ -24,7 +24,7 @@ local function panic(name: string, block: string): report.Told
 		end
 		local message = text.trim(table.concat(kept, "\n"))
 		failure.error_message = message
-		failure.expected, failure.actual = report.sides(message)
+		failure.expected, failure.actual = report.expected_and_actual(message)
 		local place = { file = file, line = tonumber(line) }
 		failure.source_location = place
 		if report.is_test(file) then
@@ -37,18 +37,18 @@ local function panic(name: string, block: string): report.Told
 end
 
 --- Adds what the compiler refused, when nothing could be run.
-local function build(self: report.Report, lines: { string })
+local function add_build_errors(self: report.Report, lines: { string })
 	for at, line in lines do
 		local code, message = string.match(line, "^error(%[?E?%d*%]?): (.+)$")
 		if message ~= nil and string.find(message, "^could not compile") == nil and string.find(message, "^test failed") == nil then
-			local block = report.block(lines, at + 1, function(row)
+			local block = report.read_block(lines, at + 1, function(row)
 				return row == ""
 			end)
 			local file, number = string.match(block, "%-%-> ([^\n]-):(%d+):%d+")
 			self.total += 1
 			self.failed += 1
 			self.errors += 1
-			report.fail(self, {
+			report.add_failure(self, {
 				test_name = "build",
 				error_message = `error{code}: {message}`,
 				error_type = if string.find(message, "^expected ") then "SyntaxError" else nil,
@@ -76,20 +76,20 @@ function rust.nextest(output: string): report.Report?
 			table.insert(self.passes, name)
 		elseif name ~= nil and status ~= "PASS" and not seen[name] and string.find(line, "Summary") == nil then
 			seen[name] = true
-			local block = report.block(lines, at + 1, function(row)
+			local block = report.read_block(lines, at + 1, function(row)
 				return string.find(row, "^%s*%u+ %[[^%]]*%]") ~= nil or string.find(row, "^%s*Cancelling") ~= nil
 			end)
 			local plain = string.gsub(string.gsub(block, "\n    ", "\n"), "^    ", "")
-			local failure = panic(name, plain)
+			local failure = read_panic(name, plain)
 			failure.error_type = if status == "TIMEOUT" then "TimeoutError" else failure.error_type
-			report.fail(self, failure)
+			report.add_failure(self, failure)
 		end
 		local duration, counts = string.match(line, "Summary %[%s*([%d%.]+)s%]%s+(.+)$")
 		if counts ~= nil then
-			self.duration_ms = report.seconds(duration)
-			self.passed = report.count(counts, "passed")
-			self.failed = report.count(counts, "failed") + report.count(counts, "timed out")
-			self.skipped = report.count(counts, "skipped")
+			self.duration_ms = report.to_milliseconds(duration)
+			self.passed = report.number_before(counts, "passed")
+			self.failed = report.number_before(counts, "failed") + report.number_before(counts, "timed out")
+			self.skipped = report.number_before(counts, "skipped")
 			self.total = self.passed + self.failed + self.skipped
 		end
 	end
@@ -110,23 +110,23 @@ function rust.cargo(output: string): report.Report?
 		end
 		local failed = string.match(line, "^%-%-%-%- (.-) std%a+ %-%-%-%-$")
 		if failed ~= nil then
-			local block = report.block(lines, at + 1, function(row)
+			local block = report.read_block(lines, at + 1, function(row)
 				return row == "failures:" or string.find(row, "^%-%-%-%- .- std%a+ %-%-%-%-$") ~= nil
 			end)
-			report.fail(self, panic(failed, text.trim(block)))
+			report.add_failure(self, read_panic(failed, text.trim(block)))
 		end
 		local counts = string.match(line, "^test result: %a+%. (.+)$")
 		if counts ~= nil then
-			self.passed += report.count(counts, "passed")
-			self.failed += report.count(counts, "failed")
-			self.skipped += report.count(counts, "ignored")
-			self.duration_ms = (self.duration_ms or 0) + (report.seconds(string.match(counts, "finished in ([%d%.]+)s")) or 0)
+			self.passed += report.number_before(counts, "passed")
+			self.failed += report.number_before(counts, "failed")
+			self.skipped += report.number_before(counts, "ignored")
+			self.duration_ms = (self.duration_ms or 0) + (report.to_milliseconds(string.match(counts, "finished in ([%d%.]+)s")) or 0)
 		end
 	end
 	self.total = self.passed + self.failed + self.skipped
 	if not compiled then
 		self.unbuilt = self.total == 0
-		build(self, lines)
+		add_build_errors(self, lines)
 	end
 	return self
 end

@@ -1,5 +1,5 @@
 --!strict
---- TAP, versions 13 and 14, as node --test, prove and many others write it.
+--- Reads TAP, versions 13 and 14, as `node --test`, prove and many others write it.
 
 local documents = require("@nietz/documents")
 local report = require("./report")
@@ -8,8 +8,8 @@ local yaml = require("@nietz/yaml")
 
 type Point = { indent: number, ok: boolean, name: string, directive: string, parent: boolean, note: documents.Document? }
 
---- Returns the value of the lines between `---` and `...`, nil where they are no YAML.
-local function note(lines: { string }, at: number, indent: number): documents.Document?
+--- Returns the YAML block (`---` to `...`) that describes a result; nil where there is none.
+local function read_diagnostic(lines: { string }, at: number, indent: number): documents.Document?
 	local first = lines[at]
 	local lead = if first then string.match(first, "^( *)%-%-%-%s*$") else nil
 	if lead == nil or #lead < indent then
@@ -26,7 +26,7 @@ local function note(lines: { string }, at: number, indent: number): documents.Do
 	return nil
 end
 
-local function points(lines: { string }): { Point }
+local function test_points(lines: { string }): { Point }
 	local found: { Point } = {}
 	for at, line in lines do
 		local lead, verdict, rest = string.match(line, "^( *)(n?o?t? ?ok)%f[%A](.*)$")
@@ -34,7 +34,7 @@ local function points(lines: { string }): { Point }
 			local indent = #lead
 			local described, directive = string.match(rest, "^(.-)%s+#%s*(.+)$")
 			local name = string.gsub(described or rest, "^%s*%d*%s*%-?%s*", "")
-			-- What stands deeper just before it are its parts.
+			-- Deeper results just before it are its subtests.
 			local last = found[#found]
 			table.insert(found, {
 				indent = indent,
@@ -42,7 +42,7 @@ local function points(lines: { string }): { Point }
 				name = name,
 				directive = string.lower(directive or ""),
 				parent = last ~= nil and last.indent > indent,
-				note = note(lines, at + 1, indent),
+				note = read_diagnostic(lines, at + 1, indent),
 			})
 		end
 	end
@@ -50,7 +50,7 @@ local function points(lines: { string }): { Point }
 end
 
 --- Returns the place in `file:///a/b.js:3:5` or `/a/b.js:3:5`.
-local function place(value: unknown): report.Location?
+local function parse_location(value: unknown): report.Location?
 	if type(value) ~= "string" then
 		return nil
 	end
@@ -58,7 +58,7 @@ local function place(value: unknown): report.Location?
 	return if file then { file = file, line = tonumber(line) } else nil
 end
 
-local function shown(value: unknown): string?
+local function as_text(value: unknown): string?
 	return if value == nil or type(value) == "table" then nil else tostring(value)
 end
 
@@ -68,7 +68,7 @@ return function(output: string): report.Report?
 	end
 	local lines = text.lines(output)
 	local self = report.new("tap", if string.find(output, "\n# duration_ms ", 1, true) then "node" else nil)
-	for _, point in points(lines) do
+	for _, point in test_points(lines) do
 		local noted: documents.Document = point.note or {}
 		if point.parent or noted.failureType == "subtestsFailed" then
 			continue
@@ -81,33 +81,33 @@ return function(output: string): report.Report?
 			table.insert(self.passes, point.name)
 		else
 			self.failed += 1
-			local message = shown(noted.error) or shown(noted.message) or "not ok"
-			-- What says nothing else is a check that did not hold.
+			local message = as_text(noted.error) or as_text(noted.message) or "not ok"
+			-- Without a code and a name it is an assertion that failed.
 			local assertion = noted.code == "ERR_ASSERTION" or (noted.code == nil and noted.name == nil)
 			self.errors += if assertion then 0 else 1
-			local at: report.Location?, source: report.Location? = place(noted.location or noted.at), nil
-			local stack = shown(noted.stack) or ""
+			local at: report.Location?, source: report.Location? = parse_location(noted.location or noted.at), nil
+			local stack = as_text(noted.stack) or ""
 			for row in string.gmatch(stack, "[^\n]+") do
 				local where = string.match(row, "([^%s%(%)]+:%d+:%d+)%)?$")
 				local name = string.match(row, "^%s*(%S.-) %(")
 				local own = where ~= nil and (string.find(where, "^/") or string.find(where, "^file:///")) ~= nil
-				local here = if own then place(where) else nil
+				local here = if own then parse_location(where) else nil
 				if here ~= nil and at ~= nil and here.file ~= at.file then
 					here["function"] = name
 					source = here
 					break
 				end
 			end
-			report.fail(self, {
+			report.add_failure(self, {
 				test_name = point.name,
 				test_file = if at then at.file else nil,
 				test_line = if at then at.line else nil,
 				error_type = if assertion then "AssertionError" else nil,
-				error_name = shown(noted.name),
+				error_name = as_text(noted.name),
 				error_message = message,
 				stack_trace = stack,
-				expected = shown(noted.expected),
-				actual = shown(noted.actual),
+				expected = as_text(noted.expected),
+				actual = as_text(noted.actual),
 				source_location = source,
 			})
 		end

@@ -1,27 +1,27 @@
 --!strict
---- Between two iterations: does the phase change, is the idea mature, has the user still the energy, would a
---- technique help? At most one of these asks anything in one turn.
+--- What is checked after each iteration: whether the phase changes, the idea is mature, the user still has energy, a technique
+--- would help. Apart, because only one of these may ask something at a time.
 
 local app = require("./app")
-local ask = require("./ask")
+local approaches = require("./approaches")
 local bias = require("./bias")
+local dialogue = require("./dialogue")
 local ems = require("./ems")
-local explore = require("./explore")
 local lang = require("./lang")
 local leader = require("./leader")
 local scoring = require("./scoring")
 local ui = require("@nietz/ui")
 
-local turning = {}
+local checkpoints = {}
 
 --- An EMS from which the user is asked once more how it goes.
-local LATE = 75
+local LATE_EMS = 75
 --- The iteration from which a session is long.
-local LONG = 7
+local LONG_SESSION = 7
 --- Points of EMS below which two iterations together are slow.
-local SLOW = 3
+local SLOW_GAIN = 3
 
-local function answered(self: app.App): number
+local function count_answers(self: app.App): number
 	local count = 0
 	for _, entry in self.doc.session.history do
 		for _, response in entry.responses do
@@ -31,15 +31,15 @@ local function answered(self: app.App): number
 	return count
 end
 
---- Asks how to go on, and does it.
-function turning.energy(self: app.App, why: string): app.Signal?
+--- Asks how the user wants to go on, and does that.
+function checkpoints.ask_energy(self: app.App, why: string): app.Signal?
 	local s = self.doc.session
 	local reason = self.t(`energy.why.{why}`, { ems = s.ems, iteration = s.iteration })
-	local choice, signal = ask.choose(
+	local choice, signal = dialogue.choose(
 		self,
 		"energy",
 		if reason == "" then self.t("energy.ask") else `{reason} {self.t("energy.ask")}`,
-		ask.options(self, "energy.options", { "continue", "pause", "speed", "pivot" }),
+		dialogue.options_of(self, "energy.options", { "continue", "pause", "speed", "pivot" }),
 		"continue"
 	)
 	if choice == "pause" then
@@ -50,26 +50,26 @@ function turning.energy(self: app.App, why: string): app.Signal?
 		s.phase = "convergent"
 		app.save(self)
 	elseif choice == "pivot" then
-		signal = explore.pivot(self, "")
+		signal = approaches.pivot(self, "")
 	end
-	-- Between iterations there is nothing to ask again: the next iteration takes the focus up by itself.
+	-- No question is open here, so none is asked again: the next iteration takes up the focus.
 	return if signal and signal.go == "again" then nil else signal
 end
 
 --- Asks whether to finish, because the idea is `mature`, because of the `time`, or because no iteration is left (`limit`).
-local function checkpoint(self: app.App, why: string): app.Signal?
+local function ask_to_finish(self: app.App, why: string): app.Signal?
 	local s = self.doc.session
 	local limit = why == "limit"
 	local title = self.t(`checkpoint.{why}`, { ems = s.ems, iteration = s.iteration, minutes = s.duration_minutes })
-	local choices = ask.options(self, "checkpoint.options", { "continue", "preview", "finish" })
+	local choices = dialogue.options_of(self, "checkpoint.options", { "continue", "preview", "finish" })
 	if limit then
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
 	end
 	while true do
 		local choice, signal =
-			ask.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
+			dialogue.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
 		if choice == "preview" then
-			self:act("preview", "")
+			self:run_command("preview", "")
 		elseif choice == "finish" then
 			return { go = "finish" }
 		elseif choice == "pause" then
@@ -84,8 +84,8 @@ local function checkpoint(self: app.App, why: string): app.Signal?
 	end
 end
 
---- Moves from opening to choosing at half-way, once; `diverge` may lead back and is respected.
-local function phase(self: app.App): boolean
+--- Moves from the divergent to the convergent phase at half-way, once: a user who goes back by `diverge` stays there.
+local function advance_phase(self: app.App): boolean
 	local s = self.doc.session
 	local state = s.flow_state
 	if s.phase == "transition" then
@@ -100,8 +100,8 @@ local function phase(self: app.App): boolean
 	end
 	state.crossed = true
 	s.phase = "transition"
-	local summary: lang.Vars = { ideas = #s.ideas, decisions = #state.decisions, questions = answered(self) }
-	if self.switches.choosing == "progressive" then
+	local summary: lang.Vars = { ideas = #s.ideas, decisions = #state.decisions, questions = count_answers(self) }
+	if self.options.choosing == "progressive" then
 		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
 	end
 	ui.say(`{self.t("transition.title", { ems = s.ems })} {self.t("transition.summary", summary)}`)
@@ -109,18 +109,18 @@ local function phase(self: app.App): boolean
 	return true
 end
 
---- Returns why the user should be asked how it goes, or nil. Each reason counts once.
-local function tired(self: app.App): string?
+--- Returns why the user is asked about their energy, or nil. Each reason counts once in a session.
+local function energy_reason(self: app.App): string?
 	local s = self.doc.session
 	local state = s.flow_state
 	state.asked_energy = state.asked_energy or {}
 	local before = s.history[#s.history - 1]
 	local reason: string? = nil
-	if s.ems >= LATE and not state.asked_energy.late then
+	if s.ems >= LATE_EMS and not state.asked_energy.late then
 		reason = "late"
-	elseif s.iteration >= LONG and not state.asked_energy.long then
+	elseif s.iteration >= LONG_SESSION and not state.asked_energy.long then
 		reason = "long"
-	elseif before ~= nil and s.ems - before.ems < SLOW and not state.asked_energy.slow then
+	elseif before ~= nil and s.ems - before.ems < SLOW_GAIN and not state.asked_energy.slow then
 		reason = "slow"
 	end
 	if reason ~= nil then
@@ -129,36 +129,36 @@ local function tired(self: app.App): string?
 	return reason
 end
 
---- Does what belongs between two iterations. Returns where it leads, or nil to go on.
-function turning.after(self: app.App): app.Signal?
+--- Checks everything after an iteration. Returns where it leads, or nil to go on.
+function checkpoints.after_iteration(self: app.App): app.Signal?
 	local s = self.doc.session
 	local state = s.flow_state
-	leader.follow(self, scoring.said(self))
-	if self.switches.suggest then
-		bias.watch(self)
+	leader.adjust(self, scoring.said_in_iteration(self))
+	if self.options.suggest then
+		bias.announce(self)
 	end
-	local crossed = phase(self)
-	local limit = #s.history >= self.switches.iterations
-	local step = if s.ems >= ems.READY then ems.READY elseif s.ems >= self.switches.checkpoint then self.switches.checkpoint else 0
+	local crossed = advance_phase(self)
+	local limit = #s.history >= self.options.iterations
+	local step = if s.ems >= ems.READY then ems.READY elseif s.ems >= self.options.checkpoint then self.options.checkpoint else 0
 	if limit or step > (state.checkpoint or 0) then
 		state.checkpoint = math.max(step, state.checkpoint or 0)
-		return checkpoint(self, if limit then "limit" else "mature")
-	elseif s.duration_minutes >= self.switches.minutes and not (state.asked_energy or {}).time then
-		-- Once: a lunch with the session left open counts as time spent, too.
+		return ask_to_finish(self, if limit then "limit" else "mature")
+	elseif s.duration_minutes >= self.options.minutes and not (state.asked_energy or {}).time then
+		-- Only once: a session that is left open over lunch counts that as time spent.
 		state.asked_energy = state.asked_energy or {}
 		state.asked_energy.time = true
-		return checkpoint(self, "time")
+		return ask_to_finish(self, "time")
 	end
-	if self.switches.energy then
-		local why = if crossed then "transition" else tired(self)
+	if self.options.energy then
+		local why = if crossed then "transition" else energy_reason(self)
 		if why ~= nil then
-			return turning.energy(self, why)
+			return checkpoints.ask_energy(self, why)
 		end
 	end
-	if self.switches.technique then
-		return explore.propose(self)
+	if self.options.technique then
+		return approaches.propose(self)
 	end
 	return nil
 end
 
-return turning
+return checkpoints

@@ -1,12 +1,12 @@
 --!strict
---- The flow's parameters, and what follows from them: how long a session may be, and what it leaves out.
+--- What the command line offers, and what follows from it: how long a session may be, and what it leaves out.
 
 local nietz = require("@nietz")
 
-local switches = {}
+local options = {}
 
---- What a session is allowed, after all switches.
-export type Switches = {
+--- What a session may do.
+export type Options = {
 	--- The most iterations.
 	iterations: number,
 	--- The minutes after which the user is asked whether to stop.
@@ -43,7 +43,7 @@ local function flag(help: string): nietz.Param
 end
 
 --- The manifest's `params`.
-switches.PARAMS = {
+options.PARAMS = {
 	topic = { type = "string", positional = true, help = "What to think about" },
 	["continue"] = { type = "string", help = "Resume the session with this slug" },
 	name = { type = "string", help = "The session's name, instead of one made from the topic" },
@@ -77,15 +77,15 @@ local EXCLUSIVE = {
 	{ "lite", "turbo" },
 }
 
-local function named(param: string): string
-	return if switches.PARAMS[param].positional then "a " .. param else "--" .. param
+local function describe_param(param: string): string
+	return if options.PARAMS[param].positional then "a " .. param else "--" .. param
 end
 
 --- Returns what these parameters allow; raises where two of them contradict each other.
-function switches.of(params: { [string]: any }): Switches
+function options.from_params(params: { [string]: any }): Options
 	for _, pair in EXCLUSIVE do
 		if params[pair[1]] and params[pair[2]] then
-			local first, second = named(pair[1]), named(pair[2])
+			local first, second = describe_param(pair[1]), describe_param(pair[2])
 			nietz.usage(`{first} and {second} exclude each other`, "give one of them")
 		end
 	end
@@ -121,8 +121,8 @@ function switches.of(params: { [string]: any }): Switches
 	}
 end
 
---- Keeps in the session what shapes it beyond this sitting, and takes over what an earlier sitting chose.
-function switches.carry(allowed: Switches, s: any)
+--- Keeps in the session what holds for later sittings, too, and takes over what an earlier sitting chose.
+function options.carry_over(allowed: Options, s: any)
 	local state = s.flow_state
 	allowed.template = allowed.template or state.template
 	state.template = allowed.template
@@ -140,4 +140,4 @@ function switches.carry(allowed: Switches, s: any)
 	end
 end
 
-return switches
+return options

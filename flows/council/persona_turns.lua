@@ -1,48 +1,53 @@
 --!strict
---- What a persona says: how it is asked, what may come back, and how that becomes a turn that others can take up.
+--- A turn of a persona: how the persona is asked, which replies are valid, and how a reply becomes a turn that others can take
+--- up. Apart from the debate, because answers to the user are made the same way.
 
+local agreement = require("./agreement")
 local app = require("./app")
 local clock = require("@nietz/clock")
 local json = require("@nietz/json")
 local list = require("../common/list")
-local measure = require("./measure")
 local round = require("../common/round")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
-local words = require("../common/words")
 local ui = require("@nietz/ui")
 
-local speech = {}
+local persona_turns = {}
 
---- What one persona said in a cycle, before it is a turn.
-export type Heard = { value: any, model: string, at: string, latency: number }
+--- The reply of one persona in a cycle, before it is a turn.
+export type Reply = { value: any, model: string, at: string, latency: number }
 
-local HOW = { "builds_on", "challenges" }
---- Older points that a persona is reminded of.
-local MOST_OLDER = 24
+local WAYS_TO_RESPOND = { "builds_on", "challenges" }
+--- How many earlier points a persona is reminded of.
+local MAX_EARLIER = 24
 
-function speech.stances(self: app.App): { string }
+--- Returns the ids of the options, and `undecided`.
+function persona_turns.stances(self: app.App): { string }
 	local ids: { string } = {}
 	for _, option in self.doc.metadata.options do
 		table.insert(ids, option.id)
 	end
-	table.insert(ids, measure.UNDECIDED)
+	table.insert(ids, agreement.UNDECIDED)
 	return ids
 end
 
-local function schema(self: app.App, ids: { string }): { [string]: any }
+local function reply_schema(self: app.App, ids: { string }): { [string]: any }
 	local first = #ids == 0
 	local properties: { [string]: any } = {
 		points = shape.list(shape.text(3, 220), if first then 1 else 0, if first then 3 else 2),
 		recommends = shape.text(3, 200),
-		stance = { enum = speech.stances(self) },
+		stance = { enum = persona_turns.stances(self) },
 		sure = { type = "integer", minimum = 0, maximum = 100 },
 	}
 	if not first then
-		-- The ids are an enumeration: a reply to something that nobody said cannot even be written.
-		properties.responds =
-			shape.list(shape.object({ "to", "how", "why" }, { how = { enum = HOW }, to = { enum = ids }, why = shape.text(3, 220) }), 1, 2)
+		-- An enumeration, so that the model cannot respond to a point that nobody made.
+		properties.responds = shape.list(
+			shape.object({ "to", "how", "why" }, { how = { enum = WAYS_TO_RESPOND }, to = { enum = ids }, why = shape.text(3, 220) }),
+			1,
+			2
+		)
 	end
 	local order = { "points", "recommends", "stance", "sure" }
 	if not first then
@@ -51,8 +56,8 @@ local function schema(self: app.App, ids: { string }): { [string]: any }
 	return shape.object(order, properties)
 end
 
---- Returns where somebody stood before, in words for the prompt.
-function speech.stood(self: app.App, name: string): any
+--- Returns the position of a persona after the last cycle, or nil.
+function persona_turns.last_position(self: app.App, name: string): any
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
 	return list.find(if last then last.positions else {}, function(position): boolean
@@ -60,36 +65,37 @@ function speech.stood(self: app.App, name: string): any
 	end)
 end
 
---- Leaves of the points of a reply those that are some: no slips of the model, and no option handed back.
-local function sort_out(self: app.App, value: any)
+--- Removes from a reply what is no point: single words, and options handed back.
+local function keep_real_points(self: app.App, value: any)
 	local options: { string } = {}
 	for _, option in self.doc.metadata.options do
 		table.insert(options, option.text)
 	end
 	local kept: { string } = {}
 	for _, point in value.points do
-		local line = app.line(point)
-		local is_slip = #words.of(line) == 0 or string.find(line, "%w%s+%w") == nil
-		if not is_slip and not words.echoes(line, options) then
+		local line = app.to_line(point)
+		local is_slip = #similarity.words(line) == 0 or string.find(line, "%w%s+%w") == nil
+		if not is_slip and not similarity.echoes(line, options) then
 			table.insert(kept, line)
 		end
 	end
 	value.points = kept
 end
 
---- Returns what is wrong with a reply, or nil: somebody who speaks says something.
-function speech.fault(self: app.App, value: any): string?
-	sort_out(self, value)
+--- Returns what is wrong with a reply, or nil: it must have at least one point. Points that are none are removed.
+function persona_turns.check_reply(self: app.App, value: any): string?
+	keep_real_points(self, value)
 	if #value.points == 0 and #(value.responds or {}) == 0 then
 		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
 	end
 	return nil
 end
 
-function speech.texts_of(value: any): { string }
+--- Returns all points of a reply, responses included, each once.
+function persona_turns.texts(value: any): { string }
 	local said: { string } = {}
 	local function add(line: string)
-		if not words.repeats(line, said, measure.SAME) then
+		if not similarity.repeats(line, said, agreement.SAME) then
 			table.insert(said, line)
 		end
 	end
@@ -97,47 +103,47 @@ function speech.texts_of(value: any): { string }
 		add(point)
 	end
 	for _, answer in value.responds or {} do
-		add(app.line(answer.why))
+		add(app.to_line(answer.why))
 	end
 	return said
 end
 
---- Returns what was said before the last cycle, the latest of it, so that nobody says it again.
-local function older(self: app.App): { string }
+--- Returns the latest points from before the last cycle, so that nobody repeats them.
+local function earlier_points(self: app.App): { string }
 	local last = self.doc.debateCycles
 	local found: { string } = {}
 	for index = #self.points, 1, -1 do
 		local point = self.points[index]
-		if point.cycle < last and #found < MOST_OLDER then
+		if point.cycle < last and #found < MAX_EARLIER then
 			table.insert(found, 1, `{point.by}: {point.text}`)
 		end
 	end
 	return found
 end
 
---- Returns how a persona is asked in this cycle; what it says is also kept whole in `heard`.
-function speech.speaker(self: app.App, heard: { [string]: Heard }): round.Speak
+--- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
+function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
 	return function(voice: any, seen: { round.Point }, ids: { string }, _must: boolean): ({ string }?, { string }?)
-		local vars = app.context(self)
+		local vars = app.prompt_vars(self)
 		vars.seen = {}
 		for _, point in seen do
 			table.insert(vars.seen, { id = point.id, by = point.by, text = point.text, own = point.by == voice.name })
 		end
-		vars.older = older(self)
-		vars.before = speech.stood(self, voice.name) or false
+		vars.older = earlier_points(self)
+		vars.before = persona_turns.last_position(self, voice.name) or false
 		vars.remarks = self.remarks
 		vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
 		local began = clock.unix()
-		local value, reply = app.think(self, {
+		local value, reply = app.ask_model(self, {
 			prompt = "position",
 			vars = vars,
-			schema = schema(self, ids),
+			schema = reply_schema(self, ids),
 			check = function(value: any): string?
-				return speech.fault(self, value)
+				return persona_turns.check_reply(self, value)
 			end,
 			persona = voice,
 			label = voice.name,
-			arm = "council",
+			purpose = "council",
 			temperature = voice.temperature or 0.7,
 		})
 		if value == nil then
@@ -158,13 +164,13 @@ function speech.speaker(self: app.App, heard: { [string]: Heard }): round.Speak
 			at = clock.now(),
 			latency = math.round((clock.unix() - began) * 1000) / 1000,
 		}
-		return speech.texts_of(value), refers
+		return persona_turns.texts(value), refers
 	end
 end
 
 --- Returns the text of a turn.
-local function content(self: app.App, value: any, before: any, by: { [string]: app.Point }): string
-	local head = if value.stance == measure.UNDECIDED then "Undecided" else `{value.stance}: {app.option(self, value.stance)}`
+local function render_turn(self: app.App, value: any, before: any, by: { [string]: app.Point }): string
+	local head = if value.stance == agreement.UNDECIDED then "Undecided" else `{value.stance}: {app.option_text(self, value.stance)}`
 	local was = if before and before.option ~= value.stance then `, before: {before.option}` else ""
 	local lines: { string } = { `**{head}** (confidence {value.sure}{was})`, "" }
 	for _, point in value.points do
@@ -173,14 +179,14 @@ local function content(self: app.App, value: any, before: any, by: { [string]: a
 	for _, answer in value.responds or {} do
 		local point = by[answer.to]
 		local how = if answer.how == "challenges" then "Against" else "With"
-		table.insert(lines, `- {how} {point.by} ("{text.truncate(point.text, 60)}"): {app.line(answer.why)}`)
+		table.insert(lines, `- {how} {point.by} ("{text.truncate(point.text, 60)}"): {app.to_line(answer.why)}`)
 	end
 	table.insert(lines, "")
-	table.insert(lines, `*Recommends:* {app.line(value.recommends)}`)
+	table.insert(lines, `*Recommends:* {app.to_line(value.recommends)}`)
 	return table.concat(lines, "\n")
 end
 
-local function by_id(self: app.App): { [string]: app.Point }
+local function points_by_id(self: app.App): { [string]: app.Point }
 	local found: { [string]: app.Point } = {}
 	for _, point in self.points do
 		found[point.id] = point
@@ -189,19 +195,19 @@ local function by_id(self: app.App): { [string]: app.Point }
 end
 
 --- Records and shows what one persona said, and adds its points to those that others can take up.
-function speech.speak(self: app.App, name: string, heard: Heard, texts: { string }, number: number, asked: string?)
+function persona_turns.record(self: app.App, name: string, heard: Reply, texts: { string }, number: number, asked: string?)
 	local value = heard.value
-	local by = by_id(self)
+	local by = points_by_id(self)
 	local responds: { any } = json.array({})
 	for _, answer in value.responds or {} do
 		local point = by[answer.to]
 		table.insert(responds, { how = answer.how, name = point.by, turnId = point.turnId, point = point.text })
 	end
-	local turn = app.record(self, {
-		sender = app.seat(self, name),
+	local turn = app.record_turn(self, {
+		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
 		messageType = "discussion",
-		content = content(self, value, speech.stood(self, name), by),
+		content = render_turn(self, value, persona_turns.last_position(self, name), by),
 		timestamp = heard.at,
 		number = number,
 		metadata = {
@@ -219,4 +225,4 @@ function speech.speak(self: app.App, name: string, heard: Heard, texts: { string
 	ui.say(turn.content, { from = name })
 end
 
-return speech
+return persona_turns

@@ -1,41 +1,42 @@
 --!strict
---- Ways of thinking differently: techniques, another angle, going deeper.
+--- Other approaches to the idea: techniques, another angle (`pivot`), going deeper (`dive`). Which technique fits is decided in
+--- `techniques.lua`.
 
 local app = require("./app")
-local ask = require("./ask")
+local assessments = require("./assessments")
 local context = require("./context")
+local dialogue = require("./dialogue")
 local ems = require("./ems")
-local examine = require("./examine")
 local random = require("@nietz/random")
 local session = require("./session")
 local techniques = require("./techniques")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local explore = {}
+local approaches = {}
 
 local FRAMEWORKS = { "moscow", "5whys", "swot" }
 
-local function situation(self: app.App): techniques.Situation
+local function current_situation(self: app.App): techniques.Situation
 	local s = self.doc.session
 	return {
 		ems = s.ems,
 		phase = s.phase,
 		iteration = s.iteration,
-		weak = ems.weak(s.flow_state.axes, s.phase),
+		weak = ems.weak_axes(s.flow_state.axes, s.phase),
 		history = s.techniques_history,
 	}
 end
 
-local function record(self: app.App, technique: techniques.Technique, source: string, applied: boolean, reason: string)
+local function record_technique(self: app.App, technique: techniques.Technique, source: string, applied: boolean, reason: string)
 	local weak: { string } = {}
-	local missing: { string } = if source == "manual" then {} else situation(self).weak
+	local missing: { string } = if source == "manual" then {} else current_situation(self).weak
 	for _, key in missing do
 		if table.find(technique.axes, key) ~= nil then
 			table.insert(weak, ems.file_name(key))
 		end
 	end
-	session.technique(self.doc, {
+	session.add_technique(self.doc, {
 		slug = technique.slug,
 		category = technique.category,
 		reason = reason,
@@ -50,11 +51,11 @@ local function announce(self: app.App, technique: techniques.Technique)
 	ui.say(self.t("technique.now", { name = technique.name[self.lang], text = words[self.lang] }))
 end
 
---- Why this technique is proposed: in a session's file as in the specification, `Clarte 42%`, and in the user's
---- language where `labels` are given.
-local function reason(self: app.App, technique: techniques.Technique, labels: { [string]: string }?): string
+--- Returns why a technique is proposed: `Clarte 42%`, as session files have it, or in the user's language where `labels` are
+--- given.
+local function reason_for(self: app.App, technique: techniques.Technique, labels: { [string]: string }?): string
 	local s = self.doc.session
-	for _, key in situation(self).weak do
+	for _, key in current_situation(self).weak do
 		if table.find(technique.axes, key) ~= nil then
 			return `{if labels then labels[key] else ems.file_name(key)} {s.flow_state.axes[key]}%`
 		end
@@ -62,41 +63,41 @@ local function reason(self: app.App, technique: techniques.Technique, labels: { 
 	return `EMS {s.ems}`
 end
 
-local function use(self: app.App, found: { techniques.Technique }, source: string, why: string?)
+local function apply_techniques(self: app.App, found: { techniques.Technique }, source: string, why: string?)
 	self.techniques = found
 	for _, technique in found do
 		announce(self, technique)
-		record(self, technique, source, true, why or reason(self, technique))
+		record_technique(self, technique, source, true, why or reason_for(self, technique))
 	end
 end
 
-local function used(self: app.App): number
+local function used_count(self: app.App): number
 	return #self.doc.session.techniques_used
 end
 
---- Before an iteration: chooses a technique by chance or progress, or offers the one that helps the weak axes.
-function explore.propose(self: app.App): app.Signal?
+--- Before an iteration: applies a technique by chance or by progress, or offers one that helps the weak axes.
+function approaches.propose(self: app.App): app.Signal?
 	local s = self.doc.session
-	if used(self) >= techniques.MOST or #self.techniques > 0 then
+	if used_count(self) >= techniques.MAX_USED or #self.techniques > 0 then
 		return nil
 	end
-	local now = situation(self)
-	if self.switches.choosing == "random" then
-		local technique, state = techniques.random(now, s.random_state or {}, random.choice)
+	local now = current_situation(self)
+	if self.options.choosing == "random" then
+		local technique, state = techniques.pick_random(now, s.random_state or {}, random.choice)
 		s.random_state = state
 		if technique ~= nil then
-			use(self, { technique }, "random", "--random")
+			apply_techniques(self, { technique }, "random", "--random")
 		end
 		return nil
-	elseif self.switches.choosing == "progressive" then
-		local technique = techniques.progressive(now, random.choice)
+	elseif self.options.choosing == "progressive" then
+		local technique = techniques.pick_progressive(now, random.choice)
 		if technique ~= nil then
-			use(self, { technique }, "progressive", `EMS {s.ems}`)
+			apply_techniques(self, { technique }, "progressive", `EMS {s.ems}`)
 		end
 		return nil
 	end
 	-- Every second iteration: an offer each time is noise.
-	if not self.switches.suggest or s.iteration % 2 == 1 or s.ems >= ems.CHECKPOINT then
+	if not self.options.suggest or s.iteration % 2 == 1 or s.ems >= ems.CHECKPOINT then
 		return nil
 	end
 	local found = techniques.suggest(now, random.choice)
@@ -104,20 +105,20 @@ function explore.propose(self: app.App): app.Signal?
 		return nil
 	end
 	local lines: { string } = {}
-	local labels = context.labels(self)
+	local labels = context.axis_labels(self)
 	for _, technique in found do
 		local words: { [string]: any } = technique :: any
 		table.insert(
 			lines,
 			self.t(
 				"technique.offer",
-				{ name = technique.name[self.lang], reason = reason(self, technique, labels), text = words[self.lang] }
+				{ name = technique.name[self.lang], reason = reason_for(self, technique, labels), text = words[self.lang] }
 			)
 		)
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))
-	local answer, signal = ask.line(self, {
+	local answer, signal = dialogue.ask(self, {
 		id = "technique",
 		prompt = table.concat(lines, "\n"),
 		options = { { value = "yes", label = self.t("technique.yes") }, { value = "no", label = self.t("technique.no") } },
@@ -125,24 +126,24 @@ function explore.propose(self: app.App): app.Signal?
 		default = "no",
 	})
 	if answer == "yes" then
-		use(self, found, "auto")
+		apply_techniques(self, found, "auto")
 	elseif answer == "no" then
 		for _, technique in found do
-			record(self, technique, "auto", false, reason(self, technique))
+			record_technique(self, technique, "auto", false, reason_for(self, technique))
 		end
 	end
 	return if signal and (signal.go == "again" or signal.go == "next") then nil else signal
 end
 
 --- The commands `technique [name]` and `framework name`.
-function explore.technique(self: app.App, name: string): app.Signal?
+function approaches.technique(self: app.App, name: string): app.Signal?
 	if name == "" then
-		local found = techniques.suggest(situation(self), random.choice)
+		local found = techniques.suggest(current_situation(self), random.choice)
 		if #found == 0 then
 			ui.say(self.t("technique.none"))
 			return nil
 		end
-		use(self, found, "manual")
+		apply_techniques(self, found, "manual")
 		return { go = "again" }
 	end
 	local technique = techniques.find(text.fold(name))
@@ -151,38 +152,38 @@ function explore.technique(self: app.App, name: string): app.Signal?
 		ui.say(self.t("technique.unknown", { name = name }) .. if near then " " .. self.t("technique.nearest", { name = near }) else "")
 		return nil
 	end
-	use(self, { technique }, "manual", "manual")
+	apply_techniques(self, { technique }, "manual", "manual")
 	if technique.slug == "premortem" then
-		return examine.premortem(self)
+		return assessments.premortem(self)
 	end
 	return { go = "again" }
 end
 
 --- The command `framework [name]`.
-function explore.framework(self: app.App, name: string): app.Signal?
+function approaches.framework(self: app.App, name: string): app.Signal?
 	if name ~= "" then
-		return explore.technique(self, name)
+		return approaches.technique(self, name)
 	end
-	local options: { ask.Option } = {}
+	local options: { dialogue.Option } = {}
 	for _, slug in FRAMEWORKS do
 		local technique = techniques.find(slug) :: techniques.Technique
 		table.insert(options, { value = slug, label = technique.name[self.lang] })
 	end
-	local chosen, signal = ask.choose(self, "framework", self.t("technique.which"), options, FRAMEWORKS[1])
-	return if chosen ~= nil then explore.technique(self, chosen) else signal
+	local chosen, signal = dialogue.choose(self, "framework", self.t("technique.which"), options, FRAMEWORKS[1])
+	return if chosen ~= nil then approaches.technique(self, chosen) else signal
 end
 
 --- The command `pivot [angle]`: opens up again from another side.
-function explore.pivot(self: app.App, angle: string): app.Signal?
+function approaches.pivot(self: app.App, angle: string): app.Signal?
 	if angle == "" then
-		local answer, signal = ask.line(self, { id = "pivot", prompt = self.t("pivot.ask") })
+		local answer, signal = dialogue.ask(self, { id = "pivot", prompt = self.t("pivot.ask") })
 		if answer == nil then
 			return signal
 		end
 		angle = answer
 	end
 	if angle ~= "" then
-		session.note(self.doc, "notes", angle, "user")
+		session.add_note(self.doc, "notes", angle, "user")
 	end
 	self.focus = if angle == "" then self.t("pivot.surprise") else angle
 	self.doc.session.phase = "divergent"
@@ -191,9 +192,9 @@ function explore.pivot(self: app.App, angle: string): app.Signal?
 end
 
 --- The command `dive [subject]`.
-function explore.dive(self: app.App, subject: string): app.Signal?
+function approaches.dive(self: app.App, subject: string): app.Signal?
 	self.focus = if subject ~= "" then subject else self.doc.session.last_question
 	return { go = "again" }
 end
 
-return explore
+return approaches

@@ -1,9 +1,10 @@
 --!strict
---- Small examinations of the idea, each one model call: how it could fail, who would attack it, whether a spike would tell.
+--- Assessments of the idea, each one model call: how it could fail (`premortem`), who would attack it (`security-check`), what
+--- an experiment would show (`spike`).
 
 local app = require("./app")
-local ask = require("./ask")
 local context = require("./context")
+local dialogue = require("./dialogue")
 local leader = require("./leader")
 local list = require("../common/list")
 local session = require("./session")
@@ -11,12 +12,12 @@ local shape = require("../common/shape")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local examine = {}
+local assessments = {}
 
---- From this weight (probability × impact) a risk is to be mitigated.
-examine.MITIGATE = 6
+--- From this weight (probability × impact) on, a risk must be mitigated.
+assessments.MITIGATE = 6
 
-local SECURITY = {
+local SECURITY_WORDS = {
 	"auth",
 	"login",
 	"password",
@@ -35,29 +36,29 @@ local SECURITY = {
 }
 
 --- Whether the session touches something that an attacker wants.
-function examine.touches_security(self: app.App): boolean
-	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked(self.doc), " "))
-	return list.some(SECURITY, function(word): boolean
+function assessments.touches_security(self: app.App): boolean
+	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked_questions(self.doc), " "))
+	return list.some(SECURITY_WORDS, function(word): boolean
 		return string.find(said, word, 1, true) ~= nil
 	end)
 end
 
 --- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
-function examine.risks(self: app.App): { any }
+function assessments.find_risks(self: app.App): { any }
 	local degree, line = shape.integer(1, 3), shape.text(5, 160)
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "premortem",
-		vars = context.of(self),
+		vars = context.prompt_vars(self),
 		schema = shape.list_of("risks", 1, 4, { impact = degree, mitigation = line, probability = degree, risk = line }),
 	})
 	local state = self.doc.session.flow_state
 	local found: { any } = {}
 	for _, risk in if value then value.risks else {} do
 		table.insert(found, {
-			risk = app.whole(risk.risk, 160),
+			risk = app.to_whole_line(risk.risk, 160),
 			probability = risk.probability,
 			impact = risk.impact,
-			mitigation = app.whole(risk.mitigation, 160),
+			mitigation = app.to_whole_line(risk.mitigation, 160),
 			iteration = self.doc.session.iteration,
 		})
 	end
@@ -72,11 +73,11 @@ function examine.risks(self: app.App): { any }
 end
 
 --- The command `premortem`.
-function examine.premortem(self: app.App): app.Signal?
+function assessments.premortem(self: app.App): app.Signal?
 	if not self.doc.session.flow_state.pinned then
 		leader.switch(self, "sparring", "premortem")
 	end
-	local found = examine.risks(self)
+	local found = assessments.find_risks(self)
 	if #found == 0 then
 		return nil
 	end
@@ -90,7 +91,7 @@ function examine.premortem(self: app.App): app.Signal?
 				probability = risk.probability,
 				impact = risk.impact,
 				weight = weight,
-				flag = if weight >= examine.MITIGATE then self.t("premortem.mitigate") else "",
+				flag = if weight >= assessments.MITIGATE then self.t("premortem.mitigate") else "",
 				mitigation = risk.mitigation,
 			})
 		)
@@ -101,10 +102,10 @@ function examine.premortem(self: app.App): app.Signal?
 end
 
 --- The command `security-check`.
-function examine.security(self: app.App): app.Signal?
-	local value = app.think(self, {
+function assessments.security(self: app.App): app.Signal?
+	local value = app.ask_model(self, {
 		prompt = "security",
-		vars = context.of(self),
+		vars = context.prompt_vars(self),
 		schema = shape.list_of("threats", 1, 4, { defence = shape.text(5, 160), threat = shape.text(5, 160) }),
 	})
 	if value == nil then
@@ -112,9 +113,9 @@ function examine.security(self: app.App): app.Signal?
 	end
 	local lines: { string } = { self.t("security.title"), "" }
 	for _, item in value.threats do
-		local threat, defence = app.whole(item.threat, 160), app.whole(item.defence, 160)
+		local threat, defence = app.to_whole_line(item.threat, 160), app.to_whole_line(item.defence, 160)
 		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
-		session.note(self.doc, "notes", `{threat} → {defence}`, "security")
+		session.add_note(self.doc, "notes", `{threat} → {defence}`, "security")
 	end
 	ui.say(table.concat(lines, "\n"))
 	app.save(self)
@@ -122,11 +123,11 @@ function examine.security(self: app.App): app.Signal?
 end
 
 --- The command `spike [duration] [question]`: what a small experiment would have to show, and the verdict so far.
-function examine.spike(self: app.App, argument: string): app.Signal?
+function assessments.spike(self: app.App, argument: string): app.Signal?
 	local duration, question = string.match(argument, "^(%d+%s*%a+)%s*(.*)$")
 	if duration == nil then
 		question = argument
-		local answer, signal = ask.line(self, { id = "spike-duration", prompt = self.t("spike.duration"), default = "1d" })
+		local answer, signal = dialogue.ask(self, { id = "spike-duration", prompt = self.t("spike.duration"), default = "1d" })
 		if answer == nil then
 			return signal
 		end
@@ -134,15 +135,15 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 	end
 	if question == nil or question == "" then
 		local answer, signal =
-			ask.line(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
+			dialogue.ask(self, { id = "spike-question", prompt = self.t("spike.question"), default = self.doc.session.last_question })
 		if answer == nil then
 			return signal
 		end
 		question = answer
 	end
-	local vars = context.of(self)
+	local vars = context.prompt_vars(self)
 	vars.duration, vars.question = duration, question
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "spike",
 		vars = vars,
 		schema = shape.record({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = shape.text(5, 240) }),
@@ -154,12 +155,12 @@ function examine.spike(self: app.App, argument: string): app.Signal?
 		verdict = value.verdict,
 		question = question :: string,
 		duration = duration :: string,
-		why = app.whole(value.why, 240),
+		why = app.to_whole_line(value.why, 240),
 	})
 	ui.say(line)
-	session.note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")
+	session.add_note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")
 	app.save(self)
 	return nil
 end
 
-return examine
+return assessments

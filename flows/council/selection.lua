@@ -1,5 +1,5 @@
 --!strict
---- Who debates, and about what: the request is classified, turned into options, and personas are chosen with a reason.
+--- Chooses what is debated and by whom: classifies the request, turns it into options, and selects personas with a reason each.
 
 local app = require("./app")
 local json = require("@nietz/json")
@@ -7,17 +7,17 @@ local members = require("./members")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local ui = require("@nietz/ui")
-local words = require("../common/words")
 
-local choose = {}
+local selection = {}
 
 local LETTERS = "ABCDEFGH"
-local FEWEST, MOST = 2, 4
---- Where no model could name any.
-local PLAIN = { "Do it as proposed", "Do not do it", "Do a smaller, reversible part of it first" }
+local MIN_SEATS, MAX_SEATS = 2, 4
+--- The options where no model could name any.
+local FALLBACK_OPTIONS = { "Do it as proposed", "Do not do it", "Do a smaller, reversible part of it first" }
 
-local function schema(named: boolean): { [string]: any }
+local function selection_schema(named: boolean): { [string]: any }
 	local properties: { [string]: any } = {
 		kind = shape.text(3, 40),
 		options = shape.list(shape.text(3, 120), 2, 4),
@@ -29,7 +29,7 @@ local function schema(named: boolean): { [string]: any }
 			table.insert(names, persona.name)
 		end
 		properties.personas =
-			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = shape.text(3, 140) }), FEWEST, MOST)
+			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = shape.text(3, 140) }), MIN_SEATS, MAX_SEATS)
 	end
 	local order = { "kind", "topic", "options" }
 	if not named then
@@ -38,18 +38,18 @@ local function schema(named: boolean): { [string]: any }
 	return shape.object(order, properties)
 end
 
---- Returns options with letters, none of them twice.
-local function lettered(raw: { string }): { any }
+--- Returns the options with letters, without doubles.
+local function with_letters(raw: { string }): { any }
 	local found: { any } = json.array({})
 	local seen: { string } = {}
 	for _, text in raw do
-		-- Models like to letter them themselves.
-		local line = string.gsub(app.line(text), "^[A-Ha-h1-8][%)%.:]%s+", "")
+		-- Models often letter them, too.
+		local line = string.gsub(app.to_line(text), "^[A-Ha-h1-8][%)%.:]%s+", "")
 		local double = false
 		for _, other in seen do
-			double = double or (words.likeness(line, other) > 0.9 and #words.of(line) == #words.of(other))
+			double = double or (similarity.of_texts(line, other) > 0.9 and #similarity.words(line) == #similarity.words(other))
 		end
-		-- A bare "yes" is no option: nobody could stand for it.
+		-- A single word such as "yes" is no option that somebody could argue for.
 		if not double and string.find(line, "%S%s+%S") ~= nil then
 			table.insert(seen, line)
 			table.insert(found, { id = string.sub(LETTERS, #seen, #seen), text = line })
@@ -61,7 +61,7 @@ end
 --- Who was chosen, and why each of them.
 type Chosen = { seats: { personas.Persona }, reasons: { string } }
 
-local function add(chosen: Chosen, persona: personas.Persona, reason: string)
+local function add_seat(chosen: Chosen, persona: personas.Persona, reason: string)
 	for _, seat in chosen.seats do
 		if seat.slug == persona.slug then
 			return
@@ -72,65 +72,65 @@ local function add(chosen: Chosen, persona: personas.Persona, reason: string)
 end
 
 --- Chooses who debates, and records it.
-function choose.run(self: app.App, named: { personas.Persona }?)
-	local vars = app.context(self)
-	local kind, slugs = members.route(self.doc.requestText)
+function selection.run(self: app.App, named: { personas.Persona }?)
+	local vars = app.prompt_vars(self)
+	local kind, slugs = members.classify(self.doc.requestText)
 	vars.personas = {}
 	for _, persona in members.debaters() do
-		-- Those whom the request's own words call come first: small models take from the top.
+		-- Personas that fit the request's words come first, because small models choose from the top.
 		local place = if table.find(slugs, persona.slug) then table.find(slugs, persona.slug) :: number else #vars.personas + 1
 		table.insert(vars.personas, math.min(place, #vars.personas + 1), { name = persona.name, summary = persona.summary })
 	end
 	vars.named = named ~= nil
-	local value = app.think(self, {
+	local value = app.ask_model(self, {
 		prompt = "select",
 		vars = vars,
-		schema = schema(named ~= nil),
+		schema = selection_schema(named ~= nil),
 		check = function(value: any): string?
-			return if #lettered(value.options) < 2 then "options must differ from each other, and say what is done" else nil
+			return if #with_letters(value.options) < 2 then "options must differ from each other, and say what is done" else nil
 		end,
 		persona = self.moderator,
 		label = "Calling the council",
-		arm = "council",
+		purpose = "council",
 		temperature = 0.2,
 	})
 	local chosen: Chosen = { seats = {}, reasons = {} }
 	if value == nil then
 		ui.say(`The request is taken as {kind}, by its words; the options are the plain ones.`)
-		value = { kind = kind, options = PLAIN, topic = self.doc.requestText, personas = {} }
+		value = { kind = kind, options = FALLBACK_OPTIONS, topic = self.doc.requestText, personas = {} }
 	end
 	if named ~= nil then
 		for _, persona in named :: { personas.Persona } do
-			add(chosen, persona, "named by you")
+			add_seat(chosen, persona, "named by you")
 		end
 	else
 		for _, item in value.personas do
-			add(chosen, members.find(item.name) :: personas.Persona, app.line(item.reason))
+			add_seat(chosen, members.find(item.name) :: personas.Persona, app.to_line(item.reason))
 		end
 		if #chosen.seats == 0 then
 			for _, slug in slugs do
-				add(chosen, members.find(slug) :: personas.Persona, `asked where a request is about {kind}`)
+				add_seat(chosen, members.find(slug) :: personas.Persona, `asked where a request is about {kind}`)
 			end
 		end
 	end
-	add(chosen, members.contrarian(), "in every council, so that agreement is tested")
+	add_seat(chosen, members.contrarian(), "in every council, so that agreement is tested")
 	self.seats = chosen.seats
 	local selected: { any } = json.array({})
 	local overridden: { string } = json.array({} :: { string })
 	for _, persona in chosen.seats do
-		table.insert(selected, app.participant(persona))
+		table.insert(selected, app.new_participant(persona))
 	end
 	for _, persona in named or {} :: { personas.Persona } do
 		table.insert(overridden, persona.name)
 	end
-	local list = lettered(value.options)
-	app.happen(self, "selected", {
-		topic = app.line(value.topic),
+	local list = with_letters(value.options)
+	app.record_event(self, "selected", {
+		topic = app.to_line(value.topic),
 		options = list,
 		selection = {
 			selectionId = random.uuid(),
 			sessionId = self.doc.sessionId,
-			requestClassification = app.line(value.kind),
+			requestClassification = app.to_line(value.kind),
 			selectedPersonas = selected,
 			reason = table.concat(chosen.reasons, "; "),
 			userOverride = named ~= nil,
@@ -138,7 +138,7 @@ function choose.run(self: app.App, named: { personas.Persona }?)
 			createdAt = self.doc.updatedAt,
 		},
 	})
-	local lines: { string } = { `**The council on: {app.line(value.topic)}** ({app.line(value.kind)})`, "" }
+	local lines: { string } = { `**The council on: {app.to_line(value.topic)}** ({app.to_line(value.kind)})`, "" }
 	for _, reason in chosen.reasons do
 		table.insert(lines, `- {reason}`)
 	end
@@ -151,4 +151,4 @@ function choose.run(self: app.App, named: { personas.Persona }?)
 	ui.say(table.concat(lines, "\n"))
 end
 
-return choose
+return selection

@@ -1,13 +1,14 @@
 --!strict
---- What a model wrote, as one line that reads well: a limit on a text cuts it where it is, in the middle of a word too.
+--- Makes a model's text one line that reads well. A schema's limit cuts a text anywhere, in the middle of a word, too: such
+--- a text is ended at its last whole sentence or word.
 
 local text = require("@nietz/text")
 
-local lines = {}
+local model_text = {}
 
 --- Returns a model's text as one clean line. Where it is `limit` letters long or longer, the limit of its schema
 --- may have cut it in the middle: it ends with its last whole sentence, or else with its last whole word and `…`.
-function lines.clean(value: unknown, limit: number?): string
+function model_text.to_line(value: unknown, limit: number?): string
 	if type(value) ~= "string" then
 		return ""
 	end
@@ -24,16 +25,16 @@ function lines.clean(value: unknown, limit: number?): string
 	return (string.match(kept, "^(.*%S) %S*$") or string.gsub(kept, "…$", "")) .. "…"
 end
 
---- A constrained model stops up to a word before the limit of its schema.
+--- How far before the limit of its schema a constrained model may stop, in letters: one word.
 local LONGEST_WORD = 12
 
---- A word that begins in Latin letters and ends in Chinese ones, which take less room: models slip into them when
---- little is left.
+--- A word that begins in Latin letters and ends in Chinese ones: models slip into them, because they take less room, when
+--- little room is left.
 local SLIPPED = "^(.-)%s%S*%a[\227-\233][\128-\191]"
 
---- Returns a model's text as one clean line that ends whole, where it stopped close before the limit of its schema.
-function lines.whole(value: unknown, limit: number): string
-	local line = lines.clean(value, limit)
+--- The same for a constrained model, which stops shortly before the limit of its schema and not at it.
+function model_text.to_whole_line(value: unknown, limit: number): string
+	local line = model_text.to_line(value, limit)
 	local kept = string.match(line, SLIPPED)
 	if kept ~= nil then
 		return string.match(kept, "^(.*[%.%?!]) ") or kept .. "…"
@@ -48,4 +49,4 @@ function lines.whole(value: unknown, limit: number): string
 	return string.match(line, "^(.-[^,]), [^,]*$") or (string.gsub(line, "%s%S*$", "…"))
 end
 
-return lines
+return model_text

@@ -1,6 +1,6 @@
 --!strict
---- The one way in which the user is asked anything: every prompt takes commands, forgives slips, and returns either
---- an answer or where a command leads.
+--- How the user is asked anything: every prompt takes commands, asks about slips of the finger, and returns an answer or where
+--- a command leads. Apart, so that no prompt understands fewer commands than another.
 
 local app = require("./app")
 local commands = require("./commands")
@@ -9,13 +9,13 @@ local list = require("../common/list")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local ask = {}
+local dialogue = {}
 
 export type Option = { value: string, label: string }
 export type Question = {
 	id: string,
 	prompt: string,
-	--- What a letter or a number stands for.
+	--- What may be answered by its letter or number.
 	options: { Option }?,
 	--- Only the options are answers.
 	closed: boolean?,
@@ -26,12 +26,12 @@ export type Question = {
 local LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 --- Returns the letter before the option with this number.
-function ask.letter(index: number): string
+function dialogue.letter(index: number): string
 	return string.sub(LETTERS, index, index)
 end
 
 --- Returns the option that a line names by letter, number, value or label, or nil.
-function ask.match(line: string, options: { Option }): Option?
+function dialogue.match_option(line: string, options: { Option }): Option?
 	local typed = text.fold(text.trim(line))
 	local bare = string.match(typed, "^%[?(%w)%]?[%.%)]?$")
 	if bare ~= nil then
@@ -45,19 +45,19 @@ function ask.match(line: string, options: { Option }): Option?
 	end)
 end
 
-local function usage(self: app.App, name: string): string
+local function command_usage(self: app.App, name: string): string
 	return self.t(`help.commands.{name}`)
 end
 
 --- Shows all commands.
-function ask.help(self: app.App)
+function dialogue.show_help(self: app.App)
 	local lines: { string } = { self.t("help.title"), "" }
 	for _, group in commands.GROUPS do
 		table.insert(lines, `**{self.t(`help.groups.{group}`)}**`)
 		table.insert(lines, "")
 		for _, command in commands.ALL do
 			if command.group == group then
-				table.insert(lines, `- {usage(self, command.name)}`)
+				table.insert(lines, `- {command_usage(self, command.name)}`)
 			end
 		end
 		table.insert(lines, "")
@@ -66,18 +66,18 @@ function ask.help(self: app.App)
 end
 
 --- Carries out what was parsed when it is a command. Returns whether it was one, and where it leads.
-local function obey(self: app.App, parsed: commands.Parsed): (boolean, app.Signal?)
+local function apply_command(self: app.App, parsed: commands.Parsed): (boolean, app.Signal?)
 	if parsed.kind == "command" then
 		if parsed.name == "help" then
-			ask.help(self)
+			dialogue.show_help(self)
 			return true, nil
 		end
-		return true, self:act(parsed.name, parsed.argument)
+		return true, self:run_command(parsed.name, parsed.argument)
 	elseif parsed.kind == "ambiguous" then
 		ui.say(self.t("slip.ambiguous", { typed = parsed.typed, names = table.concat(parsed.names, ", ") }))
 		return true, nil
 	elseif parsed.kind == "misused" then
-		ui.say(self.t("slip.misused", { name = parsed.name, argument = parsed.argument, usage = usage(self, parsed.name) }))
+		ui.say(self.t("slip.misused", { name = parsed.name, argument = parsed.argument, usage = command_usage(self, parsed.name) }))
 		return true, nil
 	elseif parsed.kind == "unknown" then
 		ui.say(self.t("slip.unknown", { typed = parsed.typed }))
@@ -86,7 +86,7 @@ local function obey(self: app.App, parsed: commands.Parsed): (boolean, app.Signa
 	return false, nil
 end
 
-local function labels(options: { Option }): string
+local function option_labels(options: { Option }): string
 	local found: { string } = {}
 	for index, option in options do
 		table.insert(found, `[{index}] {option.label}`)
@@ -94,8 +94,8 @@ local function labels(options: { Option }): string
 	return table.concat(found, "  ")
 end
 
---- Asks what a slip meant. Returns what was meant: the command, the very words, or what is typed instead.
-local function forgive(self: app.App, line: string, parsed: { typed: string, name: string }): commands.Parsed
+--- Asks what a slip meant, and returns that: the command, the words as they were typed, or what is typed instead.
+local function confirm_slip(self: app.App, line: string, parsed: { typed: string, name: string }): commands.Parsed
 	local reply = ui.ask({
 		id = "slip",
 		prompt = self.t("slip.confirm", { typed = parsed.typed, name = parsed.name }),
@@ -108,13 +108,13 @@ local function forgive(self: app.App, line: string, parsed: { typed: string, nam
 		return { kind = "answer", text = text.trim(line) }
 	end
 	local again = commands.parse(reply)
-	-- Asked once is enough: a second slip is taken at its word.
+	-- One such question is enough: a second slip is taken as an answer.
 	return if again.kind == "slip" then { kind = "answer", text = text.trim(reply) } else again
 end
 
 --- Asks until there is an answer or a command leads elsewhere. Returns the answer (an option's value where one was
 --- named), or nil and the signal.
-function ask.line(self: app.App, question: Question): (string?, app.Signal?)
+function dialogue.ask(self: app.App, question: Question): (string?, app.Signal?)
 	local options = question.options or {}
 	local complete = commands.names()
 	while true do
@@ -125,35 +125,35 @@ function ask.line(self: app.App, question: Question): (string?, app.Signal?)
 			optional = if question.default == nil then true else nil,
 			complete = complete,
 		})
-		local option = ask.match(line, options)
+		local option = dialogue.match_option(line, options)
 		if option ~= nil then
 			return option.value, nil
 		end
 		local parsed = commands.parse(line)
 		if parsed.kind == "slip" then
-			parsed = forgive(self, line, parsed)
+			parsed = confirm_slip(self, line, parsed)
 		end
-		local was_command, signal = obey(self, parsed)
+		local was_command, signal = apply_command(self, parsed)
 		if signal ~= nil then
 			return nil, signal
 		elseif not was_command then
 			local said = if parsed.kind == "answer" then parsed.text else text.trim(line)
-			local named = ask.match(said, options)
+			local named = dialogue.match_option(said, options)
 			if named ~= nil then
 				return named.value, nil
 			elseif not question.closed then
 				return said, nil
 			end
-			ui.say(self.t("ask.not_an_option", { list = labels(options) }))
+			ui.say(self.t("ask.not_an_option", { list = option_labels(options) }))
 		end
 	end
 end
 
 --- Asks for one of some options, which stand in the prompt, and returns its value.
-function ask.choose(self: app.App, id: string, prompt: string, options: { Option }, default: string): (string?, app.Signal?)
-	return ask.line(self, {
+function dialogue.choose(self: app.App, id: string, prompt: string, options: { Option }, default: string): (string?, app.Signal?)
+	return dialogue.ask(self, {
 		id = id,
-		prompt = `{prompt} {labels(options)}`,
+		prompt = `{prompt} {option_labels(options)}`,
 		options = options,
 		closed = true,
 		default = default,
@@ -161,10 +161,10 @@ function ask.choose(self: app.App, id: string, prompt: string, options: { Option
 end
 
 --- Returns the options whose labels stand under a key of the language file, in this order.
-function ask.options(self: app.App, key: string, values: { string }): { Option }
+function dialogue.options_of(self: app.App, key: string, values: { string }): { Option }
 	return list.map(values, function(value): Option
 		return { value = value, label = lang.data(self.lang, `{key}.{value}`) }
 	end)
 end
 
-return ask
+return dialogue

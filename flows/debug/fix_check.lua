@@ -1,29 +1,29 @@
 --!strict
---- Whether a fix holds: the developer's own command, run in a sandbox on the workspace as it is now, with what is not
---- committed yet.
+--- Checks whether a fix holds: runs the command of `--verify` in a sandbox, on the workspace as it is now, uncommitted changes
+--- included.
 
 local app = require("./app")
 local git = require("@nietz/git")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local verify = {}
+local fix_check = {}
 
---- How much of the output is told, from its end.
-local TOLD = 1500
+--- How much of the end of the output is shown, in bytes.
+local MAX_OUTPUT = 1500
 
-export type Ran = { exit: number, output: string, holds: boolean }
+export type Result = { exit: number, output: string, holds: boolean }
 
 local function tail(output: string): string
 	local plain = text.trim(output)
-	return if #plain <= TOLD then plain else "…" .. (string.gsub(string.sub(plain, -TOLD), "^[^\n]*\n", ""))
+	return if #plain <= MAX_OUTPUT then plain else "…" .. (string.gsub(string.sub(plain, -MAX_OUTPUT), "^[^\n]*\n", ""))
 end
 
---- Runs the command of `--verify`, notes what came of it, and says so.
-function verify.run(self: app.App, run: string): Ran
+--- Runs the command of `--verify`, records the result in the session, and shows it.
+function fix_check.run(self: app.App, run: string): Result
 	local command: string = self.params.verify
-	self.verified += 1
-	local name = `verify-{self.verified}`
+	self.fix_checks += 1
+	local name = `verify-{self.fix_checks}`
 	local branch = `nietz/{run}-{name}`
 	ui.say(self.t("verify.runs", { command = command }))
 	git.branch(branch, git.snapshot().commit)
@@ -35,7 +35,7 @@ function verify.run(self: app.App, run: string): Ran
 		return error(ran, 0)
 	end
 	local exit = if ran.over == "exit" then ran.exit else 124
-	local found: Ran = { exit = exit, output = tail(ran.output), holds = exit == 0 }
+	local found: Result = { exit = exit, output = tail(ran.output), holds = exit == 0 }
 	self.doc.verification = { command = command, exit = exit, holds = found.holds }
 	if found.holds then
 		ui.say(self.t("verify.holds", { command = command }))
@@ -45,4 +45,4 @@ function verify.run(self: app.App, run: string): Ran
 	return found
 end
 
-return verify
+return fix_check

@@ -1,14 +1,14 @@
 --!strict
---- How far a debate is, in figures: who stands where, how much of the confidence is behind one option, who moved, and
---- how much was new. Pure. The end of a debate rests on these figures alone, and not on anybody's impression.
+--- How far a council agrees, in figures: positions, how much of the confidence is behind each option, who moved, and how much
+--- was new. Only these figures end a debate, and no model's impression. Pure, so that they can be tested.
 
 local json = require("@nietz/json")
 local list = require("../common/list")
-local words = require("../common/words")
+local similarity = require("../common/similarity")
 
-local measure = {}
+local agreement = {}
 
---- Where one persona stands after a cycle; `option` is `undecided` where it has not chosen.
+--- The position of one persona after a cycle; `option` is `undecided` where it has not chosen.
 export type Position = { name: string, option: string, confidence: number }
 export type Measure = {
 	cycle: number,
@@ -17,7 +17,7 @@ export type Measure = {
 	--- The option with the most support; nil where two have the same, or nobody chose.
 	leading: string?,
 	positions: { Position },
-	--- Who changed option, and how much confidences moved on average.
+	--- Who changed their option, and the average change of confidence.
 	moved: { { name: string, from: string, to: string } },
 	drift: number,
 	said: number,
@@ -25,28 +25,28 @@ export type Measure = {
 }
 export type Option = { id: string, text: string }
 
-measure.UNDECIDED = "undecided"
---- Percent of all confidence behind one option from which a council is agreed.
-measure.CONVERGED = 80
---- Percent of what was said in a cycle at or below which nothing new was said.
-measure.NEW = 20
---- Average points of confidence below which nobody has moved.
-measure.STILL = 10
+agreement.UNDECIDED = "undecided"
+--- From this percentage of all confidence behind one option on, the council agrees.
+agreement.CONVERGED = 80
+--- Where at most this percentage of the points of a cycle is new, nothing new was said.
+agreement.NOTHING_NEW = 20
+--- Below this average change of confidence nobody has moved.
+agreement.MIN_DRIFT = 10
 --- Two texts that share more than this say the same.
-measure.SAME = 0.6
+agreement.SAME = 0.6
 
---- Returns how many of these texts nobody has said before, in the same words or nearly.
-function measure.new(texts: { string }, before: { string }): number
+--- Returns how many of these texts nobody has said before in nearly the same words.
+function agreement.count_new(texts: { string }, before: { string }): number
 	local count = 0
-	local seen: { words.Stems } = {}
+	local seen: { similarity.Stems } = {}
 	for _, text in before do
-		table.insert(seen, words.stems(text))
+		table.insert(seen, similarity.stems(text))
 	end
 	for _, text in texts do
-		local own = words.stems(text)
+		local own = similarity.stems(text)
 		local new = true
 		for _, other in seen do
-			new = new and words.alike(own, other) <= measure.SAME
+			new = new and similarity.of_stems(own, other) <= agreement.SAME
 		end
 		count += if new then 1 else 0
 		table.insert(seen, own)
@@ -59,7 +59,7 @@ local function support(positions: { Position }): ({ [string]: number }, string?)
 	local total = 0
 	for _, position in positions do
 		total += position.confidence
-		if position.option ~= measure.UNDECIDED then
+		if position.option ~= agreement.UNDECIDED then
 			sums[position.option] = (sums[position.option] or 0) + position.confidence
 		end
 	end
@@ -77,19 +77,19 @@ local function support(positions: { Position }): ({ [string]: number }, string?)
 	return sums, if tie or most == 0 then nil else leading
 end
 
-local function of(positions: { Position }, name: string): Position?
+local function position_of(positions: { Position }, name: string): Position?
 	return list.find(positions, function(position): boolean
 		return position.name == name
 	end)
 end
 
 --- Returns the figures of a cycle. `before` are the positions of the cycle before it.
-function measure.of(cycle: number, positions: { Position }, before: { Position }, texts: { string }, earlier: { string }): Measure
+function agreement.measure(cycle: number, positions: { Position }, before: { Position }, texts: { string }, earlier: { string }): Measure
 	local sums, leading = support(positions)
 	local moved: { any } = json.array({})
 	local shift, count = 0, 0
 	for _, position in positions do
-		local old = of(before, position.name)
+		local old = position_of(before, position.name)
 		if old ~= nil then
 			count += 1
 			shift += math.abs(position.confidence - old.confidence)
@@ -106,31 +106,31 @@ function measure.of(cycle: number, positions: { Position }, before: { Position }
 		moved = moved,
 		drift = if count > 0 then math.round(shift / count) else 0,
 		said = #texts,
-		new = measure.new(texts, earlier),
+		new = agreement.count_new(texts, earlier),
 	}
 end
 
-local function still(one: Measure): boolean
-	return one.cycle > 1 and #one.moved == 0 and one.drift < measure.STILL
+local function is_stable(one: Measure): boolean
+	return one.cycle > 1 and #one.moved == 0 and one.drift < agreement.MIN_DRIFT
 end
 
---- Returns why the debate is over after these cycles, or nil. The first cycle ends nothing but by the limit: nobody has
---- heard anybody yet.
-function measure.outcome(history: { Measure }, limit: number): string?
+--- Returns why the debate is over after these cycles, or nil. After the first cycle only the limit ends it: nobody has heard the
+--- others yet.
+function agreement.outcome(history: { Measure }, limit: number): string?
 	local last, before = history[#history], history[#history - 1]
 	if last.cycle >= 2 then
-		if last.leading ~= nil and last.support[last.leading] >= measure.CONVERGED then
+		if last.leading ~= nil and last.support[last.leading] >= agreement.CONVERGED then
 			return "converged"
-		elseif still(last) and before ~= nil and still(before) then
+		elseif is_stable(last) and before ~= nil and is_stable(before) then
 			return "deadlock"
-		elseif #last.moved == 0 and last.new * 100 <= measure.NEW * last.said then
+		elseif #last.moved == 0 and last.new * 100 <= agreement.NOTHING_NEW * last.said then
 			return "nothing_new"
 		end
 	end
 	return if last.cycle >= limit then "limit_reached" else nil
 end
 
-local function names(one: Measure, option: string): string
+local function supporters(one: Measure, option: string): string
 	local found: { string } = {}
 	for _, position in one.positions do
 		if position.option == option then
@@ -140,16 +140,16 @@ local function names(one: Measure, option: string): string
 	return table.concat(found, ", ")
 end
 
---- Says in a paragraph where the council stands and how it got there.
-function measure.summary(one: Measure, options: { Option }): string
+--- Returns a paragraph on the positions and on who moved.
+function agreement.summary(one: Measure, options: { Option }): string
 	local parts: { string } = {}
 	for _, option in options do
-		local who = names(one, option.id)
+		local who = supporters(one, option.id)
 		if who ~= "" then
 			table.insert(parts, `{option.id} "{option.text}" has {one.support[option.id]} % of the confidence ({who}).`)
 		end
 	end
-	local open = names(one, measure.UNDECIDED)
+	local open = supporters(one, agreement.UNDECIDED)
 	if open ~= "" then
 		table.insert(parts, `Undecided: {open}.`)
 	end
@@ -163,8 +163,8 @@ function measure.summary(one: Measure, options: { Option }): string
 	return table.concat(parts, " ")
 end
 
---- Returns from 0 to 100 how confident the council as a whole is of an option: those against it and the undecided count 0.
-function measure.confidence(one: Measure, option: string): number
+--- Returns the council's average confidence in an option, from 0 to 100: personas with another position count as 0.
+function agreement.confidence(one: Measure, option: string): number
 	local sum = 0
 	for _, position in one.positions do
 		sum += if position.option == option then position.confidence else 0
@@ -172,4 +172,4 @@ function measure.confidence(one: Measure, option: string): number
 	return if #one.positions > 0 then math.round(sum / #one.positions) else 0
 end
 
-return measure
+return agreement

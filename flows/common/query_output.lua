@@ -1,17 +1,17 @@
 --!strict
---- What a query answers, as a table, JSON or CSV.
+--- Shows the answer of a query as a table, JSON or CSV: the same for every mode that has a `query` command.
 
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local answers = {}
+local query_output = {}
 
 --- The widest column of a table.
 local WIDEST = 60
 
-local function shown(value: unknown): string
+local function cell_text(value: unknown): string
 	if value == json.null then
 		return ""
 	elseif type(value) == "number" and value % 1 == 0 then
@@ -20,12 +20,12 @@ local function shown(value: unknown): string
 	return tostring(value)
 end
 
-local function as_table(answer: documents.Answer): string
+local function format_table(answer: documents.Answer): string
 	local lines: { { string } } = { answer.columns }
 	for _, row in answer.rows do
 		local cells = {}
 		for _, value in row do
-			table.insert(cells, text.truncate((string.gsub(shown(value), "%c", " ")), WIDEST))
+			table.insert(cells, text.truncate((string.gsub(cell_text(value), "%c", " ")), WIDEST))
 		end
 		table.insert(lines, cells)
 	end
@@ -53,11 +53,11 @@ local function as_table(answer: documents.Answer): string
 	return table.concat(out, "\n")
 end
 
-local function as_csv(answer: documents.Answer): string
+local function format_csv(answer: documents.Answer): string
 	local function line(values: { unknown }): string
 		local cells = {}
 		for _, value in values do
-			local cell = shown(value)
+			local cell = cell_text(value)
 			if string.find(cell, '[",\r\n]') then
 				cell = '"' .. string.gsub(cell, '"', '""') .. '"'
 			end
@@ -72,7 +72,7 @@ local function as_csv(answer: documents.Answer): string
 	return table.concat(lines, "\n")
 end
 
-local function objects(answer: documents.Answer): { documents.Document }
+local function rows_as_objects(answer: documents.Answer): { documents.Document }
 	local list = json.array({})
 	for _, row in answer.rows do
 		local object = {}
@@ -84,10 +84,10 @@ local function objects(answer: documents.Answer): { documents.Document }
 	return list
 end
 
---- Says an answer of `documents.query` as a `table`, `json` or `csv`.
-function answers.say(answer: documents.Answer, format: string)
-	local shape = { table = as_table, csv = as_csv } :: { [string]: (answer: documents.Answer) -> string }
-	local said = if format == "json" then json.encode(objects(answer), { pretty = true }) else shape[format](answer)
+--- Shows an answer of `documents.query` as a `table`, `json` or `csv`.
+function query_output.show(answer: documents.Answer, format: string)
+	local shape = { table = format_table, csv = format_csv } :: { [string]: (answer: documents.Answer) -> string }
+	local said = if format == "json" then json.encode(rows_as_objects(answer), { pretty = true }) else shape[format](answer)
 	ui.say("```\n" .. said .. "\n```")
 	if answer.cut then
 		ui.say("There is more: ask for less.")
@@ -97,4 +97,4 @@ function answers.say(answer: documents.Answer, format: string)
 	end
 end
 
-return answers
+return query_output

@@ -1,23 +1,23 @@
 --!strict
---- What a flow says, in several languages: tables of texts by language, with `{name}` for what is filled in.
+--- The texts of a flow in several languages: one table of texts for each language, in which `{name}` is filled in.
 
 local nietz = require("@nietz")
 
-local texts = {}
+local translations = {}
 
 export type Vars = { [string]: string | number }
-export type Say = ((key: string) -> string) & ((key: string, vars: Vars) -> string)
-export type Texts = {
+export type Translate = ((key: string) -> string) & ((key: string, vars: Vars) -> string)
+export type Translations = {
 	--- Returns the language to use for a wish such as `fr`: English where there is no other.
 	code: (wish: string) -> string,
 	--- Returns the value under a key such as `axes.clarity`, which may be a list or a table, or nil.
 	data: (code: string, key: string) -> any,
-	--- Returns the function that says things in a language. A key that does not exist is the flow's error: it is raised.
-	of: (code: string) -> Say,
+	--- Returns the function that gives the text of a key in a language. A key that does not exist is an error of the flow: raised.
+	translator: (code: string) -> Translate,
 }
 
 --- Returns the texts of a flow, from one table for each language.
-function texts.new(tables: { [string]: nietz.Values }): Texts
+function translations.new(tables: { [string]: nietz.Values }): Translations
 	local function data(code: string, key: string): any
 		local value: any = tables[code]
 		for _, part in string.split(key, ".") do
@@ -33,7 +33,7 @@ function texts.new(tables: { [string]: nietz.Values }): Texts
 			return if tables[wish] ~= nil then wish else "en"
 		end,
 		data = data,
-		of = function(code: string): Say
+		translator = function(code: string): Translate
 			return function(key: string, vars: Vars?): string
 				local value = data(code, key)
 				if type(value) ~= "string" then
@@ -52,4 +52,4 @@ function texts.new(tables: { [string]: nietz.Values }): Texts
 	}
 end
 
-return texts
+return translations

@@ -1,21 +1,21 @@
 --!strict
---- What the user types: an answer, a command, or a word to one of the council.
+--- How the user is asked, and what a line of theirs means: an answer, a command, or a question to one of the council.
 
 local app = require("./app")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
-local talk = {}
+local dialogue = {}
 
 export type Line =
 	{ kind: "empty" }
 	| { kind: "command", name: string }
-	--- To the persona of this name; nil where nobody here is called so.
+	--- To the persona of this name; nil where no persona has it.
 	| { kind: "address", name: string?, typed: string, text: string }
 	| { kind: "text", text: string }
 
---- By place: what may be typed, and what it means.
-talk.COMMANDS = {
+--- By place in the session: the commands that may be typed, and what each means.
+dialogue.COMMANDS = {
 	clarify = {
 		skip = "skip",
 		["skip question"] = "skip",
@@ -36,8 +36,8 @@ talk.COMMANDS = {
 	final = { done = "done", revisit = "revisit", cancel = "cancel" },
 } :: { [string]: { [string]: string } }
 
---- Returns who is meant by what follows an `@`, and the rest: the longest name that fits, whole or by its first words.
-local function addressed(line: string, names: { string }): (string?, string)
+--- Returns the name that a text after `@` begins with, and the rest of it. The longest name counts: one may begin like another.
+local function addressee(line: string, names: { string }): (string?, string)
 	local best: string?, rest = nil, ""
 	for _, name in names do
 		local head = string.sub(line, 1, #name)
@@ -54,37 +54,37 @@ local function addressed(line: string, names: { string }): (string?, string)
 end
 
 --- Returns what a line means at this place. `names` are those who can be addressed. Pure.
-function talk.parse(line: string, place: string, names: { string }): Line
+function dialogue.parse(line: string, place: string, names: { string }): Line
 	local typed = text.trim(line)
 	if typed == "" then
 		return { kind = "empty" }
 	end
-	local command = talk.COMMANDS[place][text.fold((string.gsub(typed, "^/", "")))]
+	local command = dialogue.COMMANDS[place][text.fold((string.gsub(typed, "^/", "")))]
 	if command ~= nil then
 		return { kind = "command", name = command }
 	elseif string.sub(typed, 1, 1) == "@" then
-		local name, rest = addressed(string.sub(typed, 2), names)
+		local name, rest = addressee(string.sub(typed, 2), names)
 		local first = string.match(typed, "^@(%S+)") or ""
 		return { kind = "address", name = name, typed = first, text = rest }
 	end
 	return { kind = "text", text = typed }
 end
 
---- Asks, and ends the session where the answer is `cancel`.
-function talk.ask(id: string, place: string, prompt: string, names: { string }): Line
+--- Asks the user for a line; raises `app.CANCELLED` where it is `cancel`.
+function dialogue.ask(id: string, place: string, prompt: string, names: { string }): Line
 	local complete: { string } = {}
-	for command in talk.COMMANDS[place] do
+	for command in dialogue.COMMANDS[place] do
 		table.insert(complete, command)
 	end
 	for _, name in names do
 		table.insert(complete, "@" .. name)
 	end
 	table.sort(complete)
-	local line = talk.parse(ui.ask({ id = id, prompt = prompt, optional = true, complete = complete }), place, names)
+	local line = dialogue.parse(ui.ask({ id = id, prompt = prompt, optional = true, complete = complete }), place, names)
 	if line.kind == "command" and line.name == "cancel" then
 		error({ code = app.CANCELLED, message = "the session was cancelled" }, 0)
 	end
 	return line
 end
 
-return talk
+return dialogue

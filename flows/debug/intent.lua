@@ -1,32 +1,33 @@
 --!strict
---- What a developer typed: the words that end a session, and what a response gives away of their mood (`moods.yaml`).
+--- What a developer means by a line, by its words: that the session ends, that they ask for the answer or for a concept, and the
+--- mood that a quote may fit (`moods.yaml`). Without a model, so that it is certain.
 
 local list = require("../common/list")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
-local words = {}
+local intent = {}
 
 local MOODS = yaml.load("./moods.yaml")
 
---- What ends a session, whole or with an explanation behind a colon, a comma or a dash.
+--- The lines that end a session; an explanation may follow after a colon, a comma or a dash.
 local SOLVED = "^(i('ve| have)? )?(found it|solved( it)?|got it solved)|^(j'ai |je l'ai )?(trouve|resolu)|^c'est (trouve|resolu)"
-local ENDS = {
+local ENDINGS = {
 	{ means = "solved", pattern = `^({SOLVED})([.!]*$|\\s*[:,;.!(—–-].*$)` },
 	{ means = "give up", pattern = "^(ok(ay)?,? |alright,? )?(i give up|j'abandonne|je renonce|je laisse tomber)[.! ]*$" },
 	{ means = "exit", pattern = "^[/:]?(exit|quit|quitter|sortir)[.! ]*$" },
 }
 
---- Returns a text in small letters, without accents and with plain apostrophes.
-function words.plain(value: string): string
+--- Returns a text for comparing: small letters, no accents, plain apostrophes.
+function intent.normalize(value: string): string
 	local folded = string.gsub(string.gsub(text.fold(value), "\u{2019}", "'"), "\u{2018}", "'")
 	return text.trim((string.gsub(folded, "%s+", " ")))
 end
 
 --- Returns `solved`, `give up` or `exit` where the line says so, and nil for an answer.
-function words.ending(line: string): ("solved" | "give up" | "exit")?
-	local plain = words.plain(line)
-	for _, ending in ENDS do
+function intent.ending(line: string): ("solved" | "give up" | "exit")?
+	local plain = intent.normalize(line)
+	for _, ending in ENDINGS do
 		if text.search(plain, ending.pattern) ~= nil then
 			return ending.means :: any
 		end
@@ -34,32 +35,32 @@ function words.ending(line: string): ("solved" | "give up" | "exit")?
 	return nil
 end
 
-local function has(plain: string, patterns: { string }): boolean
+local function matches_any(plain: string, patterns: { string }): boolean
 	return list.some(patterns, function(pattern): boolean
 		return text.search(plain, pattern) ~= nil
 	end)
 end
 
---- Whether a response asks for a concept to be explained, which is fine.
-function words.asks_for_concept(response: string): boolean
-	local plain = words.plain(response)
-	return has(plain, MOODS.concept) and not has(plain, MOODS.asks_for_answer)
+--- Whether a response asks for a concept to be explained, which is allowed.
+function intent.asks_for_concept(response: string): boolean
+	local plain = intent.normalize(response)
+	return matches_any(plain, MOODS.concept) and not matches_any(plain, MOODS.asks_for_answer)
 end
 
 --- Whether a response asks for the answer itself.
-function words.asks_for_answer(response: string): boolean
-	return has(words.plain(response), MOODS.asks_for_answer)
+function intent.asks_for_answer(response: string): boolean
+	return matches_any(intent.normalize(response), MOODS.asks_for_answer)
 end
 
 --- Returns the context by which a quote is chosen: `avoidance`, `overwhelm`, `strategy` …, or nil.
-function words.context(response: string): string?
-	local plain = words.plain(response)
+function intent.quote_context(response: string): string?
+	local plain = intent.normalize(response)
 	for _, mood in MOODS.contexts do
-		if has(plain, mood.patterns) then
+		if matches_any(plain, mood.patterns) then
 			return mood.context
 		end
 	end
 	return nil
 end
 
-return words
+return intent

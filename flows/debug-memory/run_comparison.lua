@@ -1,43 +1,43 @@
 --!strict
---- What one run of the tests says beside another: progress, a regression, or going round in circles.
+--- Compares runs of the tests: finds a regression, and a session that goes round in circles.
 
 local errors = require("../common/memory/errors")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local state = require("./state")
 
-local judge = {}
+local run_comparison = {}
 
---- How often the same failure is seen before the session is stuck.
+--- A failure that was seen so often means that the session is stuck.
 local STUCK = 3
 
---- Returns a test's name without the groups that only some runners print.
-local function short(name: string): string
+--- Returns a test's name without its groups, which only some runners print.
+local function short_name(name: string): string
 	return string.match(name, "› ([^›]+)$") or name
 end
 
---- Returns what is worse than before, or nil. `most` is how many tests were seen at once so far.
-function judge.regression(before: results.Results, after: results.Results, most: number): string?
+--- Returns what is worse than before, or nil. `most` is the largest number of tests of any run so far.
+function run_comparison.regression(before: results.Results, after: results.Results, most: number): string?
 	if not before.ran or not after.ran then
 		-- Without a build there is nothing to compare.
 		return nil
 	end
 	local passed, failed = {}, {}
 	for _, name in before.passes do
-		passed[short(name)] = true
+		passed[short_name(name)] = true
 	end
 	for _, failure in before.failures do
-		failed[short(failure.test_name)] = true
+		failed[short_name(failure.test_name)] = true
 	end
 	for _, failure in after.failures do
-		local name = short(failure.test_name)
+		local name = short_name(failure.test_name)
 		if passed[name] then
 			return `{failure.test_name} passed before`
 		elseif #before.passes == 0 and not failed[name] and after.failed > before.failed then
 			return `{failure.test_name} fails, and more tests than before`
 		end
 	end
-	-- A runner that stops at the first failure tells fewer of them, and so does an output without its middle.
+	-- Runs with failures or cut output list fewer tests for other reasons.
 	if #after.failures == 0 and not after.cut and after.total < most then
 		return `{most - after.total} tests are gone`
 	elseif after.skipped > before.skipped then
@@ -46,12 +46,12 @@ function judge.regression(before: results.Results, after: results.Results, most:
 	return nil
 end
 
-local function signature(failure: report.Failure): string
+local function failure_signature(failure: report.Failure): string
 	return `{failure.test_name} {failure.error_type} {errors.signature(failure.error_message)}`
 end
 
---- Counts the failures of a run; returns why the session is stuck, if it is.
-function judge.stuck(self: state.Session, latest: results.Results, code_hash: string): string?
+--- Counts the failures of a run, and returns why the session is stuck, or nil.
+function run_comparison.stuck_reason(self: state.Session, latest: results.Results, code_hash: string): string?
 	for index = 1, #self.doc.executions - 1 do
 		if self.doc.executions[index].code_hash == code_hash then
 			return `the code is what it was at attempt {index}: it was undone and done again`
@@ -59,18 +59,18 @@ function judge.stuck(self: state.Session, latest: results.Results, code_hash: st
 	end
 	local reason: string? = nil
 	for _, failure in latest.failures do
-		local key = signature(failure)
-		self.counts[key] = (self.counts[key] or 0) + 1
-		if self.counts[key] == STUCK then
+		local key = failure_signature(failure)
+		self.failure_counts[key] = (self.failure_counts[key] or 0) + 1
+		if self.failure_counts[key] == STUCK then
 			reason = reason or `{failure.test_name} failed in the same way {STUCK} times`
 		end
 	end
 	return reason
 end
 
---- Tells whether a text says the same as another, apart from numbers and spaces.
-function judge.same(a: string, b: string): boolean
+--- Whether two texts are the same but for numbers, paths and spaces.
+function run_comparison.is_same_text(a: string, b: string): boolean
 	return errors.signature(a) == errors.signature(b)
 end
 
-return judge
+return run_comparison

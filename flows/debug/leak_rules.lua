@@ -1,14 +1,14 @@
 --!strict
---- The first layer of the check: rules that find an answer in a reply, in English and in French, in disguise too. The
---- rules are data (`leaks.yaml`); here a reply is made plain for them: code becomes one word that says whether the
---- developer wrote it, what they said themselves does not count, and each sentence is a question or a statement.
+--- The first layer of the check of replies: rules that find an answer which a reply gives away, in English and French. The
+--- rules are data (`leaks.yaml`). Here a reply is prepared for them: code becomes one word that says whether the developer
+--- wrote it, quotes of the developer are taken out, and each sentence is a question or a statement.
 
+local intent = require("./intent")
 local quotes = require("@nietz/quotes")
 local text = require("@nietz/text")
-local words = require("./words")
 local yaml = require("@nietz/yaml")
 
-local leaks = {}
+local leak_rules = {}
 
 export type Leak = { rule: string, reason: string, excerpt: string }
 type Sentence = { text: string, question: boolean, shown: string }
@@ -16,8 +16,8 @@ type Rule = { rule: string, reason: string, ["in"]: string?, pattern: string, un
 
 local FILE = yaml.load("./leaks.yaml")
 
---- Lets `\w` and `\b` mean letters without accents alone, which is all that there is: a pattern stays small.
-local function plain_letters(pattern: string): string
+--- Makes `\w` and `\b` mean ASCII letters alone: texts have no accents here, and the compiled pattern stays small.
+local function ascii_letters(pattern: string): string
 	local out, in_class, at = {}, false, 1
 	while at <= #pattern do
 		local one, two = string.sub(pattern, at, at), string.sub(pattern, at, at + 1)
@@ -39,8 +39,8 @@ local function plain_letters(pattern: string): string
 	return table.concat(out)
 end
 
---- Puts the lists of words in the place of their names: `{fix}`.
-local function filled(pattern: string): string
+--- Replaces names of word lists, such as `{fix}`, by their words.
+local function fill_lists(pattern: string): string
 	local out = pattern
 	for _ = 1, 4 do
 		out = string.gsub(out, "{([%l_]+)}", function(name: string): string
@@ -51,7 +51,7 @@ local function filled(pattern: string): string
 			return "(?:" .. (string.gsub(list, "%s+", "|")) .. ")"
 		end)
 	end
-	return plain_letters((string.gsub(out, "\n%s*", "")))
+	return ascii_letters((string.gsub(out, "\n%s*", "")))
 end
 
 local RULES: { Rule } = {}
@@ -61,31 +61,31 @@ for _, rule in FILE.rules do
 			rule = rule.rule,
 			reason = rule.reason,
 			["in"] = rule["in"],
-			pattern = filled(pattern),
-			unless = if rule.unless then filled(rule.unless) else nil,
+			pattern = fill_lists(pattern),
+			unless = if rule.unless then fill_lists(rule.unless) else nil,
 		})
 	end
 end
-local INVESTIGATION = filled(FILE.investigation)
-local CODE_CUE = filled(FILE.code_cue)
-local QUOTED_CUE = filled(FILE.quoted_cue)
-local STEP = filled(FILE.step)
-local SUBJECT, FINE, VERB = filled(FILE.assertion.subject), filled(FILE.assertion.fine), filled(FILE.assertion.verb)
+local INVESTIGATION = fill_lists(FILE.investigation)
+local CODE_CUE = fill_lists(FILE.code_cue)
+local QUOTED_CUE = fill_lists(FILE.quoted_cue)
+local STEP = fill_lists(FILE.step)
+local SUBJECT, FINE, VERB = fill_lists(FILE.assertion.subject), fill_lists(FILE.assertion.fine), fill_lists(FILE.assertion.verb)
 
---- Returns a text as one line of words that are compared: small letters, single spaces.
-local function squeezed(value: string): string
-	return words.plain((string.gsub(value, "[%s]+", " ")))
+--- Returns a text as one line for comparing: small letters, single spaces.
+local function normalize_line(value: string): string
+	return intent.normalize((string.gsub(value, "[%s]+", " ")))
 end
 
---- Returns code as it is compared: without any white space, and without the numbers before its lines.
-local function dense(value: string): string
+--- Returns code for comparing: small letters, no white space.
+local function compact(value: string): string
 	return string.lower((string.gsub(value, "%s+", "")))
 end
 
 local IDENTIFIER = "^[%w_$@.:#/-]+$"
 local CALL = "^[%w_$@.:]+%(%s*%)$"
 
---- Whether every name in a piece of code is the developer's, and only its values are new: a call to try out.
+--- Whether a piece of code has only names of the developer's and new values: a call to try out.
 local function is_sample(piece: string, known: string): boolean
 	local inside = string.match(piece, "^[%w_.$]+%((.*)%)$")
 	local bare = string.gsub(string.gsub(if inside then inside else piece, '"[^"]*"', ""), "'[^']*'", "")
@@ -96,8 +96,8 @@ end
 
 --- Returns the word that stands for a piece of code: `kcode` where the developer wrote it, `icode` for a name or a
 --- literal, `ncode` for any other.
-local function word_of(piece: string, known: string): string
-	local plain = dense(piece)
+local function placeholder(piece: string, known: string): string
+	local plain = compact(piece)
 	if plain == "" or string.find(known, plain, 1, true) ~= nil then
 		return "kcode"
 	elseif text.search(text.trim(piece), FILE.plain_names) ~= nil then
@@ -111,26 +111,26 @@ local function word_of(piece: string, known: string): string
 end
 
 --- Returns the lines of a fenced block that the developer did not write.
-local function new_lines(block: string, known: string): number
+local function count_new_lines(block: string, known: string): number
 	local count = 0
 	for _, line in text.lines(block) do
 		local bare = string.gsub(line, "^%s*%d+%s*[|:]?%s%s?", "")
 		local looks = text.search(text.trim(bare), FILE.look_command) ~= nil
-		if #string.gsub(dense(bare), "[^%w]", "") >= 3 and string.find(known, dense(bare), 1, true) == nil and not looks then
+		if #string.gsub(compact(bare), "[^%w]", "") >= 3 and string.find(known, compact(bare), 1, true) == nil and not looks then
 			count += 1
 		end
 	end
 	return count
 end
 
---- Takes the fenced blocks out of a reply. Returns the rest, and what is wrong with a block, if anything is.
-local function without_fences(reply: string, known: string): (string, Leak?)
+--- Replaces the fenced blocks of a reply by a word. Returns the rest, and the leak of a block that gives something away.
+local function remove_fences(reply: string, known: string): (string, Leak?)
 	local found: Leak? = nil
 	local has_code = string.find(known, "[=({;]") ~= nil
 	local before = ""
 	local rest = string.gsub(reply, "()```([^\n`]*)\n?(.-)```", function(at: number, info: string, block: string): string
-		local fresh = new_lines(block, known)
-		before = words.plain(string.sub(reply, math.max(at - 160, 1), at - 1))
+		local fresh = count_new_lines(block, known)
+		before = intent.normalize(string.sub(reply, math.max(at - 160, 1), at - 1))
 		local is_diff = string.find(info, "diff", 1, true) ~= nil or text.search(block, "(?m)^[+-][^+-].*\\n[+-]") ~= nil
 		local is_quoted = not has_code and text.search(before, QUOTED_CUE) ~= nil and text.search(before, CODE_CUE) == nil
 		if found == nil and (is_diff or (fresh > 0 and not is_quoted)) then
@@ -141,12 +141,12 @@ local function without_fences(reply: string, known: string): (string, Leak?)
 	return rest, found
 end
 
---- Puts the word for it in the place of each piece of code in a sentence.
-local function without_code(value: string, known: string): string
+--- Replaces each piece of code in a sentence by the word for its kind.
+local function replace_code(value: string, known: string): string
 	local out = string.gsub(value, "`+([^`\n]+)`+", function(piece: string): string
-		return " " .. word_of(piece, known) .. " "
+		return " " .. placeholder(piece, known) .. " "
 	end)
-	-- Code without its marks: calls with arguments, comparisons and assignments.
+	-- Code without backticks: calls with arguments, comparisons and assignments.
 	for _, pattern in FILE.bare_code do
 		local from = 1
 		while true do
@@ -154,7 +154,7 @@ local function without_code(value: string, known: string): string
 			if match == nil then
 				break
 			end
-			local word = word_of(text.trim(match.text), known)
+			local word = placeholder(text.trim(match.text), known)
 			word = (string.match(match.text, "^%s*") or "") .. word .. (string.match(match.text, "%s*$") or "")
 			out = string.sub(out, 1, match.first - 1) .. word .. string.sub(out, match.last + 1)
 			from = match.first + #word
@@ -163,22 +163,22 @@ local function without_code(value: string, known: string): string
 	return out
 end
 
---- Takes what the developer said themselves out of quotation marks.
-local function without_quotes(value: string, said: string): string
-	local function own(open: string, inner: string, close: string): string
-		local plain = squeezed(inner)
+--- Replaces quotes of what the developer said themselves by a word.
+local function replace_quotes(value: string, said: string): string
+	local function replace_own_words(open: string, inner: string, close: string): string
+		local plain = normalize_line(inner)
 		if #plain >= 2 and string.find(said, plain, 1, true) ~= nil then
 			return " theirwords "
 		end
 		return open .. inner .. close
 	end
-	local out = string.gsub(value, '(")([^"\n]+)(")', own)
-	out = string.gsub(out, "(\u{201c})(.-)(\u{201d})", own)
-	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", own))
+	local out = string.gsub(value, '(")([^"\n]+)(")', replace_own_words)
+	out = string.gsub(out, "(\u{201c})(.-)(\u{201d})", replace_own_words)
+	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", replace_own_words))
 end
 
---- Cuts a text into sentences. A colon cuts too: what stands before it only leads in.
-local function sentences(value: string): { Sentence }
+--- Splits a text into sentences. A colon ends one, too: the part before it only leads in.
+local function split_sentences(value: string): { Sentence }
 	local found: { Sentence } = {}
 	for _, line in text.lines(value) do
 		local from = 1
@@ -186,14 +186,14 @@ local function sentences(value: string): { Sentence }
 			local stop = text.search(line, [[(?:[.?!…]+["'”»)\]*_]*(?:\s|$)|[;:]\s+|\s+[—–]\s+)]], from)
 			local last = if stop then stop.last else #line
 			local shown = text.trim(string.sub(line, from, last))
-			local plain = text.trim((string.gsub(words.plain(shown), "[*_]", "")))
+			local plain = text.trim((string.gsub(intent.normalize(shown), "[*_]", "")))
 			if plain ~= "" then
 				table.insert(found, { text = plain, question = string.find(shown, "?", 1, true) ~= nil, shown = shown })
 			end
 			from = last + 1
 		end
 	end
-	-- What leads in to a question with a colon or a dash is part of it.
+	-- A short part that leads in to a question belongs to it.
 	for index = #found - 1, 1, -1 do
 		local one = found[index]
 		if string.find(one.shown, "[;:—–]$") ~= nil and found[index + 1].question and #one.text < 40 then
@@ -212,10 +212,10 @@ local function applies(rule: Rule, sentence: Sentence): boolean
 		and (rule.unless == nil or text.search(sentence.text, rule.unless :: string) == nil)
 end
 
---- Whether a sentence speaks with a word that the developer never used.
+--- Whether a sentence has a word that the developer never used.
 local function has_new_word(sentence: string, said: string): boolean
 	for word in string.gmatch(sentence, "[%a]+") do
-		-- Endings differ: the beginning of a word is what counts.
+		-- Endings differ, so only the beginning of a word counts.
 		local stem = string.sub(word, 1, math.max(#word - 2, FILE.assertion.letters - 1))
 		if #word >= FILE.assertion.letters and word ~= "theirwords" and string.find(said, stem, 1, true) == nil then
 			return true
@@ -224,7 +224,7 @@ local function has_new_word(sentence: string, said: string): boolean
 	return false
 end
 
---- Whether a sentence states something of the developer's system that they have not said.
+--- Whether a sentence states something about the developer's system that they did not say.
 local function asserts(sentence: Sentence, said: string): boolean
 	return not sentence.question
 		and select(2, string.gsub(sentence.text, "%S+", "")) >= 4
@@ -235,7 +235,7 @@ local function asserts(sentence: Sentence, said: string): boolean
 end
 
 --- Returns all quotes as plain words, each between spaces.
-local function known_quotes(): string
+local function all_quotes(): string
 	local all = {}
 	for _, quote in quotes.find() do
 		table.insert(all, (string.gsub(text.fold(quote.text), "[^%w]+", " ")))
@@ -250,21 +250,21 @@ local function is_quote(sentence: string, carried: string?): boolean
 	if carried ~= nil and string.find(carried, bare, 1, true) ~= nil then
 		return true
 	end
-	QUOTES = QUOTES or known_quotes()
+	QUOTES = QUOTES or all_quotes()
 	return #bare > 20 and string.find(QUOTES :: string, bare, 1, true) ~= nil
 end
 
---- Whether the developer asked for a concept last: then it may be explained.
+--- Whether the developer's last line asks for a concept, which may be explained.
 local function asked_for_concept(context: string): boolean
 	local lines = text.lines(text.trim(context))
-	return #lines > 0 and words.asks_for_concept((string.gsub(lines[#lines], "^%w+:%s*", "")))
+	return #lines > 0 and intent.asks_for_concept((string.gsub(lines[#lines], "^%w+:%s*", "")))
 end
 
---- Whether a reply lists steps.
-local function steps(reply: string): string?
+--- Returns the first step where a reply lists several, or nil.
+local function first_step(reply: string): string?
 	local count, first = 0, ""
 	for _, line in text.lines(reply) do
-		local plain = words.plain(line)
+		local plain = intent.normalize(line)
 		if text.search(plain, STEP) ~= nil and string.find(plain, "?", 1, true) == nil then
 			count += 1
 			first = if first == "" then line else first
@@ -276,21 +276,21 @@ end
 --- Returns the answer that a reply gives away, by the first rule that finds one, or nil.
 ---
 --- `context` is all that the developer said and showed; `quote` a quote, as plain words, that the reply carries.
-function leaks.find(reply: string, context: string, quote: string?): Leak?
+function leak_rules.find_leak(reply: string, context: string, quote: string?): Leak?
 	if string.find(reply, "?", 1, true) == nil then
 		return { rule = "no-question", reason = FILE.reasons.question, excerpt = text.truncate(text.trim(reply), 80) }
 	end
-	local known, said = dense(context), squeezed(context)
-	local rest, found = without_fences(reply, known)
+	local known, said = compact(context), normalize_line(context)
+	local rest, found = remove_fences(reply, known)
 	if found ~= nil then
 		return found
 	end
-	local step = steps(rest)
+	local step = first_step(rest)
 	if step ~= nil then
 		return { rule = "steps", reason = FILE.reasons.steps, excerpt = text.truncate(step, 80) }
 	end
 	local concept = asked_for_concept(context)
-	for _, sentence in sentences(without_code(without_quotes(rest, said), known)) do
+	for _, sentence in split_sentences(replace_code(replace_quotes(rest, said), known)) do
 		if is_quote(sentence.text, quote) then
 			continue
 		end
@@ -308,4 +308,4 @@ function leaks.find(reply: string, context: string, quote: string?): Leak?
 	return nil
 end
 
-return leaks
+return leak_rules

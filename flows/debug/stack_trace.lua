@@ -1,17 +1,17 @@
 --!strict
---- Stack traces: of a long one only the frames that matter are told on, those of the developer's own code and those
---- around an error's message. What was typed stays in the session as it was.
+--- Shortens long stack traces for prompts: to the frames of the developer's own code, and those beside an error's message. The
+--- session keeps what was typed.
 
 local list = require("../common/list")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
-local trace = {}
+local stack_trace = {}
 
 local FOREIGN: { string } = yaml.load("./files.yaml").foreign
 
---- So many frames are no long trace.
-local FEW = 5
+--- A trace with at most so many frames is not shortened.
+local FEW_FRAMES = 5
 
 --- What a frame looks like in the traces of Python, JavaScript, Java, Rust, Go, Ruby, C# and PHP.
 local FRAME = table.concat({
@@ -24,7 +24,8 @@ local FRAME = table.concat({
 	"^[\\w./*()]+\\(.*\\)$",
 }, "|")
 
-local function is_foreign(line: string): boolean
+--- Whether a path, or a line that names one, belongs to other people's code.
+function stack_trace.is_foreign(line: string): boolean
 	return list.some(FOREIGN, function(place): boolean
 		return string.find(line, place, 1, true) ~= nil
 	end)
@@ -33,23 +34,23 @@ end
 type Line = { text: string, frame: boolean, foreign: boolean }
 
 --- Whether a line is the second half of a frame: the place below `File "…"` in Python or `N: function` in Rust.
-local function follows(line: string, before: Line?): boolean
+local function is_second_half(line: string, before: Line?): boolean
 	return before ~= nil and before.frame and string.match(line, "^%s%s") ~= nil
 end
 
-local function read(value: string): ({ Line }, number)
+local function read_lines(value: string): ({ Line }, number)
 	local lines: { Line } = {}
 	local frames = 0
 	for _, line in text.lines(value) do
 		local before = lines[#lines]
 		local frame = text.search(line, FRAME) ~= nil
-		local second = not frame and follows(line, before)
+		local second = not frame and is_second_half(line, before)
 		if frame then
 			frames += 1
 		end
-		local foreign = is_foreign(line)
+		local foreign = stack_trace.is_foreign(line)
 		if second then
-			-- Both halves stay or go together, whichever of them says whose it is.
+			-- Both halves are kept or left out together, whichever of them shows whose code it is.
 			before.foreign = before.foreign or foreign
 			foreign = before.foreign
 		end
@@ -58,40 +59,35 @@ local function read(value: string): ({ Line }, number)
 	return lines, frames
 end
 
---- Whether a path belongs to somebody else's code.
-function trace.is_foreign(path: string): boolean
-	return is_foreign(path)
-end
-
---- Returns the text with the frames of others left out, where it holds a stack trace that is long.
-function trace.reduce(value: string): string
+--- Returns the text; where it has a long stack trace, without frames in other people's code.
+function stack_trace.shorten(value: string): string
 	if string.find(value, "\n", 1, true) == nil then
 		return value
 	end
-	local lines, frames = read(value)
-	if frames <= FEW then
+	local lines, frames = read_lines(value)
+	if frames <= FEW_FRAMES then
 		return value
 	end
 	local out: { string } = {}
-	local left = 0
-	local function told()
-		if left > 0 then
-			table.insert(out, `    … {left} lines of frames in other people's code …`)
-			left = 0
+	local left_out = 0
+	local function report_left_out()
+		if left_out > 0 then
+			table.insert(out, `    … {left_out} lines of frames in other people's code …`)
+			left_out = 0
 		end
 	end
 	for index, line in lines do
 		local next_is_plain = lines[index + 1] == nil or not lines[index + 1].frame
 		local edge = next_is_plain or index == 1 or not lines[index - 1].frame
 		if line.frame and line.foreign and not edge then
-			left += 1
+			left_out += 1
 		else
-			told()
+			report_left_out()
 			table.insert(out, line.text)
 		end
 	end
-	told()
+	report_left_out()
 	return table.concat(out, "\n")
 end
 
-return trace
+return stack_trace

@@ -1,8 +1,8 @@
 --!strict
---- The memory files: written while a session goes on, archived when their days are over. A session goes on where they
---- cannot be: what it could not keep is said.
+--- The files of the debug memory: written while a session runs, archived when they are old. Where that fails, the session goes
+--- on, and says what it could not keep.
 
-local advice = require("../common/advice")
+local best_effort = require("../common/best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
@@ -11,12 +11,12 @@ local recall = require("../common/memory/recall")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 
-local memory = {}
+local memory_files = {}
 
 local DAY = 86400
 
 --- Returns a new session's document.
-function memory.new(id: string, file: string?, run: string, model: string): documents.Document
+function memory_files.new(id: string, file: string?, run: string, model: string): documents.Document
 	local now = clock.now()
 	return {
 		session_id = id,
@@ -29,23 +29,23 @@ function memory.new(id: string, file: string?, run: string, model: string): docu
 	}
 end
 
---- Keeps the session as it is now. Each save is the whole of it, so the next one makes up for one that failed.
-function memory.save(self: state.Session)
+--- Saves the session as it is now. Each save is the whole document, so the next one makes up for one that failed.
+function memory_files.save(self: state.Session)
 	self.doc.updated_at = clock.now()
-	advice.take("", function(why: string): string
+	best_effort.run("", function(why: string): string
 		return `This session goes on, and is not in the debug memory: {why}`
 	end, function(): string
 		return documents.collection("debug_memory"):save(self.doc)
 	end)
 end
 
---- Returns a session, from the archive if need be; nil where there is none.
-function memory.load(id: string): documents.Document?
+--- Returns a session, also from the archive; nil where there is none.
+function memory_files.load(id: string): documents.Document?
 	return documents.collection("debug_memory"):load(id) or documents.collection("debug_memory_archive"):load(id)
 end
 
---- Moves sessions to the archive; returns how many were there.
-function memory.archive(ids: { string }): number
+--- Moves sessions to the archive; returns how many were moved.
+function memory_files.archive(ids: { string }): number
 	local sessions, archive = documents.collection("debug_memory"), documents.collection("debug_memory_archive")
 	local moved = 0
 	for _, id in ids do
@@ -59,13 +59,13 @@ function memory.archive(ids: { string }): number
 	return moved
 end
 
---- Returns the sessions whose days are over.
-local function over(): { string }
+--- Returns the ids of the sessions that have been kept long enough.
+local function expired_sessions(): { string }
 	local now = clock.unix()
 	local function ago(days: number): string
 		return clock.format(now - days * DAY)
 	end
-	local rows = recall.ask(
+	local rows = recall.query(
 		[[SELECT s.session_id FROM debug_memory s WHERE s.updated_at IS NOT NULL AND s.updated_at < CASE
 		WHEN s.status = 'escalated' THEN ?
 		WHEN EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document) THEN ?
@@ -77,19 +77,19 @@ local function over(): { string }
 	end)
 end
 
---- Archives what is older than the schema's days: those with a pattern are kept longer, those that were escalated
---- longest. Returns how many. What cannot be moved stays, and is said.
-function memory.retain(): number
+--- Archives the sessions that are older than the schema's days of retention, and returns how many. One that cannot be moved
+--- stays, and that is said.
+function memory_files.archive_expired(): number
 	local function stays(why: string): string
 		return `Old sessions stay where they are in the debug memory: {why}`
 	end
 	local moved = 0
-	for _, id in advice.take({} :: { string }, stays, over) do
-		moved += advice.take(0, stays, function(): number
-			return memory.archive({ id })
+	for _, id in best_effort.run({} :: { string }, stays, expired_sessions) do
+		moved += best_effort.run(0, stays, function(): number
+			return memory_files.archive({ id })
 		end)
 	end
 	return moved
 end
 
-return memory
+return memory_files

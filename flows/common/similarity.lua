@@ -1,11 +1,11 @@
 --!strict
---- Words as things to compare: which a text is made of, and how much two texts share.
---- Everything that judges a model's text without a model (repeats, evidence, traces) stands on this.
+--- How much two texts say the same, by the words that they share. Whatever judges a model's text without asking a model
+--- (repeats, evidence, where a line comes from) uses this.
 
 local list = require("./list")
 local text = require("@nietz/text")
 
-local words = {}
+local similarity = {}
 
 --- Words this short carry no meaning of their own ("the", "avec" and so on are in `EMPTY`).
 local SHORTEST = 3
@@ -24,7 +24,7 @@ do
 end
 
 --- Returns the meaningful words of a text, folded, each once, in order.
-function words.of(value: string): { string }
+function similarity.words(value: string): { string }
 	local found: { string } = {}
 	local seen: { [string]: boolean } = {}
 	-- Dashes, dots, quotes and arrows beyond ASCII are no letters.
@@ -38,15 +38,15 @@ function words.of(value: string): { string }
 	return found
 end
 
---- A text made ready for many comparisons: the first five letters of each of its words, so that a plural or another
---- ending still counts.
+--- A text prepared for many comparisons: of each word the first five letters, so that a plural or another ending still
+--- matches.
 export type Stems = { plain: string, list: { string }, set: { [string]: boolean } }
 
 --- Returns the stems of a text.
-function words.stems(value: string): Stems
+function similarity.stems(value: string): Stems
 	local list: { string } = {}
 	local set: { [string]: boolean } = {}
-	for _, word in words.of(value) do
+	for _, word in similarity.words(value) do
 		local stem = string.sub(word, 1, 5)
 		table.insert(list, stem)
 		set[stem] = true
@@ -54,7 +54,7 @@ function words.stems(value: string): Stems
 	return { plain = text.fold(text.trim(value)), list = list, set = set }
 end
 
-local function common(list: { string }, set: { [string]: boolean }): number
+local function count_common(list: { string }, set: { [string]: boolean }): number
 	local count = 0
 	for _, stem in list do
 		count += if set[stem] then 1 else 0
@@ -63,50 +63,50 @@ local function common(list: { string }, set: { [string]: boolean }): number
 end
 
 --- Returns how many words `value` shares with `other`.
-function words.shared(value: string, other: string): number
-	return common(words.stems(value).list, words.stems(other).set)
+function similarity.shared_words(value: string, other: string): number
+	return count_common(similarity.stems(value).list, similarity.stems(other).set)
 end
 
---- Returns from 0 to 1 how much of the shorter text stands in the other one.
-function words.alike(one: Stems, other: Stems): number
+--- Returns how much of the shorter text stands in the other one, from 0 to 1.
+function similarity.of_stems(one: Stems, other: Stems): number
 	local shorter = math.min(#one.list, #other.list)
 	if shorter == 0 then
 		return if one.plain == other.plain then 1 else 0
 	end
-	return math.min(common(one.list, other.set), common(other.list, one.set)) / shorter
+	return math.min(count_common(one.list, other.set), count_common(other.list, one.set)) / shorter
 end
 
---- The same, of two texts that are not compared with others.
-function words.likeness(value: string, other: string): number
-	return words.alike(words.stems(value), words.stems(other))
+--- The same for two plain texts.
+function similarity.of_texts(value: string, other: string): number
+	return similarity.of_stems(similarity.stems(value), similarity.stems(other))
 end
 
 --- Whether one of `others` says nearly the same as `value`: more than `limit` of it, three quarters by default.
-function words.repeats(value: string, others: { string }, limit: number?): boolean
-	local own = words.stems(value)
+function similarity.repeats(value: string, others: { string }, limit: number?): boolean
+	local own = similarity.stems(value)
 	return list.some(others, function(other): boolean
-		return words.alike(own, words.stems(other)) > (limit or 0.75)
+		return similarity.of_stems(own, similarity.stems(other)) > (limit or 0.75)
 	end)
 end
 
---- Whether one of `others` holds more than three quarters of `value`, which then says nothing of its own.
-function words.echoes(value: string, others: { string }): boolean
+--- Whether one of `others` holds more than three quarters of the words of `value`, which then adds nothing.
+function similarity.echoes(value: string, others: { string }): boolean
 	return list.some(others, function(other): boolean
-		return words.shared(value, other) > 0.75 * #words.of(value)
+		return similarity.shared_words(value, other) > 0.75 * #similarity.words(value)
 	end)
 end
 
---- Returns the pieces of a text that say one thing each: sentences, and the parts of long ones.
-function words.pieces(value: string): { string }
+--- Splits a text into statements that say one thing each: sentences, and the parts of long ones.
+function similarity.statements(value: string): { string }
 	local found: { string } = {}
 	local function keep(piece: string)
 		local trimmed = text.trim(piece)
-		if #words.of(trimmed) > 0 then
+		if #similarity.words(trimmed) > 0 then
 			table.insert(found, trimmed)
 		end
 	end
 	for _, line in text.lines((string.gsub(value, "([%.!?;])%s+", "%1\n"))) do
-		if #words.of(line) > 12 then
+		if #similarity.words(line) > 12 then
 			for _, piece in string.split(line, ", ") do
 				keep(piece)
 			end
@@ -117,4 +117,4 @@ function words.pieces(value: string): { string }
 	return found
 end
 
-return words
+return similarity

@@ -1,21 +1,21 @@
 --!strict
---- What a model is told of a repository before it looks, so that it does not guess where files are.
+--- A short listing of a repository's files for a prompt, so that a model does not guess where files are.
 
 local git = require("@nietz/git")
 
-local layout = {}
+local repo_listing = {}
 
---- So many lines at most.
-local LINES = 60
+--- The longest listing, in lines.
+local MAX_LINES = 60
 
---- Returns the files of a commit, one to a line; of many only those at the top, and the folders there with the number of
---- their files. Empty where even they are too many.
-function layout.of(commit: string): string
+--- Returns the files of a commit, one a line. Where there are too many: the files and folders of the top, each folder with
+--- the number of its files. Where even those are too many: an empty text.
+function repo_listing.render(commit: string): string
 	local found = git.files(commit)
 	if found.cut then
 		return ""
 	end
-	if #found.paths <= LINES then
+	if #found.paths <= MAX_LINES then
 		return table.concat(found.paths, "\n")
 	end
 	local lines, counts = {}, {}
@@ -27,7 +27,7 @@ function layout.of(commit: string): string
 		end
 		counts[line] = (counts[line] or 0) + 1
 	end
-	if #lines > LINES then
+	if #lines > MAX_LINES then
 		return ""
 	end
 	for index, line in lines do
@@ -36,4 +36,4 @@ function layout.of(commit: string): string
 	return table.concat(lines, "\n")
 end
 
-return layout
+return repo_listing

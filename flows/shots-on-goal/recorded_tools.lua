@@ -1,5 +1,5 @@
 --!strict
---- The tools of a session, with each offer and each call as a row.
+--- The tools of `common/tools.lua` for a session that records each offer and each call as a row.
 
 local git = require("@nietz/git")
 local llm = require("@nietz/llm")
@@ -7,10 +7,10 @@ local record = require("./record")
 local state = require("./state")
 local tools = require("../common/tools")
 
-local recorded = {}
+local recorded_tools = {}
 
---- Records the session's tools.
-function recorded.tools(self: state.Session)
+--- Records all tools that there are.
+function recorded_tools.record_all(self: state.Session)
 	for _, tool in tools.ALL do
 		self.tools[tool.name] = record.add(self.record, "tool", {
 			session_id = self.id,
@@ -21,26 +21,26 @@ function recorded.tools(self: state.Session)
 end
 
 --- Returns the tools for one attempt of a session, whose calls are recorded.
-function recorded.offer(
+function recorded_tools.offer(
 	self: state.Session,
 	attempt: number,
 	tree: git.Handle,
 	writing: boolean,
 	validates: { string },
-	doing: (what: string) -> (),
-	used: tools.Used
+	on_progress: (what: string) -> (),
+	used: tools.Usage
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	return tools.offer({
 		tree = tree,
 		params = self.params,
 		writing = writing,
 		validates = validates,
-		doing = doing,
+		on_progress = on_progress,
 		used = used,
-		offers = function(name: string)
+		on_tool = function(name: string)
 			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
 		end,
-		keep = function(order: number, name: string, input: any, output: string)
+		on_call = function(order: number, name: string, input: any, output: string)
 			record.add(self.record, "tool_call", {
 				attempt_id = attempt,
 				order = order,
@@ -53,4 +53,4 @@ function recorded.offer(
 	})
 end
 
-return recorded
+return recorded_tools

@@ -1,20 +1,20 @@
 --!strict
---- What models are asked for: an analysis, with tools that only read, and a fix.
+--- The two calls of models in a session: an analysis, with tools that only read, and a fix.
 
-local exchange = require("../common/exchange")
-local judge = require("./judge")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
+local run_comparison = require("./run_comparison")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
+local tool_loop = require("../common/tool_loop")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
-local models = {}
+local model_calls = {}
 
 export type Analysis = {
 	root_cause: string,
@@ -28,7 +28,7 @@ export type Analysis = {
 }
 
 --- How many failures a model is shown.
-local SHOWN = 8
+local MAX_FAILURES = 8
 
 local ANALYSIS = {
 	type = "object",
@@ -49,16 +49,16 @@ local ANALYSIS = {
 	},
 }
 
-local function few(latest: results.Results): ({ report.Failure }, number)
+local function first_failures(latest: results.Results): ({ report.Failure }, number)
 	local shown = {}
-	for index = 1, math.min(SHOWN, #latest.failures) do
+	for index = 1, math.min(MAX_FAILURES, #latest.failures) do
 		table.insert(shown, latest.failures[index])
 	end
 	return shown, #latest.failures - #shown
 end
 
---- Returns what this session has tried, for the next analysis.
-local function history(self: state.Session): { string }
+--- Returns what this session has tried in vain, for the next analysis.
+local function failed_strategies(self: state.Session): { string }
 	local lines = {}
 	for _, execution in self.doc.executions do
 		local fix = execution.fix_applied
@@ -72,46 +72,46 @@ local function history(self: state.Session): { string }
 	return lines
 end
 
---- Has the model work with tools; returns how it ended, a detail and the reply.
-local function ask(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
-	local used: tools.Used = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+--- Lets the model work with tools; returns how it ended, a detail and the reply.
+local function run_model(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
+	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local offered, rejected = tools.offer({
 		tree = self.tree,
 		params = self.limits,
 		writing = writing,
 		validates = { self.params.test },
-		doing = function(now: string)
+		on_progress = function(now: string)
 			ui.status(`{what}: {now}`)
 		end,
 		used = used,
-		keep = function() end,
+		on_call = function() end,
 	})
 	request.model, request.label, request.tools, request.rejected = self.model, what, offered, rejected
-	local status, detail, reply = exchange.run(self.limits, request, used)
+	local status, detail, reply = tool_loop.run(self.limits, request, used)
 	ui.status("")
 	self.tokens += used.input + used.output
-	self.tools += used.calls
+	self.tool_calls += used.calls
 	self.cost = if self.cost and used.cost then self.cost + used.cost else nil
 	return status, detail, reply
 end
 
---- Finds the root cause of what the last run shows. Returns the value, or nil and why there is none.
-function models.analyse(self: state.Session, latest: results.Results): (Analysis?, string)
-	local failures, more = few(latest)
+--- Asks for the root cause of what the last run shows. Returns the analysis, or nil and why there is none.
+function model_calls.analyse(self: state.Session, latest: results.Results): (Analysis?, string)
+	local failures, more = first_failures(latest)
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
-		layout = self.layout,
+		layout = self.repo_listing,
 		command = self.params.test,
 		failures = failures,
 		more = more,
 		passed = latest.passed,
 		failed = latest.failed,
 		skipped = latest.skipped,
-		history = history(self),
-		memory = recall.context(self.past, self.known),
+		history = failed_strategies(self),
+		memory = recall.for_model(self.similar_past, self.known_patterns),
 		max_tools = self.params.max_tools,
 	})
-	local status, detail, reply = ask(self, "analysing", false, {
+	local status, detail, reply = run_model(self, "analysing", false, {
 		prompt = prompt,
 		schema = ANALYSIS,
 		check = function(value: Analysis): string?
@@ -120,7 +120,7 @@ function models.analyse(self: state.Session, latest: results.Results): (Analysis
 				return `location.file must name one file of the repository, and {value.location.file} does not`
 			end
 			for _, execution in self.doc.executions do
-				if execution.analysis ~= nil and judge.same(execution.analysis.fix_strategy, value.fix_strategy) then
+				if execution.analysis ~= nil and run_comparison.is_same_text(execution.analysis.fix_strategy, value.fix_strategy) then
 					return "that strategy was tried already and did not help; find out why, and propose another"
 				end
 			end
@@ -133,21 +133,21 @@ function models.analyse(self: state.Session, latest: results.Results): (Analysis
 	return reply.value, ""
 end
 
---- Mends what the analysis says. Returns whether the model came to its end, and what it said.
-function models.fix(self: state.Session, latest: results.Results, analysis: Analysis): (boolean, string)
-	local failures = few(latest)
+--- Asks for the fix that an analysis proposes. Returns whether the model came to its end, and what it said.
+function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (boolean, string)
+	local failures = first_failures(latest)
 	local prompt = template.render("./prompts/fix.md", {
 		goal = self.params.goal or "",
-		layout = self.layout,
+		layout = self.repo_listing,
 		failures = failures,
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
 		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
-		protected = self.protected,
-		commands = programs.told(self.limits) or "",
+		protected = self.protected_globs,
+		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
-	local status, detail = ask(self, "mending", true, { prompt = prompt })
+	local status, detail = run_model(self, "mending", true, { prompt = prompt })
 	return status == "completed", if status == "completed" then detail else `ended by {status}: {detail}`
 end
 
-return models
+return model_calls

@@ -1,5 +1,6 @@
 --!strict
---- One exchange with a model that works with tools: its limits, and how it ended.
+--- Lets a model work with tools until it is done or reaches a limit, and tells how it ended. Apart, because attempts,
+--- analyses and fixes of two modes are all made this way.
 
 local failure = require("./failure")
 local llm = require("@nietz/llm")
@@ -7,10 +8,10 @@ local nietz = require("@nietz")
 local task = require("@nietz/task")
 local tools = require("./tools")
 
-local exchange = {}
+local tool_loop = {}
 
---- What goes wrong around an attempt, and says nothing about it.
-local NOT_THE_ATTEMPT_S = {
+--- Failures that are not the attempt's own: the run ends with them, and can be resumed.
+local ENDS_THE_RUN = {
 	"key-missing",
 	"key-refused",
 	"model-overloaded",
@@ -19,19 +20,19 @@ local NOT_THE_ATTEMPT_S = {
 }
 
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `attempt_tokens` and `attempt_cost`; returns
---- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is put in `used`.
---- The model must look at something before it answers; one that may write and ends without having written is told so once.
-function exchange.run(params: nietz.Values, request: llm.Chat, used: tools.Used): (string, string, llm.Reply?)
-	-- The limit of calls ends it long before.
+--- how it ended (`completed`, `tool_limit`, `timeout` or `error`), a detail, and the reply. What it used is added to `used`.
+--- The model must call a tool before it answers. One that was to change files and stops without a change is told so, once.
+function tool_loop.run(params: nietz.Values, request: llm.Chat, used: tools.Usage): (string, string, llm.Reply?)
+	-- More than any limit of tool calls, so that those limits end the loop.
 	request.rounds = 1000
 	request.tool_choice = "required"
-	local told = false
+	local reminded = false
 	if request.schema == nil then
 		request.check = function(): string?
-			if used.written > 0 or told then
+			if used.written > 0 or reminded then
 				return nil
 			end
-			told = true
+			reminded = true
 			return "no file has changed, so nothing is done yet. Use the tools to change the files; if you cannot, say what stands in the way"
 		end
 	end
@@ -55,11 +56,11 @@ function exchange.run(params: nietz.Values, request: llm.Chat, used: tools.Used)
 		end
 		return "completed", reply.text, reply
 	end
-	if failure.is(reply, NOT_THE_ATTEMPT_S) then
+	if failure.is(reply, ENDS_THE_RUN) then
 		-- The run ends here, and resuming goes on with this very call.
 		error(reply, 0)
 	end
 	return if failure.is(reply, "timed-out") then "timeout" else "error", failure.of(reply).message, nil
 end
 
-return exchange
+return tool_loop

@@ -2,8 +2,8 @@
 //! the flow and its params) does not hold: the command line gives all of it anew, as for `nietz run`. What they
 //! recorded is taken as from a cassette.
 
+use crate::cli::action::{self, RunAction};
 use crate::cli::front::FrontArgs;
-use crate::cli::run::{self, RunAction};
 use crate::engine::run_records::Origin;
 use crate::engine::runs::check_name;
 use crate::error::{Code, Failure, Result};
@@ -95,7 +95,7 @@ fn explicit_terms(
         return Err(usage(format!("the journal of {} is that of a run {}", excerpt(id), excerpt(&open.run)))
             .hint("the folder of a run has its name: rename the folder"));
     }
-    let Some((session, line)) = run::load_action(machine, words)? else {
+    let Some((session, line)) = action::load_action(machine, words)? else {
         return Err(usage("which flow does it go on with?".to_owned())
             .hint(format!("nietz {verb} {} -- FLOW [ARGS]", shell(id))));
     };

@@ -1,4 +1,4 @@
-//! The options by which the user grants a run what no flow can grant itself.
+//! The options by which the user grants a run, or the flows of a pack, what no flow can grant itself.
 
 use clap::{Args, Command};
 
@@ -48,4 +48,15 @@ impl ReadArgs {
         }));
         before
     }
+}
+
+/// What the user grants to the flows of a pack, where nobody is asked.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct GrantFlags {
+    /// Ask nothing; only what `--allow` lists is granted
+    #[arg(long)]
+    pub(super) yes: bool,
+    /// Ask for this alone, and grant nothing else: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`; or for one flow, `FLOW:llm`
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(super) allow: Vec<String>,
 }

@@ -3,6 +3,7 @@
 //! [`main`] is the only place that knows exit codes of the process; verbs return failures. Options that all
 //! verbs share stand here.
 
+mod action;
 mod budget;
 mod check;
 mod doctor;

@@ -4,24 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use clap::parser::ValueSource;
-use clap::{Arg, Args, Command, FromArgMatches};
+use clap::Args;
 
-use crate::cli::budget::BudgetArgs;
-use crate::cli::front::FrontArgs;
-use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
-use crate::cli::start;
-use crate::cli::{output, params, plan};
+use crate::cli::action::{self, RunAction};
+use crate::cli::{output, plan, start};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::lua::manifest;
-use crate::model::command::Grants;
-use crate::model::event::EndStatus;
-use crate::model::param::ParamKind;
-use crate::model::text::{clean, shell};
 use crate::pack::resolve;
-use crate::run::live::NewRun;
 use crate::run::machine::Machine;
-use crate::run::session::Session;
 
 /// Run a flow, given by its path or its name
 #[derive(Args)]
@@ -58,35 +47,14 @@ impl RunArgs {
     }
 }
 
-/// Options of every run, beside those of the flow.
-#[derive(Args, Clone, Debug)]
-struct HostArgs {
-    #[command(flatten)]
-    front: FrontArgs,
-    /// The model for this run: `provider/model`, a provider, or an alias
-    #[arg(long, value_name = "NAME", global = true)]
-    model: Option<String>,
-    /// Language of the flow, two letters [default: from the locale]
-    #[arg(long, value_name = "LANG", global = true)]
-    lang: Option<String>,
-    /// Seed of local models and, with the run's name, of chance
-    #[arg(long, value_name = "N", global = true)]
-    seed: Option<u64>,
-    /// Show what the flow may do, with which models and within which limits, and end
-    #[arg(long, global = true)]
-    plan: bool,
-    #[command(flatten)]
-    budget: BudgetArgs,
-}
-
 pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
     let mut rest: Vec<String> = Vec::new();
     for arg in args.rest {
         rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
     }
     let asks_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
-    let Some((session, line)) = load_action(machine, rest)? else {
-        let mut help = command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
+    let Some((session, line)) = action::load_action(machine, rest)? else {
+        let mut help = action::command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
             output::block(help.render_help())?;
             return Ok(Exit::Done);
@@ -99,158 +67,4 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         RunAction::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
         RunAction::Run(begin, front) => start::begin(machine, session, *begin, &front),
     }
-}
-
-/// Loads the flow that the first plain word names, and reads its arguments; nothing where no flow is named.
-pub(super) fn load_action(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, RunAction)>> {
-    let Some(at) = flow_at(&rest) else { return Ok(None) };
-    let wanted = rest.remove(at);
-    let located = resolve::flow(&wanted, &machine.workspace, &machine.packs())?;
-    let session = Session::load(machine, located)?;
-    let line = parse_action(machine, &wanted, &session, rest)?;
-    Ok(Some((session, line)))
-}
-
-/// What a command line asks for.
-pub(super) enum RunAction {
-    Run(Box<NewRun>, FrontArgs),
-    Plan(Box<NewRun>, FrontArgs),
-    /// Help or a mistake, which was printed.
-    Printed(Exit),
-}
-
-/// Reads the arguments of a flow.
-pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<RunAction> {
-    let manifest = &session.flow.manifest;
-    let command = command(&format!("nietz run {}", shell(wanted)), "");
-    let runs_commands = !manifest.permissions.exec.is_empty();
-    let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
-    let reads_files = manifest.permissions.files;
-    let command = if reads_files { ReadArgs::augment_args(command) } else { command };
-    let command = params::add(command.about(params::help_text(&manifest.summary)), manifest)?;
-    let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
-        Ok(matches) => matches,
-        Err(error) => {
-            output::arguments(&error);
-            return Ok(RunAction::Printed(if error.use_stderr() { Exit::Usage } else { Exit::Done }));
-        }
-    };
-    if matches.contains_id("workspace") {
-        return Err(Failure::new(
-            Code::Usage,
-            "-C names the folder of the whole command, and not of the flow's arguments",
-        )
-        .hint("put it before the `--`"));
-    }
-    let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
-    let grants = match runs_commands {
-        true => GrantArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?,
-        false => GrantArgs::default(),
-    }
-    .added_to(Grants::default());
-    let grants = match reads_files {
-        true => ReadArgs::from_arg_matches(&matches)
-            .map_err(|error| Failure::new(Code::Usage, error.to_string()))?
-            .added_to(grants, machine),
-        false => grants,
-    };
-    let (name, mut params) = match matches.subcommand() {
-        Some((name, own)) => {
-            let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
-            if let Some(param) = manifest.main.params.keys().find(given) {
-                let message = format!("`{}` takes no param `{}`", clean(name), clean(param));
-                return Err(
-                    Failure::new(Code::Usage, message).hint(format!("nietz run {} {name} --help", shell(wanted)))
-                );
-            }
-            (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own)?)
-        }
-        None => (None, params::values(&manifest.main, &matches)?),
-    };
-    let own = session.flow.command(name.as_deref())?;
-    take_runs(machine, &manifest.name, own, &mut params)?;
-    let begin = NewRun {
-        command: name,
-        params,
-        by_name: !resolve::is_path(wanted),
-        model: of_host.model,
-        only_model: false,
-        lang: of_host.lang,
-        seed: of_host.seed,
-        budget: of_host.budget.budget()?,
-        id: machine.variable("NIETZ_RUN").map(str::to_owned),
-        grants,
-        workspace: None,
-        fork: None,
-        replay_source: None,
-        kept: true,
-    };
-    let line = if of_host.plan { RunAction::Plan } else { RunAction::Run };
-    Ok(line(Box::new(begin), of_host.front))
-}
-
-/// Puts the result of each run that a param names in its place. It stands in the new run's journal then, as all params do.
-fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params: &mut serde_json::Value) -> Result<()> {
-    let runs = machine.runs();
-    for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
-        let Some(wanted) = params[name].as_str() else { continue };
-        let id = runs.find_own(wanted)?;
-        let summary = runs.summary(&id);
-        if let Some(failure) = summary.failure {
-            return Err(failure);
-        }
-        let of = summary.open.map(|open| open.flow).unwrap_or_default();
-        if of != flow {
-            return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&of)))
-                .hint("`nietz runs` tells which is which"));
-        }
-        match summary.end {
-            Some(end) if end.status == EndStatus::Done => {
-                params[name] = serde_json::json!({ "run": id, "result": end.result });
-            }
-            _ => {
-                return Err(Failure::new(Code::Usage, format!("{id} is not done: it has no result yet"))
-                    .hint(format!("nietz resume {id}")));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns where the flow's name stands: the first word that is neither an option nor its value.
-fn flow_at(rest: &[String]) -> Option<usize> {
-    if !rest.first()?.starts_with('-') {
-        return Some(0);
-    }
-    let all = with_grant_options(command("nietz run", ""));
-    let takes_value = |word: &str| {
-        let mut options = all.get_arguments().filter(|option| option.get_action().takes_values());
-        options.any(|option| word.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name)))
-    };
-    let mut skip = false;
-    rest.iter().position(|word| {
-        if std::mem::take(&mut skip) {
-            return false;
-        }
-        skip = takes_value(word);
-        !word.starts_with('-')
-    })
-}
-
-fn command(name: &str, flow: &'static str) -> Command {
-    // A word that names a command is one, whatever options stand before it.
-    let command = Command::new("run")
-        .bin_name(name.to_owned())
-        .max_term_width(100)
-        .subcommand_negates_reqs(true)
-        .subcommand_precedence_over_arg(true);
-    let command = HostArgs::augment_args(command).arg(
-        Arg::new("workspace")
-            .short('C')
-            .long("workspace")
-            .value_name("FOLDER")
-            .global(true)
-            .help("Work for this folder"),
-    );
-    if flow.is_empty() { command } else { command.arg(Arg::new("FLOW").required(true)) }
 }

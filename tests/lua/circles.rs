@@ -10,9 +10,6 @@ use regex::Regex;
 
 use super::structure::files;
 
-/// Folders whose files may still need each other.
-const STILL: &[&str] = &["src/cli/"];
-
 type Path = Vec<String>;
 
 /// What one file says of modules and names.
@@ -132,8 +129,8 @@ fn home(sources: &BTreeMap<Path, Source>, path: &[String], hops: usize) -> Optio
     }
 }
 
-/// Returns the files of the first circle that there is, each needing the next; none through those that `left` names.
-fn circle(files: &[(String, String)], left: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+/// Returns the files of the first circle that there is, each needing the next.
+fn circle(files: &[(String, String)]) -> Option<Vec<String>> {
     let sources: BTreeMap<Path, Source> = files
         .iter()
         .filter(|(file, _)| file != "src/main.rs")
@@ -142,12 +139,11 @@ fn circle(files: &[(String, String)], left: impl Fn(&str) -> bool) -> Option<Vec
     let mut needs: BTreeMap<&Path, BTreeSet<Path>> = BTreeMap::new();
     for (this, source) in &sources {
         let homes = source.paths.iter().filter_map(|path| home(&sources, path, 8));
-        let others = homes.filter(|other| !this.starts_with(other) && !left(&sources[other].file));
+        let others = homes.filter(|other| !this.starts_with(other));
         needs.insert(this, others.collect());
     }
     let mut done = BTreeSet::new();
-    let walked = sources.keys().filter(|this| !left(&sources[*this].file));
-    let found = walked.filter_map(|start| walk(start, &needs, &mut Vec::new(), &mut done)).next()?;
+    let found = sources.keys().find_map(|start| walk(start, &needs, &mut Vec::new(), &mut done))?;
     Some(found.iter().map(|module| sources[module].file.clone()).collect())
 }
 
@@ -185,23 +181,15 @@ fn sources() -> Vec<(String, String)> {
 
 #[test]
 fn no_file_needs_itself_by_way_of_others() {
-    let found = circle(&sources(), |file| STILL.iter().any(|folder| file.starts_with(folder)));
+    let found = circle(&sources());
     assert!(found.is_none(), "these files need each other: {}", found.unwrap_or_default().join(" → "));
-}
-
-#[test]
-fn a_folder_that_has_no_circle_is_no_exception() {
-    for folder in STILL {
-        let found = circle(&sources(), |file| !file.starts_with(folder));
-        assert!(found.is_some(), "{folder} has no circle any more: take it off the list");
-    }
 }
 
 #[test]
 fn circles_are_found_with_their_files() {
     let of = |files: &[(&str, &str)]| {
         let files: Vec<_> = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
-        circle(&files, |_| false).map(|files| files.join(" "))
+        circle(&files).map(|files| files.join(" "))
     };
     let room = ("src/a/mod.rs", "mod x;\nmod y;\npub use x::One;\nstruct Own;");
     // By way of who passes a name on, and by a path without an import.

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
+use crate::cli::grants::GrantFlags;
 use crate::cli::output;
-use crate::cli::pack::GrantFlags;
 use crate::cli::pack::source::{PackSource, with_reference};
 use crate::cli::pack::vet::vet;
 use crate::cli::trust::packs::{ask, tell, union};

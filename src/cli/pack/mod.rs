@@ -1,6 +1,6 @@
 //! `nietz pack`: packs of others, and one's own for others.
 //!
-//! `source` is where a pack comes from; `ready` takes it into a folder of its own and looks at all of it; what its
+//! `source` is where a pack comes from; `vet` takes it into a folder of its own and looks at all of it; what its
 //! flows may do is told, asked and kept by `cli::trust`. Nothing is installed before all of that is done.
 
 mod add;
@@ -38,17 +38,6 @@ enum PackVerb {
     },
     List(list::ListArgs),
     Export(export::ExportArgs),
-}
-
-/// How grants are given where nobody is asked.
-#[derive(Args, Clone, Debug, Default)]
-pub(super) struct GrantFlags {
-    /// Ask nothing; only what `--allow` lists is granted
-    #[arg(long)]
-    pub(in crate::cli) yes: bool,
-    /// Ask for this alone, and grant nothing else: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`; or for one flow, `FLOW:llm`
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    pub(in crate::cli) allow: Vec<String>,
 }
 
 pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {

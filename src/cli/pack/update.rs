@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::Args;
 
+use crate::cli::grants::GrantFlags;
 use crate::cli::output;
-use crate::cli::pack::GrantFlags;
 use crate::cli::pack::source::{PackSource, newest, with_reference};
 use crate::cli::pack::vet::vet;
 use crate::cli::trust::packs::{ask, installed_asks, intersection, tell, union};

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{Case, CaseOutcome, TestArgs, display_path};
+use crate::cli::action::{self, RunAction};
 use crate::cli::front::FrontArgs;
-use crate::cli::run::{self, RunAction};
 use crate::cli::start;
 use crate::cli::{new, output};
 use crate::disk;
@@ -75,7 +75,7 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     let located = resolve::flow(wanted, &machine.workspace, &machine.packs())?;
     let layers = machine.layers(&located.tree)?;
     let session = Session::load_with(machine, located.clone(), layers.clone())?;
-    let (mut begin, front) = match run::parse_action(machine, wanted, &session, args.rest)? {
+    let (mut begin, front) = match action::parse_action(machine, wanted, &session, args.rest)? {
         RunAction::Run(begin, front) => (*begin, front),
         RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
         RunAction::Printed(exit) => return Ok(exit),

@@ -1,7 +1,7 @@
 //! What a pack's flows may do: told in words, asked of the user, kept for that content, and required before they run.
 
+use crate::cli::grants::GrantFlags;
 use crate::cli::output;
-use crate::cli::pack::GrantFlags;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;

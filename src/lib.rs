@@ -2,7 +2,7 @@
 
 pub mod error;
 pub mod cpu;
-pub mod disk;
+pub(crate) mod disk;
 pub mod model;
 pub mod schema;
 pub mod template;

@@ -6,8 +6,8 @@
 //! writes them in one way: beside the old file, which is there until the new one is whole. [`owner`] says whether a file can
 //! be taken for the user's word.
 
-pub mod temp_file;
-pub mod owner;
+pub(crate) mod temp_file;
+pub(crate) mod owner;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -4,11 +4,11 @@
 //! and `own` is which of them the user began here.
 
 pub mod budget;
-pub mod replay_source;
+pub(crate) mod replay_source;
 pub mod gate;
 pub mod run_records;
 pub mod history;
-pub mod process;
+pub(crate) mod process;
 pub mod runs;
-pub mod verify;
-pub mod world;
+pub(crate) mod verify;
+pub(crate) mod world;

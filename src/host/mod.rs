@@ -2,16 +2,16 @@
 
 mod confined;
 pub mod documents;
-pub mod exec;
-pub mod files;
+pub(crate) mod exec;
+pub(crate) mod files;
 pub mod git;
 mod globs;
 pub mod llm;
-pub mod path;
+pub(crate) mod path;
 mod sweep;
-pub mod telemetry;
+pub(crate) mod telemetry;
 pub mod ui;
-pub mod user;
+pub(crate) mod user;
 
 use futures_util::future::LocalBoxFuture;
 

@@ -10,11 +10,11 @@
 
 pub mod entries;
 pub mod fault_injection;
-pub mod key;
+pub(crate) mod key;
 pub mod lines;
-pub mod parts;
+pub(crate) mod parts;
 mod persisted;
 pub mod reader;
-pub mod texts;
-pub mod expander;
+pub(crate) mod texts;
+pub(crate) mod expander;
 pub mod writer;

@@ -7,15 +7,15 @@
 
 pub mod api;
 pub mod audit;
-pub mod convert;
-pub mod error_values;
+pub(crate) mod convert;
+pub(crate) mod error_values;
 pub mod flow;
 pub mod limits;
-pub mod manifest;
-pub mod modules;
-pub mod request;
+pub(crate) mod manifest;
+pub(crate) mod modules;
+pub(crate) mod request;
 mod scan;
 pub mod scheduler;
 mod strings;
-pub mod vm_errors;
+pub(crate) mod vm_errors;
 pub mod vm;

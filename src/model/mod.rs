@@ -1,24 +1,24 @@
 //! Plain data that every other room speaks: requests, replies, questions, collections. No IO here.
 
-pub mod brings;
+pub(crate) mod brings;
 pub mod budget;
-pub mod canonical;
+pub(crate) mod canonical;
 pub mod chat;
 pub mod collection;
 pub mod command;
-pub mod difference;
+pub(crate) mod difference;
 pub mod digest;
 pub mod document;
 pub mod effect;
 pub mod event;
-pub mod file;
+pub(crate) mod file;
 pub mod git;
-pub mod param;
+pub(crate) mod param;
 pub mod path_template;
 pub mod permission;
-pub mod pointer;
+pub(crate) mod pointer;
 pub mod question;
 pub mod redact;
 pub mod regexes;
-pub mod setting;
-pub mod text;
+pub(crate) mod setting;
+pub(crate) mod text;

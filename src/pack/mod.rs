@@ -2,13 +2,13 @@
 //! `about` is what a pack says of itself, `asks` what its flows want, `intake` takes its files in, `lock` says which
 //! content a project uses, `trust` what the user trusts, and `seal` sees that it is that content.
 
-pub mod manifest;
-pub mod permission_items;
+pub(crate) mod manifest;
+pub(crate) mod permission_items;
 pub mod intake;
 pub mod lock;
-pub mod path;
-pub mod persona;
-pub mod quote;
+pub(crate) mod path;
+pub(crate) mod persona;
+pub(crate) mod quote;
 pub mod resolve;
 pub mod seal;
 pub mod tree;

@@ -9,16 +9,16 @@
 //!
 //! Nothing here reads the environment or the command line: it is handed in.
 
-pub mod access;
+pub(crate) mod access;
 pub mod assemble;
-pub mod config;
-pub mod folders;
-pub mod front;
-pub mod interrupts;
-pub mod live;
+pub(crate) mod config;
+pub(crate) mod folders;
+pub(crate) mod front;
+pub(crate) mod interrupts;
+pub(crate) mod live;
 pub mod machine;
-pub mod models;
-pub mod replay;
+pub(crate) mod models;
+pub(crate) mod replay;
 pub mod session;
 
 use crate::error::{Code, Failure, Result};

@@ -5,19 +5,19 @@
 //! out, [`shape`] gives a value the form that its schema means, and [`text`] writes it.
 //! Nothing here reads or writes a file, and nothing here knows which documents exist.
 
-pub mod cache;
-pub mod check;
+pub(crate) mod cache;
+pub(crate) mod check;
 mod cost;
-pub mod expect;
+pub(crate) mod expect;
 mod json;
-pub mod notes;
+pub(crate) mod notes;
 pub mod builtin;
 mod position;
-pub mod report;
+pub(crate) mod report;
 mod scalar;
-pub mod shape;
+pub(crate) mod shape;
 pub mod source;
-pub mod spans;
+pub(crate) mod spans;
 mod subschema;
 pub mod text;
 mod value_builder;

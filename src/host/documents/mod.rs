@@ -18,7 +18,7 @@ mod validation;
 mod list;
 mod lock;
 mod paths;
-pub mod perform;
+pub(crate) mod perform;
 mod query;
 mod read;
 mod references;

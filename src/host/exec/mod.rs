@@ -15,7 +15,7 @@ mod cgroup;
 mod confine;
 mod copies;
 mod environment;
-pub mod helper;
+pub(crate) mod helper;
 mod namespace;
 mod output;
 mod oversee;

@@ -25,7 +25,7 @@ mod families;
 mod attempt_error;
 mod http;
 #[cfg(feature = "local")]
-pub mod local;
+pub(crate) mod local;
 mod openai;
 mod prices;
 mod provider;

@@ -13,18 +13,18 @@
 //!
 //! Nothing in this folder reads the environment; [`open`] is told.
 
-pub mod answer;
-pub mod answers;
+pub(crate) mod answer;
+pub(crate) mod answers;
 pub mod ending;
-pub mod hangup;
-pub mod json;
+pub(crate) mod hangup;
+pub(crate) mod json;
 mod lines;
 mod out;
 mod redacted;
-pub mod pipe;
+pub(crate) mod pipe;
 #[cfg(test)]
 mod samples;
-pub mod terminal;
+pub(crate) mod terminal;
 mod verbose;
 
 use std::collections::BTreeMap;

@@ -17,14 +17,14 @@ use crate::model::permission::Permission;
 use crate::model::question::Question;
 use crate::model::redact::Cleaner;
 
-pub mod chat;
-pub mod documents;
+pub(crate) mod chat;
+pub(crate) mod documents;
 mod exec;
 mod files;
 pub mod git;
 mod resources;
-pub mod time;
-pub mod ui;
+pub(crate) mod time;
+pub(crate) mod ui;
 pub mod worktree;
 
 /// Everything that a flow can ask the world for, by area.

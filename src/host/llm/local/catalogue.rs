@@ -34,7 +34,6 @@ pub struct Model {
 pub struct Wheel {
     pub package: String,
     pub version: String,
-    pub bytes: u64,
     pub sha256: String,
     pub member: WheelMember,
 }

@@ -9,14 +9,14 @@
 //! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
 //! (`quantized`, `dot`, `block`) → `sample`, and `grammar` to keep a reply to its schema.
 
-pub mod adapter;
+pub(crate) mod adapter;
 mod block;
 mod bpe;
-pub mod catalogue;
-pub mod child;
+pub(crate) mod catalogue;
+pub(crate) mod child;
 mod dot;
 mod engine;
-pub mod all_models;
+pub(crate) mod all_models;
 mod gguf;
 mod grammar;
 mod process;
@@ -28,7 +28,7 @@ mod settings;
 mod tests;
 mod transformer;
 mod vocabulary;
-pub mod weights;
+pub(crate) mod weights;
 
 use crate::error::{Code, Failure};
 

@@ -44,7 +44,6 @@ type FetchLock = Arc<File>;
 #[derive(Debug)]
 pub struct ModelFile {
     pub model: &'static Model,
-    pub path: PathBuf,
     /// How much of it is here; less than the model's own size while it was not fetched to its end.
     pub bytes: u64,
 }
@@ -61,7 +60,7 @@ pub fn list(dir: &Path) -> Vec<ModelFile> {
     let here = |model: &'static Model| {
         let path = dir.join(&model.file);
         let bytes = size(&path).or_else(|| size(&part_path(&path)))?;
-        Some(ModelFile { model, path, bytes })
+        Some(ModelFile { model, bytes })
     };
     catalogue::all().iter().filter_map(here).collect()
 }

@@ -122,7 +122,6 @@ fn a_wheel_gives_its_piece_only_when_it_is_the_pinned_one() {
     let mut wheel = Wheel {
         package: "toy".into(),
         version: "1".into(),
-        bytes: 0,
         sha256: String::new(),
         member: WheelMember { path: "toy/part.bin".into(), bytes: piece.len() as u64, sha256: sum(&piece) },
     };

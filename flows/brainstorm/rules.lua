@@ -34,7 +34,7 @@ function rules.check(doc: any): { Fault }
 			table.insert(faults, { pointer = "/session/id", message = `must begin with the slug "{session.slug}", not "{slug}"` })
 		end
 		if not rules.is_date(date :: string) then
-			table.insert(faults, { pointer = "/session/id", message = `ends in {date}, which is no date` })
+			table.insert(faults, { pointer = "/session/id", message = `ends in {date}, which is not a date` })
 		end
 	end
 	if session.persona ~= nil and personas.find(session.persona) == nil then

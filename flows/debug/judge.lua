@@ -150,7 +150,7 @@ function judge.run(ctx: nietz.Context)
 		by_verifier(cases, verdicts, ctx.params.verifier_model)
 	elseif ctx.params.verifier then
 		for _, verdict in verdicts do
-			verdict.reason = verdict.reason or "by the rules alone: a small model on this machine is no verifier"
+			verdict.reason = verdict.reason or "by the rules alone: a small model on this machine cannot be a verifier"
 		end
 	end
 	local measured = judge.measure(cases, verdicts)

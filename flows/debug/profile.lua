@@ -79,7 +79,7 @@ local function broken_rule(found: documents.Document): string?
 	end
 	for _, name in found.dimensions or {} do
 		if not vocabulary.is_dimension(name) then
-			return `/behaviorTags: "{name}" is no dimension of tags.yaml`
+			return `/behaviorTags: "{name}" is not a dimension of tags.yaml`
 		end
 	end
 	return nil

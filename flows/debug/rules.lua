@@ -39,7 +39,7 @@ function rules.check(doc: any): { Fault }
 		if not vocabulary.is_dimension(tag.dimension) then
 			table.insert(faults, {
 				pointer = `/behaviorTags/{index - 1}/dimension`,
-				message = `"{tag.dimension}" is no dimension of tags.yaml`,
+				message = `"{tag.dimension}" is not a dimension of tags.yaml`,
 			})
 		end
 	end

@@ -51,7 +51,7 @@ fn merge(machine: &Machine, file: &str, wanted: &Value) -> Result<()> {
     let before = before.unwrap_or_else(|| b"{}".to_vec());
     let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&before) else {
         // Comments would be lost: it is the user's to edit.
-        output::block(format!("{file} is no plain JSON; add this to it:\n{wanted:#}"))?;
+        output::block(format!("{file} is not plain JSON; add this to it:\n{wanted:#}"))?;
         return Ok(());
     };
     let mut after = value.clone();

@@ -127,7 +127,7 @@ impl RunRecords {
         let mut key = MacKey::default();
         match file.read_exact(&mut key) {
             Ok(()) if found.len() == key.len() as u64 => Ok(Some(key)),
-            _ => Err(wrong("is no key")),
+            _ => Err(wrong("is not a valid key")),
         }
     }
 

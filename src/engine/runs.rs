@@ -314,7 +314,7 @@ pub fn check_name(id: &str) -> Result<()> {
     if whole && !id.starts_with(['.', '-']) && !id.ends_with('.') && !id.contains("..") {
         return Ok(());
     }
-    Err(Failure::new(Code::Usage, format!("`{}` is no name of a run", excerpt(id)))
+    Err(Failure::new(Code::Usage, format!("`{}` is not a valid name for a run", excerpt(id)))
         .hint(format!("a name is letters, digits, `-`, `_` and `.`, up to {LONGEST_NAME}; never a path")))
 }
 

@@ -151,7 +151,7 @@ impl SizeLimit {
     pub(super) fn contents(&self, file: File, path: &str, failed: impl Fn(Error) -> Failure) -> Result<Vec<u8>> {
         let found = file.metadata().map_err(&failed)?;
         if !found.is_file() {
-            return Err(invalid(path, if found.is_dir() { "is a folder" } else { "is no plain file" }));
+            return Err(invalid(path, if found.is_dir() { "is a folder" } else { "is not a plain file" }));
         }
         let most = self.megabytes << 20;
         let mut bytes = Vec::new();
@@ -171,7 +171,7 @@ pub(super) fn invalid(path: &str, why: &str) -> Failure {
 /// Refuses what can be told from the path alone. The kernel refuses the rest.
 fn check(path: &str) -> Result<()> {
     if path.is_empty() || path.len() > 4096 || path.contains('\0') {
-        return Err(refused(path, "is no path"));
+        return Err(refused(path, "is not a valid path"));
     }
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Err(refused(path, "leads out of the worktree"));
@@ -204,7 +204,7 @@ fn open_failure(path: &str, error: Errno) -> Failure {
         Errno::NOENT => invalid("does not exist").hint("`find` and `list` show what does"),
         Errno::NOTDIR => invalid("has a file where it needs a folder"),
         Errno::ISDIR => invalid("is a folder"),
-        Errno::NXIO => invalid("is no plain file"),
+        Errno::NXIO => invalid("is not a plain file"),
         error => Failure::new(Code::DiskFailed, format!("cannot open {}: {error}", excerpt(path))),
     }
 }

@@ -131,7 +131,7 @@ impl TextExpander {
             }
         }
         self.charge(hops)?;
-        String::from_utf8(bytes).map_err(|_| format!("what {id} stands for is no text"))
+        String::from_utf8(bytes).map_err(|_| format!("what {id} stands for is not text"))
     }
 
     /// Returns the value with everything put back, or why that cannot be.

@@ -170,7 +170,7 @@ impl Audit<'_> {
             return None;
         }
         let Some(plain) = join(path, wanted) else {
-            let message = format!("`{wanted}` leads out of this pack, or is no path in it");
+            let message = format!("`{wanted}` leads out of this pack, or is not a valid path");
             let hint = "require a file of the pack by a path such as `./rooms/score`".to_owned();
             self.tell(path, word, Code::ModuleNotFound, message, Some(hint));
             return None;

@@ -150,7 +150,7 @@ impl Manifest {
                     || crate::model::text::line(&name) != name
                 {
                     let shown = crate::model::text::excerpt(&name);
-                    return Err(invalid(format!("nietz.flow: `{shown}` is no name of a command"))
+                    return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
                 check_fields(&table, &what, &["summary", "params", "run"])?;

@@ -33,7 +33,7 @@ impl PackManifest {
     pub fn read(tree: &PackTree) -> Result<PackManifest> {
         let file = tree.display(FILE);
         let text = tree.text(FILE)?.ok_or_else(|| {
-            Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is no pack"))
+            Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is not a pack"))
                 .hint("`nietz new pack NAME` writes one")
         })?;
         let value = builtin::read(&builtin::PACK, &text, &file)?;

@@ -90,7 +90,7 @@ impl PackTree {
         };
         let sealed = self.seal.as_ref().map(|seal| seal.contents(root)).transpose()?;
         if !self.is_of_pack(path) {
-            return Err(Failure::new(Code::PathRefused, format!("{} is no file of its pack", excerpt(path)))
+            return Err(Failure::new(Code::PathRefused, format!("{} is not a file of its pack", excerpt(path)))
                 .hint("a pack is what stands in flows/, personas/, quotes/ and tests/; copy the file there"));
         }
         if let Some(contents) = sealed {

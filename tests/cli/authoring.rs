@@ -242,7 +242,7 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
     assert_snapshot!(ended.stdout, @r#"
     wrote .nietz/types: 17 modules, 11 schemas
     wrote .luaurc
-    .vscode/settings.json is no plain JSON; add this to it:
+    .vscode/settings.json is not plain JSON; add this to it:
     {
       "luau-lsp.platform.type": "standard",
       "yaml.schemas": {

@@ -213,7 +213,7 @@ fn the_name_of_a_run_is_never_a_path() {
     let outside = env.home().join("outside").display().to_string();
     for name in ["../../../escape", &outside, "..", ".", ".hidden", "a/b", "-x", "a\u{1b}[2J"] {
         let refused = env.run(["short"]).var("NIETZ_RUN", name).go().exits(2);
-        assert!(refused.stderr.contains("is no name of a run"), "{name}: {}", refused.stderr);
+        assert!(refused.stderr.contains("is not a valid name for a run"), "{name}: {}", refused.stderr);
     }
     assert!(!Path::new(&outside).exists() && !env.path("../escape").exists() && !env.path(".nietz").exists());
     env.run(["short"]).var("NIETZ_RUN", "CI-4_2.b").go();

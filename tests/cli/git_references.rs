@@ -225,6 +225,6 @@ fn what_git_would_wait_for_is_refused() {
         let ended = run_in_tree(&env, "return 1").exits(1);
         assert_eq!(ended.failure(), "git-failed", "{name}");
         let message = ended.ending()["failure"]["message"].to_string();
-        assert!(message.contains(&format!("{name} is no plain file")), "{message}");
+        assert!(message.contains(&format!("{name} is not a plain file")), "{message}");
     }
 }

@@ -259,7 +259,7 @@ fn what_a_flow_says_of_itself_begins_no_line_of_its_help() {
     assert!(env.nietz(["run", "p", "--b", "x"]).go().exits(2).stderr.contains("plain"));
     let odd = flow.replace("go =", "[\"go\\nerror\"] =");
     let ended = env.flow("p", &odd).nietz(["run", "p", "--help"]).go();
-    assert!(ended.stderr.contains("is no name of a command"), "{ended:?}");
+    assert!(ended.stderr.contains("is not a valid name for a command"), "{ended:?}");
 }
 
 /// What a line that is proposed comes to in a shell: the words of the command.
@@ -324,7 +324,7 @@ fn a_line_to_paste_is_one_command_whatever_is_called_how() {
     }
     for verb in ["resume", "fork", "log", "verify", "why"] {
         let ended = env.nietz([verb, "2026", "2"].into_iter().take(if verb == "why" { 3 } else { 2 })).go().exits(2);
-        assert!(ended.stderr.contains("is no name of a run") && !ended.stderr.contains("nietz log 2026"), "{ended:?}");
+        assert!(ended.stderr.contains("is not a valid name for a run") && !ended.stderr.contains("nietz log 2026"), "{ended:?}");
     }
 }
 

@@ -325,7 +325,7 @@ fn what_cannot_be_a_source_is_said_to_be_so() {
     for (source, code, words) in [
         (format!("file://{path}"), 2, "which tag or commit"),
         (format!("file://{path}#v9"), 2, "is there such a tag"),
-        (format!("file://{path}#-x"), 2, "no name of a tag"),
+        (format!("file://{path}#-x"), 2, "not the name of a tag"),
         ("https://me:secret@example.org/x.git#v1".to_owned(), 2, "a password"),
         // A token stands where a name would, and anything else that is known to be one anywhere.
         ("http://ghp_0123456789012345678901234567890123456@127.0.0.1:1/x.git#v1".to_owned(), 2, "a token in it"),

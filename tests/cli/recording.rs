@@ -132,7 +132,7 @@ fn a_recording_that_waits_or_is_interrupted_is_none() {
     let before = env.read(CASSETTE);
     let ended = env.nietz(["test", "--record"]).go().exits(1);
     let told = &ended.stdout;
-    assert!(told.contains("a run that waits is no test") && told.contains("now: answer-missing"), "{told}");
+    assert!(told.contains("a run that waits cannot be a test") && told.contains("now: answer-missing"), "{told}");
     assert_eq!(env.read(CASSETTE), before);
     // Interrupted: what comes after it is not begun.
     let gate = Gate::default();

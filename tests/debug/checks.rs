@@ -92,7 +92,7 @@ fn a_small_model_on_this_machine_is_no_verifier_and_that_is_said() {
     let desk = Desk::new().file("replies.jsonl", &format!("{line}\n"));
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
     let arguments = ["run", path, "--model", "local/qwen2.5-coder-1.5b", "judge", "replies.jsonl"];
-    insta::assert_snapshot!(desk.env.nietz(arguments).go().exits(0).stdout, @r#"{"id":"a","reason":"by the rules alone: a small model on this machine is no verifier","verdict":"ok"}"#);
+    insta::assert_snapshot!(desk.env.nietz(arguments).go().exits(0).stdout, @r#"{"id":"a","reason":"by the rules alone: a small model on this machine cannot be a verifier","verdict":"ok"}"#);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn broken_files_are_named_skipped_and_left_alone() {
         (with(&|text| text["skillScores"]["rootCauseSpeed"] = json!(11)).to_string(), "/skillScores/rootCauseSpeed"),
         (with(&|text| text["questionsToRootCause"] = json!(3)).to_string(), "/questionsToRootCause"),
         (with(&|text| text["behaviorTags"][0]["turnNumber"] = json!(9)).to_string(), "there is no turn 9"),
-        (with(&|text| text["behaviorTags"][0]["dimension"] = json!("luck")).to_string(), "no dimension"),
+        (with(&|text| text["behaviorTags"][0]["dimension"] = json!("luck")).to_string(), "not a dimension"),
         (with(&|text| text["transcript"][1]["turnNumber"] = json!(1)).to_string(), "repeats"),
         (with(&|text| text["intensity"] = json!("plato")).to_string(), "/intensity"),
     ];

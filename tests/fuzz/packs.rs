@@ -178,7 +178,7 @@ fn is_plain(folder: &Path) {
     for entry in walkdir::WalkDir::new(folder).min_depth(1) {
         let entry = entry.expect("it can be read");
         let about = entry.metadata().expect("it can be looked at");
-        assert!(about.is_file() || about.is_dir(), "{} is no plain file", entry.path().display());
+        assert!(about.is_file() || about.is_dir(), "{} is not a plain file", entry.path().display());
         assert!(about.permissions().mode() & 0o7022 == 0 && (about.is_dir() || about.nlink() == 1), "{about:?}");
         count += 1;
         bytes += if about.is_file() { about.len() } else { 0 };

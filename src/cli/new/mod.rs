@@ -53,7 +53,7 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         || !name.chars().all(fine)
         || !name.starts_with(|c: char| c.is_ascii_lowercase())
     {
-        let failure = Failure::new(Code::Usage, format!("`{}` is no name for this", excerpt(name)));
+        let failure = Failure::new(Code::Usage, format!("`{}` is not a valid name", excerpt(name)));
         return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
     }
     let root = match args.kind {

@@ -35,7 +35,7 @@ impl PackSource {
         let remote = |text: &str| text.contains("://") || text.starts_with("git@") || text.ends_with(".git");
         if let Some((url, reference)) = text.rsplit_once('#') {
             if url.is_empty() || url.starts_with('-') || reference.is_empty() {
-                return Err(unknown("this is no address with a tag or commit"));
+                return Err(unknown("this is not an address with a tag or commit"));
             }
             if names_a_user(url) {
                 return Err(secret_failure());

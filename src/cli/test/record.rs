@@ -77,7 +77,7 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     let session = Session::load_with(machine, located.clone(), layers.clone())?;
     let (mut begin, front) = match action::parse_action(machine, wanted, &session, args.rest)? {
         RunAction::Run(begin, front) => (*begin, front),
-        RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan is no run, and cannot be recorded")),
+        RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan cannot be recorded: it runs nothing")),
         RunAction::Printed(exit) => return Ok(exit),
     };
     begin.workspace = Some(machine.workspace_name());
@@ -181,7 +181,7 @@ impl<'a> RecordingTarget<'a> {
                 let shown = self.refusal("the recording was interrupted").message;
                 Err(Failure::new(Code::Interrupted, shown).hint("record it again"))
             }
-            (EndStatus::Waiting, ..) => Err(compared("a run that waits is no test")
+            (EndStatus::Waiting, ..) => Err(compared("a run that waits cannot be a test")
                 .hint("give what it waits for, --answers FILE for answers, and record it again")),
             (EndStatus::Done, None, _) => Ok(()),
             (EndStatus::Failed, Some(wanted), Some(failure)) if failure.code == wanted => Ok(()),
@@ -266,7 +266,7 @@ fn cassette_path(machine: &Machine, located: &ResolvedFlow, flow: &str, name: &s
     for part in [flow, name] {
         if !plain(part) {
             let shown = crate::model::text::excerpt(part);
-            return Err(Failure::new(Code::Usage, format!("`{shown}` is no name of a cassette or a flow"))
+            return Err(Failure::new(Code::Usage, format!("`{shown}` is not the name of a cassette or a flow"))
                 .hint("use letters, digits, hyphens"));
         }
     }

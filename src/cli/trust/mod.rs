@@ -95,7 +95,7 @@ fn pack<'a>(machine: &Machine, what: &'a str) -> Result<Option<&'a str>> {
     let lock = Lockfile::read(&machine.workspace)?;
     let is_pack = lock.packs.contains_key(what);
     if !is_pack && !machine.workspace.join(what).is_dir() {
-        let message = format!("`{}` is no folder, and this project has no pack of that name", excerpt(what));
+        let message = format!("`{}` is not a folder, and this project has no pack of that name", excerpt(what));
         return Err(Failure::new(Code::Usage, message).hint("`nietz pack list` shows its packs"));
     }
     Ok(is_pack.then_some(what))
@@ -129,7 +129,7 @@ fn list(machine: &Machine, json: bool) -> Result<Exit> {
 fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
     let folder = machine.workspace.join(&args.what);
     if !folder.is_dir() {
-        return Err(Failure::new(Code::Usage, format!("{} is no folder", excerpt(&folder.to_string_lossy()))));
+        return Err(Failure::new(Code::Usage, format!("{} is not a folder", excerpt(&folder.to_string_lossy()))));
     }
     let name = folder_name(&folder)?;
     if args.all {

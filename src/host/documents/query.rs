@@ -211,7 +211,7 @@ fn json_value(value: ValueRef<'_>) -> Value {
 fn too_long() -> Failure {
     let message = format!("the query takes longer than {} seconds", PATIENCE.as_secs());
     Failure::new(Code::TimedOut, message)
-        .hint("ask for less: a recursion needs an end, and long texts are no place to search in")
+        .hint("ask for less: a recursion needs an end, and long texts cannot be searched")
 }
 
 /// Says what is wrong with a query.

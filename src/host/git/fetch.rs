@@ -59,7 +59,7 @@ pub fn fetch(
             .hint("is the address right, and is there such a tag or commit?")
     };
     if reference.starts_with('-') || reference.contains([':', '*', '^', '~', ' ']) || reference.contains("..") {
-        return Err(unreachable("this is no name of a tag or commit".to_owned()));
+        return Err(unreachable("this is not the name of a tag or commit".to_owned()));
     }
     let git = || GitCall::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;

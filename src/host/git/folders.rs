@@ -96,7 +96,7 @@ impl Repository {
             return Ok(());
         }
         let to = crate::model::text::excerpt(String::from_utf8_lossy(&leads.stdout).trim_end());
-        let message = format!("the branch `{branch}` is no branch of its own, but another name of `{to}`");
+        let message = format!("the branch `{branch}` is not a branch of its own, but another name of `{to}`");
         Err(Failure::new(Code::PermissionRefused, message)
             .hint(format!("if nobody needs it: git symbolic-ref --delete '{full}'")))
     }
@@ -106,7 +106,7 @@ impl Repository {
 pub(super) fn check_plain(folder: &Path) -> Result<()> {
     let odd = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     let Some(path) = READ.iter().map(|name| folder.join(name)).find(odd) else { return Ok(()) };
-    let message = format!("{} is no plain file, and git would wait for it", path.display());
+    let message = format!("{} is not a plain file, and git would wait for it", path.display());
     Err(Failure::new(Code::GitFailed, message).hint("remove it, or clone the repository anew"))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check_branch(branch: &str) -> Result<()> {
         return Ok(());
     }
     let shown = excerpt(branch);
-    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no name of a branch")))
+    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is not a valid name for a branch")))
 }
 
 pub(super) fn check_commit(commit: &str) -> Result<()> {
@@ -38,6 +38,6 @@ pub(super) fn check_commit(commit: &str) -> Result<()> {
         return Ok(());
     }
     let shown = excerpt(commit);
-    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is no commit: give all of its hexadecimal digits"))
+    Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is not a commit: give all of its hexadecimal digits"))
         .hint("git.commit_of(BRANCH) returns them"))
 }

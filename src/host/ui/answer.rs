@@ -36,7 +36,7 @@ pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
         Value::Bool(yes) => parse(question, if *yes { "true" } else { "false" }),
         Value::Number(number) if !number.is_f64() => parse(question, &number.to_string()),
         Value::Number(number) => Err(format!("{number} may have lost digits; put it in quotes")),
-        Value::Array(_) | Value::Object(_) => Err(format!("{} is no single answer", excerpt(&value.to_string()))),
+        Value::Array(_) | Value::Object(_) => Err(format!("{} is not a single answer", excerpt(&value.to_string()))),
     }
 }
 

@@ -149,7 +149,7 @@ thread_local! {
 
 fn compile_cached(pattern: &str) -> Result<regexes::CompiledRegex> {
     PATTERNS.with_borrow_mut(|known| known.get(pattern)).map_err(|why| {
-        invalid(format!("text.search: `{}` is no regular expression: {}", excerpt(pattern), excerpt(&why)))
+        invalid(format!("text.search: `{}` is not a valid regular expression: {}", excerpt(pattern), excerpt(&why)))
     })
 }
 

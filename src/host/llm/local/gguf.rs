@@ -49,7 +49,7 @@ impl Gguf {
         // are only ever replaced by a rename, and this process is a child that may be stopped.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| Failure::io(path, "map", &error))?;
         Gguf::read(Arc::new(map)).map_err(|failure| {
-            Failure::new(Code::ModelBroken, format!("{} is no usable model file", path.display()))
+            Failure::new(Code::ModelBroken, format!("{} is not a usable model file", path.display()))
                 .because(failure)
                 .hint("remove it with `nietz models remove`, and it is fetched again")
         })
@@ -87,7 +87,7 @@ impl Gguf {
             Some(MetadataValue::Integer(bytes)) => usize::try_from(*bytes).ok().filter(|bytes| bytes.is_power_of_two()),
             _ => Some(32),
         };
-        let alignment = alignment.ok_or_else(|| engine_failure("its alignment is no power of two"))?;
+        let alignment = alignment.ok_or_else(|| engine_failure("its alignment is not a power of two"))?;
         let data = reader.at.next_multiple_of(alignment);
         Ok(Gguf { metadata, tensors, data, map })
     }
@@ -136,7 +136,7 @@ impl Gguf {
     /// Returns a matrix, kept quantized, and in the file where that can be.
     pub(super) fn matrix(&self, name: &str) -> Result<Matrix> {
         let info = self.tensor(name)?;
-        let [columns, rows] = info.shape[..] else { return Err(engine_failure(format!("{name} is no matrix"))) };
+        let [columns, rows] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a matrix"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
         Matrix::new(&self.map, info.kind, rows, columns, start).ok_or_else(|| misplaced(name))
     }
@@ -144,7 +144,7 @@ impl Gguf {
     /// Reads a small tensor (a norm, a bias) as plain numbers.
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>> {
         let info = self.tensor(name)?;
-        let [length] = info.shape[..] else { return Err(engine_failure(format!("{name} is no vector"))) };
+        let [length] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a vector"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
         let bytes = info.kind.bytes(length).and_then(|bytes| self.map.get(start..start.checked_add(bytes)?));
         let mut numbers = vec![0.0; length];

@@ -58,7 +58,7 @@ impl Vocabulary {
         let tokens = bytes.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty());
         let joins = file.list("tokenizer.ggml.merges")?.iter().map(|pair| {
             let pair = pair.text().and_then(|pair| pair.split_once(' '));
-            let (left, right) = pair.ok_or_else(|| engine_failure("a merge of the model file is no pair"))?;
+            let (left, right) = pair.ok_or_else(|| engine_failure("a merge of the model file is not a pair"))?;
             Ok((decode_byte_letters(&letters, left), decode_byte_letters(&letters, right)))
         });
         let cutting = file.text("tokenizer.ggml.pre").unwrap_or("default");

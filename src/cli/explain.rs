@@ -1,40 +1,74 @@
-//! `nietz explain CODE`.
+//! `nietz explain CODE`, and of a word.
 
 use clap::Args;
 
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::model::text::excerpt;
 
-/// Explain an error code: what it means, why it happens, what to do
+/// What the words mean that nietz uses; the only place that says so.
+const WORDS: &str = include_str!("../WORDS.md");
+
+/// Explain an error code or a word: what it means, why it happens, what to do
 #[derive(Args)]
 pub(super) struct ExplainArgs {
-    /// Such as `document-invalid`; all codes are listed without one
-    code: Option<String>,
+    /// Such as `document-invalid` or `cassette`; all codes are listed without one, all words with `words`
+    #[arg(value_name = "CODE|WORD", num_args = 0..)]
+    wanted: Vec<String>,
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
-    let Some(wanted) = &args.code else {
+    let wanted = args.wanted.join(" ");
+    if wanted.is_empty() {
         let rows: Vec<Vec<String>> = Code::ALL
             .iter()
             .map(|code| vec![code.name().to_owned(), format!("exit {}", code.exit() as u8), summary(*code)])
             .collect();
         output::table(&rows)?;
         return Ok(Exit::Done);
-    };
-    let Some(code) = Code::parse(wanted) else {
-        let failure =
-            Failure::new(Code::Usage, format!("there is no error code `{}`", crate::model::text::excerpt(wanted)));
-        return Err(match nearest(wanted, Code::ALL.iter().map(|code| code.name())) {
-            Some(near) => failure.hint(format!("did you mean `{near}`?")),
-            None => failure.hint("`nietz explain` lists them"),
-        });
-    };
-    output::block(code.page())?;
-    Ok(Exit::Done)
+    }
+    if wanted == "words" {
+        output::block(WORDS)?;
+        return Ok(Exit::Done);
+    }
+    if let Some(code) = Code::parse(&wanted) {
+        output::block(code.page())?;
+        return Ok(Exit::Done);
+    }
+    if let Some((word, meaning)) = words().find(|(word, _)| *word == wanted) {
+        output::block(format!("{word}: {meaning}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let failure = Failure::new(Code::Usage, format!("there is no error code and no word `{}`", excerpt(&wanted)));
+    let known = Code::ALL.iter().map(|code| code.name()).chain(words().map(|(word, _)| word));
+    Err(match nearest(&wanted, known) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("`nietz explain` lists the codes, `nietz explain words` the words"),
+    })
+}
+
+/// Returns each word with what it means.
+fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WORDS.lines().filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))
 }
 
 /// Returns the first sentence of a code's page.
 fn summary(code: Code) -> String {
     let text = code.page().lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_word_is_there_once_and_none_is_a_code() {
+        let items = WORDS.lines().filter(|line| line.starts_with("- ")).count();
+        let all: BTreeSet<&str> = words().map(|(word, _)| word).collect();
+        assert!(all.len() == items && items > 40, "{items} items, {} words", all.len());
+        assert!(words().all(|(word, meaning)| Code::parse(word).is_none() && meaning.ends_with('.')));
+    }
 }

@@ -99,21 +99,21 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     };
     let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|found| found.seq);
     let fork = Fork { run: id, before };
-    let (work, fork, donor) = match &args.into {
+    let (work, fork, source) = match &args.into {
         None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
             let folder = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
-            let mut donor = ReplaySource::new(&journal, ReplayMode::WhatWasSaid)?;
-            before.map_or(Ok(()), |line| donor.forget_from(line))?;
-            (folder, None, donor)
+            let mut source = ReplaySource::new(&journal, ReplayMode::WhatWasSaid)?;
+            before.map_or(Ok(()), |line| source.forget_from(line))?;
+            (folder, None, source)
         }
     };
     let begin = NewRun {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),
         fork,
-        replay_source: Some(donor),
+        replay_source: Some(source),
         ..begin
     };
     start::begin(&machine.in_workspace(work), session, begin, &front)

@@ -324,7 +324,10 @@ fn a_line_to_paste_is_one_command_whatever_is_called_how() {
     }
     for verb in ["resume", "fork", "log", "verify", "why"] {
         let ended = env.nietz([verb, "2026", "2"].into_iter().take(if verb == "why" { 3 } else { 2 })).go().exits(2);
-        assert!(ended.stderr.contains("is not a valid name for a run") && !ended.stderr.contains("nietz log 2026"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("is not a valid name for a run") && !ended.stderr.contains("nietz log 2026"),
+            "{ended:?}"
+        );
     }
 }
 

@@ -148,9 +148,22 @@ fn a_code_is_explained() {
     assert_snapshot!(call(&env, &["explain", "run-bsy"]), @r"
     exit 2
     -- stderr
-    error[usage]: there is no error code `run-bsy`
+    error[usage]: there is no error code and no word `run-bsy`
     hint: did you mean `run-busy`?
     ");
+}
+
+#[test]
+fn a_word_is_explained() {
+    let (_server, env) = env();
+    assert_snapshot!(call(&env, &["explain", "replay", "source"]), @r"
+    exit 0
+    -- stdout
+    replay source: the journal from which a run takes outcomes instead of causing effects.
+    ");
+    assert_snapshot!(call(&env, &["explain", "casette"]), @"");
+    let all = env.nietz(["explain", "words"]).go().exits(0).stdout;
+    assert_eq!(all.trim_end(), include_str!("../../src/WORDS.md").trim_end());
 }
 
 #[test]

@@ -27,7 +27,7 @@ struct RecordingTarget<'a> {
     machine: &'a Machine,
     path: &'a Path,
     /// The cassette that this recording takes from.
-    donor: Option<&'a Path>,
+    source: Option<&'a Path>,
     /// How the recording that is there ended.
     was: Option<EndRecord>,
     /// The failure that is wanted.
@@ -40,7 +40,7 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
     let ends = case.ends()?;
     let (located, layers) = case.flow(machine, &ends)?;
     let place =
-        RecordingTarget { donor: Some(&case.path), ..RecordingTarget::at(machine, &case.path, args.expect_failure) };
+        RecordingTarget { source: Some(&case.path), ..RecordingTarget::at(machine, &case.path, args.expect_failure) };
     let open = ends.open;
     // What `nietz new` wrote was said by no model: it is the user's that says it now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
@@ -151,7 +151,7 @@ impl<'a> RecordingTarget<'a> {
             path,
             was: replay::read_ends(path).ok().and_then(|ends| ends.end),
             expected,
-            donor: None,
+            source: None,
         }
     }
 
@@ -219,8 +219,8 @@ fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, place: &RecordingTa
     let ends = replay::read_ends(journal)?;
     place.admit(ends.end.as_ref())?;
     let end = require_end(journal, &ends)?;
-    if let Some(donor) = place.donor
-        && let Some(line) = first_different_read(donor, journal)?
+    if let Some(source) = place.source
+        && let Some(line) = first_different_read(source, journal)?
     {
         let why = format!(
             "its line {line} read documents that were there before, and a recording is made in an empty folder"

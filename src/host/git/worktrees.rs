@@ -101,7 +101,8 @@ impl Repository {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 60 || !name.chars().all(fine) || name.starts_with('-') {
             let shown = excerpt(name);
-            let message = format!("`{shown}` is not a valid name for a worktree: letters, digits, `-` and `_`, up to 60");
+            let message =
+                format!("`{shown}` is not a valid name for a worktree: letters, digits, `-` and `_`, up to 60");
             return Err(Failure::new(Code::RequestInvalid, message));
         }
         let id = format!("{}-{name}", self.run);

@@ -1,5 +1,5 @@
-//! A confined directory: files are opened below it and nowhere else. The kernel refuses every way out, links and `..`
-//! included, also for one who exchanges folders for links in that very moment.
+//! A confined directory: files are opened below it and nowhere else. The kernel refuses every way out, including links
+//! and `..`, even if another process replaces folders by links at that very moment.
 
 use std::fs::File;
 use std::io::{Error, Read, Write};
@@ -12,18 +12,18 @@ use crate::error::{Code, Failure, Result};
 use crate::model::git::is_reserved;
 use crate::model::text::excerpt;
 
-/// What a file is called while it is written. Writes to one worktree come one after the other.
+/// The name of a file while it is written. Writes to one worktree happen one after another.
 const TEMPORARY: &str = ".nietz-write";
 
-/// A folder, held open.
+/// A folder that is held open.
 pub(super) struct ConfinedDir(std::os::fd::OwnedFd);
 
-/// What a file is opened for.
+/// The purpose for which a file or folder is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
     List,
-    /// A folder in which something is written; no part of its path may be a link.
+    /// Opens a folder to write in it; no part of its path may be a link.
     Write,
 }
 
@@ -48,13 +48,13 @@ impl ConfinedDir {
             match rustix::fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
                 Ok(file) => {
                     let file = File::from(file);
-                    // A link that stays below the folder can lead to what is git's.
+                    // A link that stays below the folder may still lead into `.git`.
                     return match self.path_of(&file) {
                         Some(real) if is_of_git(&real) => Err(refused(path, "leads to what belongs to git")),
                         _ => Ok(file),
                     };
                 }
-                // Something was renamed meanwhile, so that the kernel could not be sure.
+                // Something was renamed meanwhile, so the kernel could not be sure: try again.
                 Err(Errno::AGAIN) => {}
                 Err(error) => return Err(open_failure(path, error)),
             }
@@ -68,14 +68,14 @@ impl ConfinedDir {
         Err(refused(path, "cannot be kept inside of its worktree on this system"))
     }
 
-    /// Returns the path below the folder of something that was opened in it, links followed.
+    /// Returns the path of an opened file relative to the folder, with links resolved.
     pub(super) fn path_of(&self, file: &File) -> Option<String> {
-        let place = |fd: std::os::fd::RawFd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
-        let folder = place(std::os::fd::AsRawFd::as_raw_fd(&self.0))?;
-        place(std::os::fd::AsRawFd::as_raw_fd(file))?.strip_prefix(folder).ok()?.to_str().map(str::to_owned)
+        let fd_path = |fd: std::os::fd::RawFd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+        let folder = fd_path(std::os::fd::AsRawFd::as_raw_fd(&self.0))?;
+        fd_path(std::os::fd::AsRawFd::as_raw_fd(file))?.strip_prefix(folder).ok()?.to_str().map(str::to_owned)
     }
 
-    /// Makes the folders above a file.
+    /// Creates the folders above a file.
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         check_written(path)?;
         for (end, _) in path.match_indices('/') {
@@ -91,14 +91,14 @@ impl ConfinedDir {
         Ok(())
     }
 
-    /// Puts a file in the place of what is there, whole or not at all: a crash leaves the old one or the new one.
+    /// Replaces a file atomically: a crash leaves the old file or the new one.
     pub(super) fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         check_written(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
         let above = self.file(parent, Access::Write)?;
         let mode = match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::RegularFile => Some(Mode::from_raw_mode(found.st_mode)),
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Some(Mode::from_raw_mode(stat.st_mode)),
                 FileType::Symlink => return Err(open_failure(path, Errno::LOOP)),
                 FileType::Directory => return Err(open_failure(path, Errno::ISDIR)),
                 _ => return Err(open_failure(path, Errno::NXIO)),
@@ -106,15 +106,15 @@ impl ConfinedDir {
             Err(Errno::NOENT) => None,
             Err(error) => return Err(open_failure(path, error)),
         };
-        // One that a crash has left is in nobody's way: the same write is made again.
+        // A temporary file that a crash left may be removed: the same write is made again.
         match rustix::fs::unlinkat(&above, TEMPORARY, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(open_failure(path, error)),
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666))
+        let created = rustix::fs::openat(&above, TEMPORARY, flags, Mode::from(0o666))
             .map_err(|error| open_failure(path, error))?;
-        let mut file = File::from(made);
+        let mut file = File::from(created);
         let failed = |error: Error| Failure::new(Code::DiskFailed, format!("cannot write {}: {error}", excerpt(path)));
         file.write_all(bytes).and_then(|()| file.sync_data()).map_err(failed)?;
         if let Some(mode) = mode {
@@ -123,7 +123,7 @@ impl ConfinedDir {
         rustix::fs::renameat(&above, TEMPORARY, &above, name).map_err(|error| open_failure(path, error))
     }
 
-    /// Deletes a file; one that is not there is fine.
+    /// Deletes a file; a missing file is no error.
     pub(super) fn delete(&self, path: &str) -> Result<()> {
         check(path)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
@@ -139,24 +139,24 @@ impl ConfinedDir {
     }
 }
 
-/// How large a file may be that is read.
+/// The size limit of files that are read.
 pub(super) struct SizeLimit {
     pub(super) megabytes: u64,
     pub(super) hint: Option<&'static str>,
 }
 
 impl SizeLimit {
-    /// Returns what an opened file holds, if it is a plain one and no larger. `path` is what it is called, and `failed` says
-    /// what the disk refused.
+    /// Returns the contents of an opened file, if it is a regular file within the limit. Messages call the file `path`, and
+    /// `failed` makes the failure of an IO error.
     pub(super) fn contents(&self, file: File, path: &str, failed: impl Fn(Error) -> Failure) -> Result<Vec<u8>> {
-        let found = file.metadata().map_err(&failed)?;
-        if !found.is_file() {
-            return Err(invalid(path, if found.is_dir() { "is a folder" } else { "is not a plain file" }));
+        let metadata = file.metadata().map_err(&failed)?;
+        if !metadata.is_file() {
+            return Err(invalid(path, if metadata.is_dir() { "is a folder" } else { "is no plain file" }));
         }
-        let most = self.megabytes << 20;
+        let limit = self.megabytes << 20;
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes).map_err(&failed)?;
-        if bytes.len() as u64 > most {
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(&failed)?;
+        if bytes.len() as u64 > limit {
             let failure = invalid(path, &format!("is larger than {} MB", self.megabytes));
             return Err(Failure { hint: self.hint.map(str::to_owned), ..failure });
         }
@@ -168,7 +168,7 @@ pub(super) fn invalid(path: &str, why: &str) -> Failure {
     Failure::new(Code::RequestInvalid, format!("`{}` {why}", excerpt(path)))
 }
 
-/// Refuses what can be told from the path alone. The kernel refuses the rest.
+/// Refuses what the path alone shows to be wrong. The kernel refuses the rest.
 fn check(path: &str) -> Result<()> {
     if path.is_empty() || path.len() > 4096 || path.contains('\0') {
         return Err(refused(path, "is not a valid path"));
@@ -186,7 +186,8 @@ fn is_of_git(path: &str) -> bool {
     path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
-/// What is written is merged in the end, and nobody but the user says what nietz goes by.
+/// Checks a path to be written. Flows must not write nietz's own files: their changes are merged in the end, and only
+/// the user decides how nietz behaves.
 fn check_written(path: &str) -> Result<()> {
     check(path)?;
     if is_reserved(path) {

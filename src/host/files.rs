@@ -1,8 +1,8 @@
-//! Reading the files that are there before a run: those of the workspace, and of folders that the user grants.
+//! Reads files that exist before a run: those of the workspace, and those of folders that the user grants.
 //!
-//! A path is opened beneath the folder that it is in, so that no link and no `..` leads out of it. What belongs to git
-//! or to runs is not there; what is made to hold secrets is not read, unless the user names just that file. A link is
-//! judged by what it leads to.
+//! Each path is opened beneath its folder, so that no link and no `..` leads out. Files of git and of nietz and files
+//! that are made to hold secrets are not read, unless the user names the very file. For a link, the file that it leads
+//! to decides.
 
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
@@ -20,23 +20,23 @@ use crate::model::text::{excerpt, shell};
 
 /// The largest file that a flow can read.
 const LARGEST: SizeLimit = SizeLimit { megabytes: 2, hint: None };
-/// How many entries of folders one search looks at.
+/// How many directory entries one search looks at.
 const MOST_SEEN: usize = 100_000;
-/// Folders that are made from others, and those of tools: nobody means a file in them by its bare name.
+/// Folders of generated files and of tools: nobody means a file in them by its bare name.
 const SKIPPED: &[&str] = &["node_modules", "target", "__pycache__", "dist", "build", "vendor"];
 
 /// The files that one run may read.
 #[derive(Clone, Debug)]
 pub struct Files {
     workspace: PathBuf,
-    /// Folders and files outside of the workspace, as the user named them.
+    /// Folders and files outside of the workspace that the user granted.
     granted: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// What the user named in an argument of the flow.
+    /// Files that the user named in an argument of the flow.
     named: Vec<PathBuf>,
-    /// The flow's own collections: their documents are its to read, wherever they are.
+    /// The flow's own collections: it may read their documents, wherever they are.
     collections: Vec<Collection>,
-    /// Folders of nietz's own, which may lie below the workspace.
+    /// nietz's own folders, which may lie below the workspace.
     excluded: Vec<PathBuf>,
 }
 
@@ -55,14 +55,14 @@ impl Files {
         }
     }
 
-    /// Sets the folders of nietz's own: what is in them is not read, wherever they are.
+    /// Sets nietz's own folders, whose files are not read wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Files {
         self.excluded = path::below(&self.workspace, folders);
         self
     }
 
-    /// Adds what a flow may read besides: documents of its own collections, and files that the user named: `params` are
-    /// those that the user gave.
+    /// Adds further files that a flow may read: documents of its own collections, and files that the user named in
+    /// `params`.
     pub fn of_flow(mut self, params: &Value, collections: impl Iterator<Item = Collection>) -> Files {
         let texts = |param: &Value| match param {
             Value::String(text) => vec![text.clone()],
@@ -76,6 +76,12 @@ impl Files {
         self
     }
 
+    /// Reads or finds files.
+    ///
+    /// # Errors
+    ///
+    /// `permission-refused` outside of the readable folders, `path-refused` for files of git or nietz and for secrets,
+    /// `request-invalid` if a file is no readable text or a glob is wrong, `disk-failed` if the disk refuses.
     pub fn perform(&self, op: &FileOp) -> Result<FileOutcome> {
         Ok(match op {
             FileOp::Read { path } => FileOutcome::Read(self.read(path)?),
@@ -83,7 +89,7 @@ impl Files {
         })
     }
 
-    /// Returns path and text of a file; nothing where there is none.
+    /// Returns path and text of a file; `None` if it does not exist.
     fn read(&self, path: &str) -> Result<Option<FileText>> {
         let full = normalize_path(&self.workspace.join(expand(path, self.home.as_deref())));
         let Some((folder, below)) = self.place(&full) else {
@@ -105,7 +111,7 @@ impl Files {
             }
             _ => failure,
         })?;
-        // A link was followed: what it leads to is what is read.
+        // If a link was followed, the file that it leads to must be allowed.
         match confined.path_of(&file) {
             Some(real) if real == below => {}
             Some(real) if self.may_read(&folder.join(&real)) => {}
@@ -123,31 +129,31 @@ impl Files {
         Ok(Some(FileText { path: shown, text }))
     }
 
-    /// Returns the folder that may be read and holds the path, and the path below it.
+    /// Returns the readable folder that holds the path, and the path below that folder.
     fn place(&self, full: &Path) -> Option<(PathBuf, String)> {
         let below = |folder: &Path| {
             let below = full.strip_prefix(folder).ok()?.to_str()?;
             Some((folder.to_owned(), below.to_owned())).filter(|(_, below)| !below.is_empty())
         };
         std::iter::once(&self.workspace).chain(&self.granted).find_map(|folder| below(folder)).or_else(|| {
-            // What was granted may be the very file.
+            // The user may have granted the very file.
             let itself = self.granted.iter().any(|granted| granted == full);
             itself.then(|| below(full.parent()?)).flatten()
         })
     }
 
-    /// Tells whether a flow may read a file where it may read its folder.
+    /// Tells whether a flow may read a file, given that it may read the folder.
     fn may_read(&self, full: &Path) -> bool {
-        let words = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
+        let lowercase = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
         let below = full.strip_prefix(&self.workspace).ok();
-        let of_nietz = full.components().map(words).any(|part| part == ".nietz");
+        let of_nietz = full.components().map(lowercase).any(|part| part == ".nietz");
         let held_back = of_nietz
             || self.excluded.iter().any(|folder| full.starts_with(folder))
-            || full.components().next_back().map(words).is_some_and(|name| is_secret(&name));
+            || full.components().next_back().map(lowercase).is_some_and(|name| is_secret(&name));
         let is_own = |path: &str| {
             self.collections
                 .iter()
-                .any(|own| PathTemplate::of(own).is_ok_and(|pattern| pattern.matches(path).is_some()))
+                .any(|collection| PathTemplate::of(collection).is_ok_and(|pattern| pattern.matches(path).is_some()))
         };
         !held_back
             || below.and_then(Path::to_str).is_some_and(is_own)
@@ -160,7 +166,7 @@ impl Files {
         let mut open = VecDeque::from([self.workspace.clone()]);
         let mut seen = 0;
         while let Some(folder) = open.pop_front() {
-            // A folder that vanished or cannot be read has nothing to be found.
+            // A folder that vanished or cannot be read is skipped.
             let Ok(entries) = std::fs::read_dir(&folder) else { continue };
             for entry in entries.flatten() {
                 seen += 1;
@@ -194,7 +200,7 @@ fn held_back(path: &str, how: &str, real: &str) -> Failure {
         .hint(format!("to let this flow read it all the same: --allow-read {}", shell(real)))
 }
 
-/// Tells whether files of this name, in lower case, are made to hold secrets.
+/// Tells whether files of this name, given in lower case, are made to hold secrets.
 fn is_secret(name: &str) -> bool {
     const PLAIN: &[&str] = &["example", "sample", "template", "dist"];
     const NAMES: &[&str] = &[
@@ -216,7 +222,7 @@ fn is_secret(name: &str) -> bool {
         "service-account.json",
         "service_account.json",
     ];
-    // With any ending: `id_rsa.bak`, `secrets.yaml`.
+    // These count with any ending: `id_rsa.bak`, `secrets.yaml`.
     const STEMS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets"];
     const ENDINGS: &[&str] = &["env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "gpg"];
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
@@ -237,7 +243,8 @@ fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Returns a path without `.` and `..`, told from its words alone: what is opened is opened beneath its folder.
+/// Returns a path without `.` and `..`, without a look at the disk: this is safe because files are opened beneath their
+/// folder.
 fn normalize_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

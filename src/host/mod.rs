@@ -1,4 +1,5 @@
-//! The world behind traits. Nothing here knows Lua or the journal.
+//! Access to the outside world (models, files, git, programs, the user), behind traits. Nothing here knows Lua or the
+//! journal.
 
 mod confined;
 pub mod documents;
@@ -21,37 +22,37 @@ use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::event::Event;
 use crate::model::question::Question;
 
-/// What a model adapter reports while a call goes on.
+/// The progress of a model call, as its adapter reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallEvent<'a> {
     /// A piece of the reply's text.
     Delta(&'a str),
-    /// The reply goes on with something else: a tool call, a thought.
+    /// A piece of the reply that is not text: a tool call, thinking.
     Alive,
-    /// Something that the user should know, and the call goes on.
+    /// A notice to the user; the call goes on.
     Notice(&'a str),
-    /// The call is tried again: text that came before does not count.
+    /// The call is repeated: the text of earlier attempts does not count.
     Retry { attempt: u32, reason: &'a str, wait_ms: u64 },
 }
 
-/// Whatever answers model calls. Dropping the future cancels the call.
+/// An adapter that answers model calls. Dropping the future cancels the call.
 pub trait Models {
-    /// Returns what a model costs, where that is known.
+    /// Returns the price of a model, if it is known.
     fn price(&self, _model: &str) -> Option<Price> {
         None
     }
 
-    /// Whether a model's replies follow from request and seed alone. Such a model is given the run's chance.
+    /// Tells whether a model's replies follow from request and seed alone. Such a model gets its seed from the run.
     fn is_seeded(&self, _model: &str) -> bool {
         false
     }
 
-    /// Returns how many tokens a model may think before it speaks: room that a limit of its reply does not have.
+    /// Returns how many tokens a model may spend on thinking, on top of the limit of its reply.
     fn thinks(&self, _model: &str) -> u32 {
         0
     }
 
-    /// Is told what the server of a model refused in a call of an earlier process of the run.
+    /// Restores which parts of requests the model's server refused in an earlier process of the run.
     fn recall(&self, _model: &str, _refused: &[String]) {}
 
     fn chat<'a>(
@@ -61,15 +62,15 @@ pub trait Models {
     ) -> LocalBoxFuture<'a, Result<ChatReply>>;
 }
 
-/// Whatever a person or a program sits at.
+/// The side that a person or a program uses: a terminal, a pipe.
 pub trait FrontEnd {
-    /// Shows one event. Never fails: a closed pipe is found out when an answer is needed.
+    /// Shows one event. This never fails: a closed pipe is noticed when an answer is needed.
     fn show(&self, event: &Event);
 
     /// Waits for the answer to a question: a string for `ask` and `choose`, a boolean for `confirm`.
-    /// Dropping the future takes the question away.
+    /// Dropping the future withdraws the question.
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>>;
 
-    /// Notes that a recorded answer was given back: whoever has answers in a row is one further.
+    /// Notes that the journal answered this question. A front end with a list of prepared answers skips one.
     fn answered_before(&self, _question: &Question) {}
 }

@@ -1,13 +1,13 @@
-//! Where a path leads, and in which folders programs are looked for: whole paths alone. One that is not is a folder of
-//! whoever wrote the files in the current folder: a stranger's checkout, or a worktree of a model.
+//! Resolves paths, and finds the folders in which programs are looked for. Only absolute folders count: a relative one
+//! may hold programs of whoever wrote the files in the current folder, such as a stranger's checkout or a model's worktree.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// Where programs are looked for without a `PATH`.
+/// The folders in which programs are looked for if there is no `PATH`.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Returns where a place is; as far as it is there, and without `..` behind that.
+/// Returns a path with the links of its existing part resolved. A missing part with `..` stays as it is.
 pub fn resolved(place: &Path) -> PathBuf {
     if let Ok(place) = place.canonicalize() {
         return place;
@@ -23,19 +23,19 @@ pub fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
     std::env::split_paths(&search_path(environment)).collect()
 }
 
-/// Returns the same as the value of `PATH`.
+/// Returns the same folders as a value for `PATH`.
 pub fn search_path(environment: &BTreeMap<String, String>) -> String {
     absolute_folders(environment.get("PATH").map_or("", String::as_str))
 }
 
-/// Returns the folders of a `PATH` that are whole paths. An empty entry is the current folder; where nothing is left, it is
-/// the usual folders.
+/// Returns the absolute folders of a `PATH`, or the usual folders if none is left. An empty entry would be the current
+/// folder, so it is left out, too.
 pub fn absolute_folders(path: &str) -> String {
     let folders: Vec<&str> = path.split(':').filter(|folder| Path::new(folder).is_absolute()).collect();
     if folders.is_empty() { USUAL.to_owned() } else { folders.join(":") }
 }
 
-/// Returns which of these folders are below another one or are it, as the system resolves them, there or not yet.
+/// Returns those of these folders that are `root` or lie below it, with links resolved. They need not exist yet.
 pub fn below(root: &Path, folders: &[PathBuf]) -> Vec<PathBuf> {
     folders.iter().map(|folder| resolved(folder)).filter(|folder| folder.starts_with(root)).collect()
 }

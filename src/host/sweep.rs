@@ -1,5 +1,5 @@
-//! Folders as a command may have left them: with no rights for anybody, deeper than any path is long. They are made
-//! usable and removed entry by entry, never through a link, in a time that grows with the number of entries alone.
+//! Cleans up folders that a command may have left without any access rights or nested deeper than the longest path. They
+//! are made usable and removed entry by entry, never through a link, in a time linear in the number of entries.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -14,15 +14,15 @@ use rustix::io::Errno;
 
 use crate::error::{Failure, Result};
 
-/// How long a git that nobody waits for may take to its end.
+/// How long a git process that nobody waits for any more may take to end.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
-/// What the owner of a folder needs, and of a file.
+/// The rights that the owner needs to a folder and to a file.
 const OF_FOLDER: RawMode = 0o700;
 const OF_FILE: RawMode = 0o400;
 
-/// Removes a folder with all that is in it, links not followed; one that is not there is fine.
+/// Removes a folder with all its contents, without following links; a missing folder is no error.
 ///
-/// A git that outlived the process which started it may still write there; it comes to its end soon.
+/// A git process that outlived its parent may still write there, but it ends soon: so this tries again for a while.
 pub(super) fn remove_folder(folder: &Path) -> Result<()> {
     let failed = |error: Errno| Failure::io(folder, "remove", &error.into());
     let until = Instant::now() + LEFT_BEHIND;
@@ -40,36 +40,36 @@ pub(super) fn remove_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Removes all that is in a folder but these names.
-pub(super) fn empty(folder: &Path, but: &[&str]) -> Result<()> {
+/// Removes all entries of a folder except those with these names.
+pub(super) fn empty(folder: &Path, except: &[&str]) -> Result<()> {
     let top = open_usable(CWD, folder);
-    top.and_then(|top| empty_opened(&top, but)).map_err(|error| Failure::io(folder, "empty", &error.into()))
+    top.and_then(|top| empty_opened(&top, except)).map_err(|error| Failure::io(folder, "empty", &error.into()))
 }
 
-/// Makes a folder that nobody else may enter, with those above it; one that is there and is ours becomes so.
+/// Creates a folder, with those above it, that only its owner may enter. An existing folder of ours is made private.
 pub(super) fn make_private(folder: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Failure::io(folder, "create", &error);
-    let made = std::fs::DirBuilder::new().recursive(true).mode(OF_FOLDER).create(folder);
-    made.map_err(failed)?;
-    let found = std::fs::metadata(folder).map_err(failed)?;
-    let ours = std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
-    if ours && found.permissions().mode() & 0o077 != 0 {
-        let mode = found.permissions().mode() & 0o7700 | OF_FOLDER;
+    let created = std::fs::DirBuilder::new().recursive(true).mode(OF_FOLDER).create(folder);
+    created.map_err(failed)?;
+    let metadata = std::fs::metadata(folder).map_err(failed)?;
+    let ours = std::os::unix::fs::MetadataExt::uid(&metadata) == rustix::process::geteuid().as_raw();
+    if ours && metadata.permissions().mode() & 0o077 != 0 {
+        let mode = metadata.permissions().mode() & 0o7700 | OF_FOLDER;
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
     }
     Ok(())
 }
 
-/// Removes all that is in a folder but its `.git` and the files of a list, each with a zero byte behind it, and the folders
-/// above them. What stands where a file of the list belongs is made empty at most.
+/// Removes all entries of a folder except its `.git`, the files of a list (each ends with a zero byte), and the folders
+/// above these files. A folder in the place of a listed file is only emptied.
 pub(super) fn remove_unlisted(folder: &Path, list: &[u8]) -> Result<()> {
-    let known: BTreeSet<&[u8]> = list.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    let listed: BTreeSet<&[u8]> = list.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
     let top = open_usable(CWD, folder);
-    top.and_then(|top| remove_unknown(top, &known)).map_err(|error| Failure::io(folder, "clean", &error.into()))
+    top.and_then(|top| remove_unknown(top, &listed)).map_err(|error| Failure::io(folder, "clean", &error.into()))
 }
 
-fn remove_unknown(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
-    // As deep as what is known, and no deeper.
+fn remove_unknown(top: OwnedFd, listed: &BTreeSet<&[u8]>) -> rustix::io::Result<()> {
+    // Open folders wait only as deep as the listed paths go.
     let mut waiting = vec![(top, Vec::new())];
     while let Some((folder, path)) = waiting.pop() {
         for (name, kind) in entries(&folder)? {
@@ -78,8 +78,8 @@ fn remove_unknown(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<(
             }
             let itself = [&path, name.as_bytes()].concat();
             let inside = [itself.as_slice(), b"/"].concat();
-            let above = known.range(inside.as_slice()..).next().is_some_and(|next| next.starts_with(&inside));
-            match (known.contains(itself.as_slice()), kind == FileType::Directory) {
+            let above = listed.range(inside.as_slice()..).next().is_some_and(|next| next.starts_with(&inside));
+            match (listed.contains(itself.as_slice()), kind == FileType::Directory) {
                 (true, false) => {}
                 (true, true) => empty_opened(&open_usable(&folder, name.as_c_str())?, &[])?,
                 (false, true) if above => waiting.push((open_usable(&folder, name.as_c_str())?, inside)),
@@ -94,11 +94,11 @@ fn remove_unknown(top: OwnedFd, known: &BTreeSet<&[u8]>) -> rustix::io::Result<(
     Ok(())
 }
 
-/// Gives the owner what they need to go through a folder and to read its files. What cannot be had stays as it is:
-/// whoever needs it will say so.
+/// Gives the owner the rights to enter all folders and to read all files. What cannot be changed stays as it is:
+/// whoever needs it will report it.
 pub(super) fn make_usable(folder: &Path) -> Result<()> {
     let top = open_usable(CWD, folder).map_err(|error| Failure::io(folder, "open", &error.into()))?;
-    // Held open by those that are in it and wait for their turn, so that only the depth counts.
+    // Waiting entries hold their parent folder open, so the number of open folders grows with the depth alone.
     let mut waiting = vec![(Rc::new(top), CString::from(c"."))];
     while let Some((above, name)) = waiting.pop() {
         let Ok(folder) = open_usable(&*above, name.as_c_str()).map(Rc::new) else { continue };
@@ -113,13 +113,13 @@ pub(super) fn make_usable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Empties a folder. Those in it come up before their turn, so that none is too deep to be reached. One that somebody
-/// still writes to is left.
-fn empty_opened(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
+/// Empties a folder. Nested folders are first moved to the top, so that none is too deep to be reached. A folder that
+/// another process still writes to is left.
+fn empty_opened(top: &OwnedFd, except: &[&str]) -> rustix::io::Result<()> {
     let mut waiting = Vec::new();
     for (name, kind) in entries(top)? {
         match kind {
-            _ if but.iter().any(|kept| kept.as_bytes() == name.as_bytes()) => {}
+            _ if except.iter().any(|kept| kept.as_bytes() == name.as_bytes()) => {}
             FileType::Directory => waiting.push(name),
             _ => ignore_missing(rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::empty()))?,
         }
@@ -132,7 +132,7 @@ fn empty_opened(top: &OwnedFd, but: &[&str]) -> rustix::io::Result<()> {
                 ignore_missing(rustix::fs::unlinkat(&folder, below.as_c_str(), AtFlags::empty()))?;
                 continue;
             }
-            // Who moves a folder writes in it, too.
+            // Moving a folder also needs the right to write to it, because its `..` changes.
             open_usable(&folder, below.as_c_str())?;
             waiting.push(loop {
                 let free = CString::new(format!(".gone-{count}")).unwrap_or_default();
@@ -157,7 +157,7 @@ fn ignore_missing(removed: rustix::io::Result<()>) -> rustix::io::Result<()> {
     removed.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
 }
 
-/// Opens a folder, which its owner can use from then on.
+/// Opens a folder, and gives its owner all rights to it.
 fn open_usable(above: impl AsFd, name: impl rustix::path::Arg + Copy) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(&above, name, OFlags::RDONLY | flags, Mode::empty()) {
@@ -173,20 +173,20 @@ fn open_usable(above: impl AsFd, name: impl rustix::path::Arg + Copy) -> rustix:
     }
 }
 
-/// Adds rights to what has this name, if it lacks them; never to what a link leads to.
+/// Adds rights to the entry of this name, if it lacks them, but never to the target of a link.
 fn allow(above: impl AsFd, name: impl rustix::path::Arg, what: OFlags, rights: RawMode) {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | what;
-    if let Ok(found) = rustix::fs::openat(above, name, flags, Mode::empty()) {
-        allow_opened(&found, rights);
+    if let Ok(opened) = rustix::fs::openat(above, name, flags, Mode::empty()) {
+        allow_opened(&opened, rights);
     }
 }
 
-fn allow_opened(found: &OwnedFd, rights: RawMode) {
-    let Ok(now) = rustix::fs::fstat(found) else { return };
-    if now.st_mode & rights != rights {
-        // The way to what is open, whatever has its name by now. One who may not do it fails at what comes next.
-        let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
-        let mode = Mode::from_raw_mode(now.st_mode & 0o7777 | rights);
+fn allow_opened(opened: &OwnedFd, rights: RawMode) {
+    let Ok(stat) = rustix::fs::fstat(opened) else { return };
+    if stat.st_mode & rights != rights {
+        // This path leads to the opened entry, even if another entry has its name by now. An error shows at the next step.
+        let itself = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | rights);
         let _ = rustix::fs::chmodat(CWD, itself, mode, AtFlags::empty());
     }
 }
@@ -201,8 +201,8 @@ fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<(CString, FileType)>> {
         }
         let kind = match entry.file_type() {
             FileType::Unknown => {
-                let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                FileType::from_raw_mode(found.st_mode)
+                let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(stat.st_mode)
             }
             kind => kind,
         };
@@ -277,7 +277,7 @@ mod tests {
         fs::write(home.path().join(".git"), "gitdir: x\n").expect("a file can be written");
         empty(home.path(), &[".git"]).expect("it can be emptied");
         let left: Vec<_> =
-            fs::read_dir(home.path()).expect("it is there").flatten().map(|one| one.file_name()).collect();
+            fs::read_dir(home.path()).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left, [".git"]);
     }
 

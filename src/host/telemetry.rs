@@ -1,8 +1,9 @@
-//! Spans of a run and its model calls, by OpenTelemetry's conventions for generative AI, sent by OTLP over HTTP.
+//! Records spans of a run and its model calls by OpenTelemetry's conventions for generative AI, and sends them by OTLP
+//! over HTTP.
 //!
-//! Off unless the usual variables name a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or
-//! `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`); `sender` has the others: headers, limit of time, sampler, the service's name. What
-//! was said stands in no span; only counts and names do.
+//! It is off unless the usual variables name a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or
+//! `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`); `sender` reads the others: headers, time limit, sampler, the service's name.
+//! Spans hold only counts and names, never the text of a conversation.
 //!
 //! Source: OpenTelemetry semantic conventions 1.41, `gen-ai-spans` and `gen-ai-agent-spans`.
 
@@ -27,14 +28,14 @@ use crate::model::question::Question;
 /// How long the end of a run waits for the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A front end that makes spans of what it is shown and passes it on.
+/// A front end that records spans of the events that it gets, and passes the events on.
 pub struct TracingFrontEnd {
     inner: Rc<dyn FrontEnd>,
-    /// Whether the front end behind shows the requests and replies of models.
+    /// Whether the inner front end shows the requests and replies of models.
     verbose: bool,
     run: String,
     trace: [u8; 16],
-    /// `None` where the sampler leaves this run out, and once the run has ended.
+    /// `None` if the sampler leaves this run out, and once the run has ended.
     sender: RefCell<Option<Sender>>,
     /// The span of the run; the calls are its children.
     run_span: RefCell<Option<Span>>,
@@ -44,14 +45,18 @@ pub struct TracingFrontEnd {
 /// Tells whether the environment names a collector.
 pub fn is_enabled(environment: &BTreeMap<String, String>) -> bool {
     let value = |name: &str| environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-    let off = value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    let disabled = value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
         || value("OTEL_TRACES_EXPORTER").is_some_and(|value| value != "otlp");
-    let named = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-    !off && named.into_iter().any(|name| value(name).is_some())
+    let endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+    !disabled && endpoints.into_iter().any(|name| value(name).is_some())
 }
 
 impl TracingFrontEnd {
-    /// Puts spans in front of a front end. The collector is not spoken to yet.
+    /// Wraps a front end. This does not contact the collector yet.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if an `OTEL_…` variable has a value that cannot be used.
     pub fn open(
         inner: Rc<dyn FrontEnd>,
         verbose: bool,
@@ -60,15 +65,15 @@ impl TracingFrontEnd {
     ) -> Result<TracingFrontEnd> {
         let settings = ExportSettings::read(environment)?;
         let trace = uuid::Uuid::new_v4().into_bytes();
-        // The last bytes of the id are chance, and the same part of all ids lies below a bound.
-        let chance = f64::from(u32::from_be_bytes([trace[12], trace[13], trace[14], trace[15]])) / f64::from(u32::MAX);
-        let wanted = settings.sample_ratio >= 1.0 || chance < settings.sample_ratio;
+        // The last bytes of the id are random, so the sampled share of all ids lies below the ratio.
+        let random = f64::from(u32::from_be_bytes([trace[12], trace[13], trace[14], trace[15]])) / f64::from(u32::MAX);
+        let sampled = settings.sample_ratio >= 1.0 || random < settings.sample_ratio;
         Ok(TracingFrontEnd {
             inner,
             verbose,
             run: run.to_owned(),
             trace,
-            sender: RefCell::new(wanted.then(|| Sender::start(settings))),
+            sender: RefCell::new(sampled.then(|| Sender::start(settings))),
             run_span: RefCell::default(),
             calls: RefCell::default(),
         })
@@ -80,7 +85,7 @@ impl TracingFrontEnd {
         Span {
             trace: self.trace,
             id: std::array::from_fn(|at| id[at]),
-            parent: self.run_span.borrow().as_ref().map(|whole| whole.id),
+            parent: self.run_span.borrow().as_ref().map(|run_span| run_span.id),
             name,
             kind,
             start,
@@ -156,15 +161,15 @@ impl TracingFrontEnd {
     }
 
     fn end(&self, status: EndStatus, failure: Option<&Failure>) {
-        // Calls that were dropped end with the run.
+        // Dropped calls end with the run.
         let dropped: Vec<Span> = self.calls.borrow_mut().drain().map(|(_, span)| span).collect();
         dropped.into_iter().for_each(|span| self.finish_span(span));
-        let Some(mut whole) = self.run_span.borrow_mut().take() else { return };
-        whole.set("nietz.status", format!("{status:?}").to_lowercase());
+        let Some(mut run_span) = self.run_span.borrow_mut().take() else { return };
+        run_span.set("nietz.status", format!("{status:?}").to_lowercase());
         if let Some(failure) = failure {
-            whole.fail(failure);
+            run_span.fail(failure);
         }
-        self.finish_span(whole);
+        self.finish_span(run_span);
         let problem = self.sender.borrow_mut().take().and_then(|sender| sender.finish(PATIENCE));
         if let Some(why) = problem {
             let text = format!("the spans of this run did not reach the collector: {why}");
@@ -241,7 +246,7 @@ impl FrontEnd for TracingFrontEnd {
     }
 }
 
-/// Returns the conventions' name of a provider; others keep their own.
+/// Returns a provider's name in the conventions. Providers that these do not list keep their own name.
 fn provider_name(provider: &str) -> String {
     match provider {
         "gemini" => "gcp.gemini",

@@ -1,4 +1,4 @@
-//! The wire of Anthropic's messages.
+//! Anthropic's Messages API.
 
 mod reply;
 mod request;
@@ -15,26 +15,26 @@ use reply::Thought;
 pub(super) use reply::Reply;
 pub(super) use request::body;
 
-/// What is added to the base URL.
+/// The path that is appended to the base URL.
 pub(super) const PATH: &str = "v1/messages";
 
-/// The version of the wire that is spoken here.
+/// The version of the API that this module speaks.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The tool by which older models give a structured reply: they are made to call it, and its arguments are the reply.
+/// The tool that gets a structured reply out of older models: they must call it, and its arguments are the reply.
 const REPLY_TOOL: &str = "nietz_reply";
 
-/// How a structured reply is had.
+/// How a structured reply is obtained.
 enum ReplyMethod {
-    /// By the tool, whose arguments are always an object.
+    /// By `REPLY_TOOL`, whose arguments are always an object.
     Tool,
-    /// By the wire itself, with a schema of the kind that it takes.
+    /// By the API's own output format, with the given schema.
     Format(Value),
-    /// By what the system prompt says.
+    /// By an instruction in the system prompt.
     Prompt,
 }
 
-/// Returns how a request gets its structured reply; nothing where it wants none.
+/// Returns how a request gets its structured reply; `None` if it has no schema.
 fn reply_method(profile: &ModelProfile, request: &ChatRequest) -> Option<ReplyMethod> {
     let schema = request.schema.as_ref()?;
     let object = schema::has_object_root(schema);

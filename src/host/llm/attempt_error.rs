@@ -1,7 +1,7 @@
-//! What can go wrong in one attempt of a call, in words for people and with a verdict for the retry loop.
+//! The errors of one attempt of a call: a message for people, and advice for the retry loop.
 //!
-//! Nothing here shows a key or a whole address, and what a provider said is quoted only in a short,
-//! cleaned piece: it was written by a stranger and may have come from the prompt.
+//! No message shows a key or a whole address. A provider's own words are quoted only as a short, cleaned
+//! excerpt: strangers wrote them, and they may repeat the prompt.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::secret::Secret;
 use crate::error::{Code, Failure};
 use crate::model::text::excerpt;
 
-/// Why an attempt failed, and whether another one makes sense.
+/// Why an attempt failed, and whether a further attempt makes sense.
 #[derive(Debug)]
 pub(super) struct AttemptError {
     pub(super) failure: Failure,
     pub(super) retry: RetryAdvice,
-    /// What was said, where the request was refused for what stands in it.
+    /// The server's refusal, where it refused the request for its contents.
     pub(super) refusal: Option<Box<Refusal>>,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct AttemptError {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RetryAdvice {
     Never,
-    /// After a wait of our own choice.
+    /// After a wait that the retry loop chooses.
     Backoff,
-    /// Not before this long, says the provider.
+    /// Not before this much time has passed: the provider said so.
     After(Duration),
 }
 
-/// What an attempt is about: all that a message may need to name.
+/// What an attempt is about: everything that a message may need to name.
 #[derive(Clone, Copy)]
 pub(super) struct CallContext<'a> {
     pub(super) provider: &'a Provider,
@@ -44,8 +44,8 @@ pub(super) struct CallContext<'a> {
 }
 
 impl AttemptError {
-    fn new(again: RetryAdvice, code: Code, message: String) -> AttemptError {
-        AttemptError { failure: Failure::new(code, message), retry: again, refusal: None }
+    fn new(retry: RetryAdvice, code: Code, message: String) -> AttemptError {
+        AttemptError { failure: Failure::new(code, message), retry, refusal: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> AttemptError {
@@ -55,7 +55,7 @@ impl AttemptError {
 }
 
 impl CallContext<'_> {
-    /// Returns where the provider is, without a password that may stand in the address.
+    /// Returns the provider's scheme, host and port, without a password that may stand in the address.
     pub(super) fn origin(&self) -> String {
         self.provider.base.origin().ascii_serialization()
     }
@@ -64,63 +64,63 @@ impl CallContext<'_> {
         excerpt(&Secret::remove_from(self.key, text))
     }
 
-    /// The provider could not be reached, or went silent.
+    /// Returns the error of a provider that could not be reached or went silent.
     pub(super) fn unreachable_error(&self, why: &str) -> AttemptError {
         let message = format!("{} at {} {why}", self.provider.name, self.origin());
         AttemptError::new(RetryAdvice::Backoff, Code::ModelUnreachable, message)
             .hint("look whether the service runs and the network is there, then resume the run")
     }
 
-    /// Nothing came for longer than is waited.
+    /// Returns the error of a provider that sent nothing for longer than its limit.
     pub(super) fn silence_error(&self, time: Duration) -> AttemptError {
         self.unreachable_error(&format!("was silent for {} s", time.as_secs_f64()))
     }
 
-    /// What came cannot be read, or ended before its end.
+    /// Returns the error of a reply that cannot be parsed or is incomplete.
     pub(super) fn broken_reply(&self, why: &str) -> AttemptError {
         let message = format!("the reply of {}/{} {why}", self.provider.name, self.model);
         AttemptError::new(RetryAdvice::Backoff, Code::ModelBroken, message).hint("resume the run to ask again")
     }
 
-    /// What answers there is no model service; asking again would not make it one.
+    /// Returns the error of an address where no model service answers; another attempt would not help.
     pub(super) fn not_a_service(&self, why: &str) -> AttemptError {
         let message = format!("{} {why}, which no model service does", self.origin());
         AttemptError::new(RetryAdvice::Never, Code::ModelBroken, message)
             .hint(format!("look at the base URL of {}", self.provider.name))
     }
 
-    /// The model did not want to, or a filter did not let it.
-    pub(super) fn refusal_error(&self, said: &str) -> AttemptError {
+    /// Returns the error of a reply that the model declined to give or a filter held back.
+    pub(super) fn refusal_error(&self, message: &str) -> AttemptError {
         let name = &self.provider.name;
-        let message = if said.is_empty() {
+        let message = if message.is_empty() {
             format!("{name}/{} stopped: the provider's content filter held the reply back", self.model)
         } else {
-            format!("{name}/{} declined to answer: {}", self.model, self.quote(said))
+            format!("{name}/{} declined to answer: {}", self.model, self.quote(message))
         };
         AttemptError::new(RetryAdvice::Never, Code::ModelRefused, message)
             .hint("change the prompt, or ask another model")
     }
 
-    /// An answer that is an error by its status.
+    /// Returns the error of a response whose HTTP status is an error.
     pub(super) fn status_error(&self, status: u16, retry_after: Option<Duration>, body: &str) -> AttemptError {
-        let said = ServerError::read(body);
-        // What some providers say with a status that means something else at the others.
+        let server_error = ServerError::read(body);
+        // Some providers report these errors with a status that means something else for other providers.
         let meant = match status {
-            429 if said.kind.contains("insufficient_quota") => 402,
-            400 if said.kind.contains("model_not_found") => 404,
-            400 if said.message.to_ascii_lowercase().contains("api key") => 401,
+            429 if server_error.kind.contains("insufficient_quota") => 402,
+            400 if server_error.kind.contains("model_not_found") => 404,
+            400 if server_error.message.to_ascii_lowercase().contains("api key") => 401,
             status => status,
         };
-        let mut fault = self.error_for_status(meant, retry_after, &said.message);
-        // What a server of Python's does not know of a body, it refuses with 422.
-        fault.refusal = matches!(meant, 400 | 422).then(|| Box::new(said.refusal));
-        fault
+        let mut error = self.error_for_status(meant, retry_after, &server_error.message);
+        // Python servers refuse unknown parts of a body with 422.
+        error.refusal = matches!(meant, 400 | 422).then(|| Box::new(server_error.refusal));
+        error
     }
 
-    /// An error that came within a stream whose status was good.
+    /// Returns the error that a provider reported within a stream that began with a good status.
     pub(super) fn stream_error(&self, error: &Value) -> AttemptError {
-        let said = ServerError::from_json(error);
-        let kind = said.kind.to_ascii_lowercase();
+        let server_error = ServerError::from_json(error);
+        let kind = server_error.kind.to_ascii_lowercase();
         let status = match kind.split_whitespace().next().and_then(|word| word.parse::<u16>().ok()) {
             Some(status @ 400..=599) => status,
             _ if kind.contains("quota") => 402,
@@ -132,13 +132,14 @@ impl CallContext<'_> {
             _ if kind.contains("invalid_request") => 400,
             _ => 500,
         };
-        self.error_for_status(status, None, &said.message)
+        self.error_for_status(status, None, &server_error.message)
     }
 
-    fn error_for_status(&self, status: u16, retry_after: Option<Duration>, said: &str) -> AttemptError {
+    fn error_for_status(&self, status: u16, retry_after: Option<Duration>, server_message: &str) -> AttemptError {
         let (name, model) = (&self.provider.name, self.model);
         let soon = retry_after.map_or(RetryAdvice::Backoff, RetryAdvice::After);
-        let quoted = if said.is_empty() { String::new() } else { format!(": {}", self.quote(said)) };
+        let quoted =
+            if server_message.is_empty() { String::new() } else { format!(": {}", self.quote(server_message)) };
         match status {
             300..=399 => self.not_a_service(&format!("answered with a redirect ({status})")),
             401 | 403 => {
@@ -184,10 +185,10 @@ impl CallContext<'_> {
     }
 }
 
-/// What an error body says, in the many forms that there are.
+/// An error as the server reported it, in any of the forms that providers use.
 struct ServerError {
     message: String,
-    /// The machine's words for it, with blanks between: code (a word or a number), type, status.
+    /// The error's identifiers, separated by blanks: code (a word or a number), type, status.
     kind: String,
     refusal: Refusal,
 }
@@ -196,7 +197,7 @@ impl ServerError {
     fn read(body: &str) -> ServerError {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => ServerError::from_json(&value),
-            // A page of HTML says nothing to a reader of one line.
+            // A page of HTML is of no use in a message of one line.
             Err(_) if body.trim_start().starts_with('<') => ServerError::from_text(""),
             Err(_) => ServerError::from_text(body.trim()),
         }
@@ -209,7 +210,7 @@ impl ServerError {
 
     fn from_json(value: &Value) -> ServerError {
         let value = match value {
-            // Gemini wraps it into a list.
+            // Gemini wraps the error into a list.
             Value::Array(items) => items.first().unwrap_or(&Value::Null),
             other => other,
         };
@@ -228,21 +229,21 @@ impl ServerError {
             kind.push(' ');
         }
         let param = error.get("param").and_then(Value::as_str).unwrap_or_default().to_owned();
-        // Whoever stands between hands on what the provider said.
+        // Gateways such as OpenRouter pass on the provider's own words here.
         let raw = error.pointer("/metadata/raw").and_then(Value::as_str).unwrap_or_default();
         let refusal = Refusal { message: format!("{message} {raw} {}", validation_details(error)), param };
         ServerError { message: message.to_owned(), kind, refusal }
     }
 }
 
-/// Returns what servers of Python's list, `loc` and `msg` of each, in one text.
+/// Returns the `loc` and `msg` of each validation error that a Python server lists, as one text.
 fn validation_details(error: &Value) -> String {
     let list = error.get("detail").or(error.pointer("/message/detail")).and_then(Value::as_array);
-    let place = |fault: &Value| -> Vec<String> {
-        let parts = fault["loc"].as_array().map(Vec::as_slice).unwrap_or_default();
-        parts.iter().filter_map(Value::as_str).chain(fault["msg"].as_str()).map(str::to_owned).collect()
+    let describe = |item: &Value| -> Vec<String> {
+        let parts = item["loc"].as_array().map(Vec::as_slice).unwrap_or_default();
+        parts.iter().filter_map(Value::as_str).chain(item["msg"].as_str()).map(str::to_owned).collect()
     };
-    list.into_iter().flatten().flat_map(place).collect::<Vec<_>>().join(" ")
+    list.into_iter().flatten().flat_map(describe).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The client: who answers a call, with which key, how many at once, and the loop of attempts.
+//! The client: which provider answers a call, with which key, how many calls run at once, and the loop of attempts.
 
 use std::collections::BTreeMap;
 
@@ -23,21 +23,21 @@ use crate::model::redact::Redactor;
 
 /// Access to all models, each by its name `provider/model`.
 ///
-/// Building one costs next to nothing: TLS, keys from commands and the choice of a model wait until
-/// they are needed. It belongs to one thread, as flows do.
+/// Building a client costs next to nothing: TLS, keys from commands and the choice of a model wait until
+/// they are needed. A client belongs to one thread, as flows do.
 pub struct Client {
     resolver: Resolver,
     learned: LearnedProfiles,
-    /// Who has to know of keys that commands print.
+    /// Learns every key that a command prints, to redact it.
     redactor: Redactor,
-    /// One for each provider, in the order of the settings.
+    /// One state for each provider, in the order of the settings.
     provider_states: Vec<ProviderState>,
 }
 
 /// What the calls to one provider share.
 struct ProviderState {
     permits: Semaphore,
-    /// The key that a command gave. Locked while the command runs, so that it runs once.
+    /// The key that a command printed. Locked while the command runs, so that it runs once.
     key: Mutex<Option<Secret>>,
 }
 
@@ -56,30 +56,37 @@ impl Client {
         }
     }
 
-    /// Has every key that a command prints made known before it is used.
+    /// Adds the redactor that learns every key that a command prints, before the key is used.
     pub fn with_redactor(self, redactor: Redactor) -> Client {
         Client { redactor, ..self }
     }
 
-    /// Adds what answers calls to `local/…`, and the model that is meant when nothing else can be had.
+    /// Adds the models that answer calls to `local/…`, and the one that is used when no other is available.
     pub fn with_local(mut self, models: Box<dyn Models>, model: impl Into<String>) -> Client {
         self.resolver.local = Some(LocalProvider { models, model: model.into() });
         self
     }
 
-    /// Returns the full name, `provider/model`, of what is meant by an alias, a provider, a full name,
-    /// or by nothing at all.
+    /// Returns the full name, `provider/model`, for an alias, a provider or a full name, or for no name at all.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` if the name means no model; without a name, the errors of [`Client::default_model`].
     pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
         self.resolver.resolve(name).await
     }
 
-    /// Returns the model of those who made no choice: the configured one, else that of the first provider
-    /// with a key, else one of an Ollama that answers, else the local one.
+    /// Returns the model for callers that name none: the configured one, else that of the first provider
+    /// with a key, else one of a running Ollama, else the local one.
+    ///
+    /// # Errors
+    ///
+    /// `key-missing` if there is no model at all, `model-unknown` if the configured one does not exist.
     pub async fn default_model(&self) -> Result<&DefaultModel> {
         self.resolver.default_model().await
     }
 
-    /// Returns a row for each provider, and why the chosen one was chosen.
+    /// Returns a summary of each provider, and why the default one was chosen.
     pub async fn provider_summaries(&self) -> Vec<ProviderSummary> {
         self.resolver.provider_summaries().await
     }
@@ -89,7 +96,7 @@ impl Client {
         &self.resolver.settings.aliases
     }
 
-    /// Returns the key of a provider; `None` where none is needed.
+    /// Returns the key of a provider; `None` if it needs none.
     async fn key(&self, provider: &Provider, provider_state: &ProviderState) -> Result<Option<Secret>> {
         match &provider.key {
             KeySource::NotNeeded => Ok(None),
@@ -100,13 +107,13 @@ impl Client {
                     .hint(format!("put the key into the variable {names}, or name another model")))
             }
             KeySource::Command(command) => {
-                let mut known = provider_state.key.lock().await;
-                if known.is_none() {
+                let mut cached_key = provider_state.key.lock().await;
+                if cached_key.is_none() {
                     let key = run_command(&provider.name, command, &self.resolver.settings.child_environment).await?;
                     key.tell(&self.redactor, &provider.key.describe(&provider.name));
-                    *known = Some(key);
+                    *cached_key = Some(key);
                 }
-                Ok(known.clone())
+                Ok(cached_key.clone())
             }
         }
     }
@@ -137,8 +144,8 @@ impl Client {
         }
     }
 
-    /// Asks a provider, again and again where that can help. What came of replies that did not come whole is `lost`, from
-    /// their first piece on: whoever waits may give up at any time.
+    /// Asks a provider, and repeats the attempt where that can help. `lost` counts incomplete replies from their first
+    /// piece on, because the caller may drop this future at any time.
     async fn call_with_retries(
         &self,
         (provider, provider_state): (&Provider, &ProviderState),
@@ -150,39 +157,39 @@ impl Client {
         let key = self.key(provider, provider_state).await?;
         let client = self.resolver.http()?;
         let mut attempts = Attempts::new(&self.resolver.settings.retry);
-        // What the server did not take in this call: more of it each time, so that this ends.
+        // The parts that the server refused in this call. The list grows with each such refusal, so the loop ends.
         let mut without: Vec<RequestPart> = Vec::new();
         loop {
             let (outcome, refused) = {
-                // Not held while waiting: a call that pauses leaves its place to others.
+                // The permit is not held during the wait: a pausing call leaves its place to others.
                 let _permit = provider_state.permits.acquire().await.expect("the semaphore is never closed");
-                // Only now: what others have learnt meanwhile is known here, too.
+                // Read only now, so that what other calls have learnt meanwhile counts here, too.
                 let mut profile = self.learned.profile(&request.model);
                 without.iter().for_each(|part| profile.learn(*part));
                 let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
                 let http = http::request(context, request)?;
-                let sent = http.try_clone().expect("a body that stands in memory can be sent twice");
+                let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
-                let mut heard = |text: &str| {
+                let mut on_text = |text: &str| {
                     lost.attempts = before.attempts + 1;
                     lost.bytes += text.len() as u64;
                     report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
                 };
-                let outcome = http::attempt(client, http, context, request, &mut heard).await;
+                let outcome = http::attempt(client, http, context, request, &mut on_text).await;
                 if outcome.is_ok() {
                     *lost = before;
                 }
-                let body = sent.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-                let refused = outcome.as_ref().err().and_then(|fault| dispensable_part(context, request, fault, body));
+                let body = copy.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
+                let refused = outcome.as_ref().err().and_then(|error| dispensable_part(context, request, error, body));
                 (outcome, refused)
             };
-            let fault = match outcome {
+            let error = match outcome {
                 Ok(mut reply) => {
                     let name = |part: &RequestPart| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
                     reply.refused = without.iter().filter_map(name).collect();
                     return Ok(reply);
                 }
-                Err(fault) => fault,
+                Err(error) => error,
             };
             if let Some(part) = refused.filter(|part| !without.contains(part)) {
                 without.push(part);
@@ -191,14 +198,14 @@ impl Client {
                 }
                 continue;
             }
-            if fault.failure.code == Code::KeyRefused {
+            if error.failure.code == Code::KeyRefused {
                 // Keys from commands may be short-lived; the next call asks for a new one.
                 *provider_state.key.lock().await = None;
             }
-            let wait = attempts.wait_after(&fault)?;
+            let wait = attempts.wait_after(&error)?;
             report(CallEvent::Retry {
                 attempt: attempts.next_number(),
-                reason: &fault.failure.message,
+                reason: &error.failure.message,
                 wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             });
             tokio::time::sleep(wait).await;
@@ -214,26 +221,26 @@ fn took_too_long(provider: &Provider, model: &str) -> Failure {
     ))
 }
 
-/// Returns the part of a refused request that it can do without.
+/// Returns the refused part, if the request can do without it.
 fn dispensable_part(
     context: CallContext<'_>,
     request: &ChatRequest,
-    fault: &AttemptError,
+    error: &AttemptError,
     body: &[u8],
 ) -> Option<RequestPart> {
-    let refusal = fault.refusal.as_ref()?;
+    let refusal = error.refusal.as_ref()?;
     if refusal.is_of_state() && state::goes_back(context, request) {
         return Some(RequestPart::State);
     }
     let part = refusal.part(context.provider.wire, body)?;
-    let other = match part {
+    let alternative = match part {
         RequestPart::MaxTokens => RequestPart::MaxCompletionTokens,
         RequestPart::MaxCompletionTokens => RequestPart::MaxTokens,
-        // It thinks where it has tools because it cannot do otherwise.
+        // If the model also refuses `reasoning_effort`, nothing can stop its thinking.
         RequestPart::Thinking => RequestPart::ReasoningEffort,
         _ => return Some(part),
     };
-    (!context.profile.refuses(other)).then_some(part)
+    (!context.profile.refuses(alternative)).then_some(part)
 }
 
 impl Models for Client {
@@ -250,12 +257,12 @@ impl Models for Client {
         parts.for_each(|part| _ = self.learned.learn(model, part));
     }
 
-    /// The local engine is. Providers promise nothing of the kind, and some refuse a seed.
+    /// Only the local engine is seeded. Providers do not promise it, and some refuse a seed.
     fn is_seeded(&self, model: &str) -> bool {
         model.starts_with("local/")
     }
 
-    /// Asks the model that the request names. `Retry` events count attempts from 1, and so begin at 2.
+    /// Asks the model that the request names. Attempts count from 1, so the first `Retry` event has number 2.
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,

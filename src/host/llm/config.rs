@@ -1,7 +1,7 @@
-//! What a user may say about models in `config.yaml`, under `models:`.
+//! The user's settings for models in `config.yaml`, under `models:`.
 //!
-//! Only the user's own file may hold this: a base URL or a key command decides where keys go, so a
-//! project's `nietz.yaml` must not be able to set them.
+//! Only the user's own file may hold them: a base URL or a key command decides where keys go, so a
+//! project's `nietz.yaml` must not be able to set one.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,44 +20,44 @@ pub struct ModelsConfig {
     pub default: Option<String>,
     /// Short names for models.
     pub aliases: BTreeMap<String, String>,
-    /// Changes to the known providers, and further ones by names of the user's choice.
+    /// Changes to the built-in providers, and further providers under names of the user's choice.
     pub providers: BTreeMap<String, ProviderConfig>,
     pub retry: RetryConfig,
-    /// What models cost, by `provider/model`: instead of the prices that nietz knows.
+    /// Prices by `provider/model`, which replace the built-in ones.
     pub prices: BTreeMap<String, Price>,
-    /// How many tokens models take in one call, by `provider/model`: instead of what nietz knows.
+    /// Context windows in tokens by `provider/model`, which replace the built-in ones.
     pub windows: BTreeMap<String, u64>,
 }
 
 impl ModelsConfig {
-    /// Tells whether a name means a provider: one that nietz knows, or one of the user's.
+    /// Tells whether a name is a provider's: a built-in one or one of the user's.
     pub fn is_provider(&self, name: &str) -> bool {
         name == LOCAL
-            || provider_defaults::ALL.iter().any(|facts| facts.name == name)
+            || provider_defaults::ALL.iter().any(|defaults| defaults.name == name)
             || self.providers.contains_key(name)
     }
 }
 
-/// One provider; what is absent is as the provider's facts say.
+/// One provider. Absent fields keep the provider's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfig {
     /// The address before `/chat/completions` or `/v1/messages`.
     pub base_url: Option<String>,
     pub wire: Option<Wire>,
-    /// The variable that holds the key. A provider of the user's own that names none needs no key.
+    /// The variable that holds the key. A provider of the user's own without this field needs no key.
     pub key_env: Option<String>,
-    /// A command that prints the key, run when it is first needed and the variable is not set.
+    /// A command that prints the key. It runs when the key is first needed and the variable is not set.
     pub key_command: Option<Vec<String>>,
-    /// The model of `--model <provider>`, and of no choice at all.
+    /// The model for `--model <provider>`, and where no model is named at all.
     pub model: Option<String>,
-    /// How many calls may be under way at once.
+    /// How many calls may run at once.
     pub max_parallel: Option<NonZeroUsize>,
     /// How long the provider may be silent before the attempt is given up.
     pub timeout_seconds: Option<f64>,
-    /// How long a whole call may take, with all attempts, waits and thoughts.
+    /// How long a whole call may take, including all attempts, waits and thinking.
     pub call_seconds: Option<f64>,
-    /// Whether it holds replies to a JSON Schema (`response_format`) by itself.
+    /// Whether the provider enforces a JSON Schema (`response_format`) by itself.
     pub json_schema: Option<bool>,
     pub max_tokens_field: Option<MaxTokensField>,
 }
@@ -66,11 +66,11 @@ pub struct ProviderConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryConfig {
-    /// The most attempts of one call, the first one counted.
+    /// The most attempts of one call, including the first.
     pub attempts: u32,
-    /// How long a call may go on after its first fault.
+    /// How long after the first error attempts may still be repeated.
     pub total_seconds: f64,
-    /// The first wait; each further one is twice as long, and chance adds up to as much again.
+    /// The first wait. Each further wait is twice as long, and chance adds up to as much again.
     pub base_delay_ms: u64,
 }
 

@@ -1,5 +1,5 @@
-//! How models are asked: what they refuse and how they get their schemas, by `families.json`, and what servers say besides
-//! while a run goes on. Nothing of this is part of a request as a flow makes it, and so of no key.
+//! How models are asked: what they refuse and how they get their schemas, according to `families.json` and to what
+//! servers say during a run. None of this is part of a flow's request, and so none of it is part of a content key.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,13 @@ use super::refusal::RequestPart;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ModelProfile {
-    /// What is left out, or put in another way.
+    /// The parts of a request that are left out or written in another way.
     pub(super) refuses: BTreeSet<RequestPart>,
-    /// Whether Anthropic's wire holds its replies to a schema (`output_config.format`), where others are made to call a tool.
+    /// Whether Anthropic's API enforces a schema for this model (`output_config.format`); other models must call a tool.
     pub(super) native_schema: bool,
-    /// How hard it may think where it has tools (`reasoning_effort`).
+    /// The `reasoning_effort` of requests with tools.
     pub(super) effort_with_tools: Option<String>,
-    /// How many tokens it may think, besides the reply that a limit is for.
+    /// How many tokens the model may spend on thinking, on top of the reply's limit.
     pub(super) thinks: u32,
 }
 
@@ -29,7 +29,7 @@ impl ModelProfile {
         self.refuses.contains(&part)
     }
 
-    /// Changes it by what a server said.
+    /// Adapts the profile to a part that a server refused.
     pub(super) fn learn(&mut self, part: RequestPart) {
         match part {
             RequestPart::Thinking => self.effort_with_tools = Some("none".to_owned()),
@@ -45,12 +45,12 @@ fn file() -> &'static ModelTable<ModelProfile> {
     FILE.get_or_init(|| ModelTable::read(include_str!("families.json")))
 }
 
-/// Returns how `provider/model` is asked, before it has said anything.
+/// Returns the built-in profile of `provider/model`.
 pub(super) fn profile(model: &str) -> ModelProfile {
     file().find_by_prefix(model).cloned().unwrap_or_default()
 }
 
-/// What servers said in this run.
+/// The profiles, with what servers have refused in this run.
 #[derive(Default)]
 pub(super) struct LearnedProfiles {
     profiles: RefCell<BTreeMap<String, ModelProfile>>,
@@ -58,13 +58,13 @@ pub(super) struct LearnedProfiles {
 }
 
 impl LearnedProfiles {
-    /// Returns how `provider/model` is asked now.
+    /// Returns the current profile of `provider/model`.
     pub(super) fn profile(&self, model: &str) -> ModelProfile {
         self.profiles.borrow().get(model).cloned().unwrap_or_else(|| profile(model))
     }
 
-    /// Keeps what a server said, for all calls that follow; returns whether it is new. What concerns one conversation is
-    /// kept for none.
+    /// Keeps a refused part for all later calls, and returns whether it is new. A refused `State` concerns one
+    /// conversation only, so it is reported but not kept.
     pub(super) fn learn(&self, model: &str, part: RequestPart) -> bool {
         if part != RequestPart::State {
             let mut all = self.profiles.borrow_mut();
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(profile("lab/gpt-6-luna"), ModelProfile::default());
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();
-            assert!(provider_defaults::ALL.iter().any(|facts| facts.name == provider), "{name}");
+            assert!(provider_defaults::ALL.iter().any(|defaults| defaults.name == provider), "{name}");
         }
     }
 }

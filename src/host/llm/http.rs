@@ -1,4 +1,4 @@
-//! One attempt of a call over HTTP: send, look at the status, read the reply.
+//! One attempt of a call over HTTP: send the request, check the status, read the reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::model::chat::{ChatReply, ChatRequest};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Builds the one HTTP client of the process. Roots are compiled in: reading those of the system would
-/// cost more than the rest of the start together.
+/// Builds the one HTTP client of the process. Root certificates are compiled in: reading those of the system
+/// would cost more than the rest of the start together.
 pub(in crate::host) fn client() -> Result<reqwest::Client> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
@@ -30,7 +30,7 @@ pub(in crate::host) fn client() -> Result<reqwest::Client> {
         .with_no_client_auth();
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
-        // A redirect would take the key to another place.
+        // A redirect would send the key to another place.
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_LIMIT)
         .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
@@ -49,7 +49,7 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let (name, before) = match provider.wire {
+    let (name, prefix) = match provider.wire {
         Wire::OpenAi => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
@@ -57,7 +57,7 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
         }
     };
     if let Some(key) = key {
-        let value = key.header(before).ok_or_else(|| {
+        let value = key.header(prefix).ok_or_else(|| {
             let source = provider.key.describe(&provider.name);
             Failure::new(Code::KeyRefused, format!("the key in {source} has characters that no key can have"))
                 .hint(format!("put the key alone into {source}, without line ends"))
@@ -68,15 +68,15 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
 }
 
 /// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
-/// with and without the `v1` that is part of one wire's path already.
+/// with and without the `v1` that Anthropic's path already contains.
 fn endpoint(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
-    let mut before = base.path().trim_end_matches('/');
+    let mut prefix = base.path().trim_end_matches('/');
     if path.starts_with("v1/") {
-        before = before.strip_suffix("/v1").unwrap_or(before);
+        prefix = prefix.strip_suffix("/v1").unwrap_or(prefix);
     }
-    let whole = format!("{before}/{path}");
-    url.set_path(&whole);
+    let full_path = format!("{prefix}/{path}");
+    url.set_path(&full_path);
     url
 }
 
@@ -112,9 +112,9 @@ pub(super) async fn attempt(
         return Err(context.not_a_service("answered with a web page"));
     }
     let mut body = ResponseBody::new(response, silence);
-    let mut step = ReplyStage::Streaming;
+    let mut stage = ReplyStage::Streaming;
     loop {
-        let data = match step {
+        let data = match stage {
             ReplyStage::Streaming => body.event(context).await?,
             ReplyStage::TextComplete => body.event_after_end(context).await,
             ReplyStage::Ended => {
@@ -123,35 +123,35 @@ pub(super) async fn attempt(
             }
         };
         let Some(data) = data else { break };
-        step = match (step, reply.push_event(&data, on_text)) {
+        stage = match (stage, reply.push_event(&data, on_text)) {
             (_, Ok(next)) => next,
-            // The reply is whole and paid for: nonsense after it is not worth another call.
+            // The reply is complete and paid for: nonsense after it is not worth another call.
             (ReplyStage::TextComplete, Err(_)) => break,
-            (_, Err(fault)) => return Err(fault),
+            (_, Err(error)) => return Err(error),
         };
     }
     reply.into_reply()
 }
 
 fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
-    let mut fault = match (error.is_connect(), error.is_timeout()) {
+    let mut attempt_error = match (error.is_connect(), error.is_timeout()) {
         (true, true) => context.unreachable_error("cannot be reached: connecting took too long"),
         (true, false) => context.unreachable_error("cannot be reached"),
         (false, true) => context.unreachable_error("took too long"),
         (false, false) => context.unreachable_error("closed the connection without an answer"),
     };
-    // The innermost cause is the one that says something, such as "connection refused".
+    // The innermost cause is the telling one, such as "connection refused".
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause.and_then(std::error::Error::source) {
         cause = Some(inner);
     }
     if let Some(cause) = cause {
-        fault.failure = fault.failure.because(crate::model::text::excerpt(&cause.to_string()));
+        attempt_error.failure = attempt_error.failure.because(crate::model::text::excerpt(&cause.to_string()));
     }
-    fault
+    attempt_error
 }
 
-/// Returns how long the provider wants us to wait, from whichever header it uses.
+/// Returns how long the provider asks to wait, from whichever header it uses.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let text = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
     let millis = text(&HeaderName::from_static("retry-after-ms")).and_then(|text| text.parse::<f64>().ok());
@@ -162,7 +162,7 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    // HTTP knows two older forms of a date besides.
+    // HTTP has two older date formats besides.
     let older = |text: &str| {
         let forms = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
         forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()).map(|date| date.and_utc())
@@ -170,7 +170,7 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let date = |text: &str| {
         DateTime::parse_from_rfc2822(text).map(|date| date.with_timezone(&Utc)).ok().or_else(|| older(text))
     };
-    // The server's own clock, where it tells, so that a wrong clock here does no harm.
+    // The server's own clock, if it sends a date, so that a wrong clock here does no harm.
     let now = text(&DATE).and_then(date).unwrap_or(now);
     Some((date(value)? - now).to_std().unwrap_or(Duration::ZERO))
 }

@@ -1,19 +1,20 @@
-//! Whatever answers model calls: every provider over the network, behind one [`Client`].
+//! The models: every provider over the network and the local engine, behind one [`Client`].
 //!
 //! # Layout
 //!
-//! - `config`, `providers`, `settings`: what the user says, what is known, and what follows from both: each `provider`.
-//! - `choice`: which model a name means, and which one is meant by no name.
-//! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next one.
+//! - `config`, `provider_defaults`, `settings`: the user's settings, the built-in defaults, and the `provider`s that
+//!   result from both.
+//! - `resolver`: which model a name means, and which model is the default.
+//! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next attempt.
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
-//! - `openai`, `anthropic`: the two wires. Each writes a request and assembles a reply; `draft` is what
-//!   they share of a reply, `schema` what they do with a JSON Schema.
-//! - `families`: how models are asked: what they refuse. `refusal` is what a server says about that, and `state` what a model
-//!   thought and wants back.
-//! - `prices`, `windows`: what a call costs and how much a model takes, where that is known.
-//! - `fault`, `secret`: what is said when it fails, and never said at all.
+//! - `openai`, `anthropic`: the two wire formats. Each writes a request and assembles a reply. They share
+//!   `partial_reply` for the reply and `schema` for its JSON Schema.
+//! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
+//!   thinking that a model wants back.
+//! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
+//! - `attempt_error`, `secret`: the messages of failed attempts, and the keys that no message shows.
 //!
-//! A reply is whole or it is a failure. Nothing here validates a reply, keeps a record, or knows a budget.
+//! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
 mod model_table;

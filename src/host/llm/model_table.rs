@@ -1,15 +1,15 @@
-//! What is known of models by their names: the data files beside this one, in one form.
+//! The format of the data files beside this one, which list facts about models by name.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A data file: what it says of `provider/model`, since when, and in which unit.
+/// A data file: a value for each `provider/model`, with its date and unit.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable<T> {
-    /// Year and month of what it says.
+    /// Year and month of the values.
     pub(super) as_of: String,
     #[serde(rename = "unit")]
     _unit: String,
@@ -17,14 +17,14 @@ pub(super) struct ModelTable<T> {
 }
 
 impl<T: DeserializeOwned> ModelTable<T> {
-    /// Reads a file that is part of the program.
+    /// Parses a file that is compiled into the program.
     pub(super) fn read(text: &str) -> ModelTable<T> {
         serde_json::from_str(text).expect("each data file is read by a test of its module")
     }
 
-    /// Returns what is said of the longest known name that this one begins with.
+    /// Returns the value of the longest known name that `model` begins with.
     pub(super) fn find_by_prefix(&self, model: &str) -> Option<&T> {
         let known = self.models.iter().filter(|(name, _)| model.starts_with(name.as_str()));
-        known.max_by_key(|(name, _)| name.len()).map(|(_, said)| said)
+        known.max_by_key(|(name, _)| name.len()).map(|(_, value)| value)
     }
 }

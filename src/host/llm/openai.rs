@@ -1,4 +1,4 @@
-//! The wire that most providers speak: chat completions as OpenAI has them.
+//! OpenAI's Chat Completions API, which most providers speak.
 
 mod reply;
 mod request;
@@ -8,5 +8,5 @@ use reply::Thought;
 pub(super) use reply::Reply;
 pub(super) use request::body;
 
-/// What is added to the base URL.
+/// The path that is appended to the base URL.
 pub(super) const PATH: &str = "chat/completions";

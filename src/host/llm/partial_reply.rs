@@ -1,4 +1,4 @@
-//! A reply that is still being put together, and what both wires have in common in doing so.
+//! A reply that is still being assembled, as both wire formats need it.
 
 use serde_json::Value;
 
@@ -6,36 +6,36 @@ use super::attempt_error::{AttemptError, CallContext};
 use super::{schema, state};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
-/// How far a reply is after one more event.
+/// How complete a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyStage {
     Streaming,
-    /// All of the text is there; only the count of tokens may still come.
+    /// All of the text has arrived; only the token counts may still come.
     TextComplete,
     /// Nothing more will come.
     Ended,
 }
 
-/// Puts a reply together from the events of one wire.
+/// Assembles a reply from the events of one wire format.
 pub(super) trait Assemble {
-    /// Takes in the data of one event; new text is given on at once, and an empty text for what goes on otherwise.
+    /// Adds the data of one event. `on_text` gets new text at once, and an empty text for any other sign of progress.
     fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError>;
 
-    /// Takes in a reply that came in one piece, from a server that does not stream.
+    /// Adds a reply that came in one piece, from a server that does not stream.
     fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError>;
 
-    /// Returns the reply, or the fault that it is none: an end before the end.
+    /// Returns the reply, or an error if the reply is incomplete.
     fn into_reply(self: Box<Self>) -> Result<ChatReply, AttemptError>;
 }
 
-/// The parts that have come.
+/// The parts that have arrived.
 pub(super) struct PartialReply<'a> {
     pub(super) context: CallContext<'a>,
     wants_json: bool,
     has_tools: bool,
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
-    /// What the model thought, in the words of its wire.
+    /// The model's thinking, in the form of its API.
     pub(super) state: Option<Value>,
     pub(super) usage: Usage,
     pub(super) model: String,
@@ -59,7 +59,7 @@ impl<'a> PartialReply<'a> {
         }
     }
 
-    /// Adds text, and gives it on.
+    /// Adds text, and passes it to `on_text`.
     pub(super) fn add(&mut self, text: &str, on_text: &mut dyn FnMut(&str)) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -67,9 +67,9 @@ impl<'a> PartialReply<'a> {
         }
     }
 
-    /// Parses one piece of JSON of this wire.
+    /// Parses one piece of JSON from the server.
     pub(super) fn parse<'j, T: serde::Deserialize<'j>>(&self, data: &'j str) -> Result<T, AttemptError> {
-        // The parser's words may quote the data; its place in it is enough.
+        // The parser's message may quote the data, so only the position is shown.
         serde_json::from_str(data).map_err(|error| {
             let kind = if error.is_data() { "has not the form it should have" } else { "is not JSON" };
             self.context.broken_reply(&format!("{kind} (column {})", error.column()))
@@ -114,12 +114,12 @@ impl<'a> PartialReply<'a> {
         if self.model.is_empty() {
             self.model = self.context.model.to_owned();
         }
-        // No model wants it back where there are no tools to go on with.
-        let kept = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.context, &what));
+        // Without tools the conversation does not continue, so no model wants its thinking back.
+        let state = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.context, &what));
         Ok(ChatReply {
             text: self.text,
             tool_calls: self.calls,
-            state: kept,
+            state,
             usage: self.usage,
             model: self.model,
             finish,

@@ -1,4 +1,4 @@
-//! What models cost: `prices.json`, and what the user says in the configuration instead.
+//! The prices of models: those of `prices.json`, and the user's own, which replace them.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,17 +13,17 @@ fn file() -> &'static ModelTable<Price> {
     FILE.get_or_init(|| ModelTable::read(include_str!("prices.json")))
 }
 
-/// Returns year and month of the prices that are known.
+/// Returns year and month of the built-in prices.
 pub fn as_of() -> &'static str {
     &file().as_of
 }
 
 /// Returns the price of `provider/model`, if it is known.
 ///
-/// What runs on the user's own machine is free. A provider at another address than its own may cost
-/// anything: only the user can say what.
-pub(super) fn price(own: &BTreeMap<String, Price>, providers: &[Provider], model: &str) -> Option<Price> {
-    if let Some(price) = own.get(model) {
+/// Models on the user's own machine are free. A provider at an address other than its own may cost
+/// anything, so only the user can give its price.
+pub(super) fn price(user_prices: &BTreeMap<String, Price>, providers: &[Provider], model: &str) -> Option<Price> {
+    if let Some(price) = user_prices.get(model) {
         return Some(*price);
     }
     let (name, _) = model.split_once('/')?;
@@ -31,7 +31,7 @@ pub(super) fn price(own: &BTreeMap<String, Price>, providers: &[Provider], model
         return Some(Price::FREE);
     }
     let provider = providers.iter().find(|provider| provider.name == name)?;
-    // A server that lists its models runs on a machine of the user's, unless it wants a key.
+    // A server that lists its models runs on the user's machine, unless it wants a key.
     if provider.models_path.is_some() && !matches!(provider.key, KeySource::Variable { .. } | KeySource::Command(_)) {
         return Some(Price::FREE);
     }
@@ -74,12 +74,12 @@ mod tests {
     fn the_file_of_prices_names_known_providers_and_every_default_model() {
         for (model, price) in &file().models {
             let (provider, _) = model.split_once('/').expect("a model has a provider");
-            assert!(super::super::provider_defaults::ALL.iter().any(|facts| facts.name == provider), "{model}");
+            assert!(super::super::provider_defaults::ALL.iter().any(|defaults| defaults.name == provider), "{model}");
             assert_eq!(price.problem(), None, "{model}");
             assert_eq!(undated(model), model);
         }
-        for facts in super::super::provider_defaults::ALL {
-            let Some(model) = facts.model.map(|model| format!("{}/{model}", facts.name)) else { continue };
+        for defaults in super::super::provider_defaults::ALL {
+            let Some(model) = defaults.model.map(|model| format!("{}/{model}", defaults.name)) else { continue };
             assert!(
                 file().models.contains_key(&model),
                 "{model} is what people get who choose nothing, and has no price"

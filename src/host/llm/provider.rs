@@ -1,4 +1,4 @@
-//! One provider as it is used: its wire, its address, its key and its limits.
+//! One provider as it is used: its wire format, its address, its key and its limits.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use serde::Deserialize;
 
 use super::secret::KeySource;
 
-/// The name of the provider that another adapter serves.
+/// The name of the local provider, which another adapter serves.
 pub(super) const LOCAL: &str = "local";
 
-/// One provider, as it will be used. No `Debug`: its address may hold a password.
+/// One provider, with all settings resolved. It has no `Debug`, because its address may hold a password.
 #[derive(Clone)]
 pub(super) struct Provider {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) base: Url,
-    /// Whether that is another address than the provider's own.
+    /// Whether `base` is not the provider's own address.
     pub(super) moved: bool,
     pub(super) key: KeySource,
     pub(super) model: Option<String>,
@@ -27,24 +27,24 @@ pub(super) struct Provider {
     pub(super) call_limit: Duration,
     /// Whether a schema is sent as `response_format`.
     pub(super) json_schema: bool,
-    /// Whether a schema is also spelled out in the system prompt: wherever one cannot be sure that
-    /// the other end heeds `response_format`.
+    /// Whether the system prompt also spells out the schema: needed where the server may ignore
+    /// `response_format`.
     pub(super) schema_in_prompt: bool,
     pub(super) max_tokens_field: MaxTokensField,
 }
 
-/// The format that a provider's requests and replies have.
+/// The format of a provider's requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Wire {
-    /// Chat completions, as OpenAI has them and nearly everybody else too.
+    /// OpenAI's Chat Completions, which nearly all other providers speak, too.
     #[serde(rename = "openai")]
     OpenAi,
-    /// Anthropic's messages.
+    /// Anthropic's Messages.
     #[serde(rename = "anthropic")]
     Anthropic,
 }
 
-/// What the field for the most tokens of a reply is called. OpenAI refuses the old name for its newer
+/// The name of the field that limits the tokens of a reply. OpenAI refuses the old name for its newer
 /// models; other servers may not know the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,11 +1,11 @@
-//! The one list of the providers that are known by name. A new one is a row here and nothing else.
+//! The one list of the providers that are known by name. A new provider is a row here and nothing else.
 //!
-//! What a row says holds for the provider's own address. At any other address (a proxy, a gateway,
-//! a server of one's own) less is taken for granted; `settings.rs` says how much.
+//! A row holds for the provider's own address. At any other address (a proxy, a gateway, a server of one's
+//! own) less is taken for granted; `settings.rs` decides how much.
 
 use super::provider::{MaxTokensField, Wire};
 
-/// What is known of a provider before the user says anything.
+/// What is known of a provider without any configuration.
 pub(super) struct ProviderDefaults {
     pub(super) name: &'static str,
     pub(super) base_url: &'static str,
@@ -15,16 +15,16 @@ pub(super) struct ProviderDefaults {
     pub(super) key_variables: &'static [&'static str],
     pub(super) needs_key: bool,
     pub(super) wire: Wire,
-    /// Whether it holds replies to a JSON Schema by itself.
+    /// Whether the provider enforces a JSON Schema by itself.
     pub(super) json_schema: bool,
     pub(super) max_tokens_field: MaxTokensField,
-    /// The model of those who made no choice; without one, `models_path` is asked.
+    /// The model for callers that name none. If absent, the server at `models_path` names one.
     pub(super) model: Option<&'static str>,
-    /// Where a server on this machine lists its models: how one finds out whether it is there.
+    /// Where a server on this machine lists its models, which also shows whether it runs.
     pub(super) models_path: Option<&'static str>,
 }
 
-/// What most providers have in common.
+/// The values that most providers share.
 const USUAL: ProviderDefaults = ProviderDefaults {
     name: "",
     base_url: "",
@@ -71,7 +71,7 @@ pub(super) const ALL: &[ProviderDefaults] = &[
         base_url: "https://openrouter.ai/api/v1",
         base_variable: "OPENROUTER_BASE_URL",
         key_variables: &["OPENROUTER_API_KEY"],
-        // Some of the models behind it do, some refuse the request, some ignore the schema.
+        // Some of the models behind it enforce a schema, some refuse the request, some ignore the schema.
         json_schema: false,
         model: Some("anthropic/claude-sonnet-5.5"),
         ..USUAL
@@ -81,7 +81,7 @@ pub(super) const ALL: &[ProviderDefaults] = &[
         base_url: "https://api.groq.com/openai/v1",
         base_variable: "GROQ_BASE_URL",
         key_variables: &["GROQ_API_KEY"],
-        // Only for a few of its models.
+        // Only a few of its models enforce a schema.
         json_schema: false,
         model: Some("openai/gpt-oss-120b"),
         ..USUAL

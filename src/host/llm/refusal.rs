@@ -1,38 +1,38 @@
-//! A request that a server refused for one part of it, and which part that is: it may do without.
+//! Finds out which part of a request a server refused, where the request can do without that part.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::provider::Wire;
 
-/// A part of a request that can be left out or put in another way.
+/// A part of a request that can be left out or written in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RequestPart {
     Temperature,
-    /// That a tool must be called.
+    /// The demand that the model calls a tool.
     ToolChoice,
     ResponseFormat,
     OutputConfig,
-    /// The limit of a reply, by its older and by its newer name.
+    /// The limit of a reply, by its older name and by its newer one.
     MaxTokens,
     MaxCompletionTokens,
     ReasoningEffort,
-    /// That it thinks where it has tools, as it does when nobody says how hard.
+    /// Thinking in requests with tools, which some models do unless `reasoning_effort` forbids it.
     Thinking,
-    /// What the model thought before, in this conversation.
+    /// The model's earlier thinking in this conversation.
     State,
 }
 
-/// What a server said that refused a request.
+/// A server's message that refuses a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal {
     pub(super) message: String,
-    /// The parameter that it names, where it has a field for that.
+    /// The refused parameter, if the message has a field for it.
     pub(super) param: String,
 }
 
-/// Words of a server that does not take something at all. A value out of range is told in others.
+/// Words by which servers refuse a parameter altogether. A value out of range is refused in other words.
 const REFUSING: [&str; 14] = [
     "unsupported",
     "not support",
@@ -61,7 +61,7 @@ impl RequestPart {
         RequestPart::ReasoningEffort,
     ];
 
-    /// The name in a body, and what else servers call it.
+    /// Returns the part's name in a body first, and then the other names that servers use for it.
     fn names(self) -> &'static [&'static str] {
         match self {
             RequestPart::Temperature => &["temperature"],
@@ -75,7 +75,7 @@ impl RequestPart {
         }
     }
 
-    /// What the user is told, of `provider/model`.
+    /// Returns the notice to the user, for `provider/model`.
     pub(super) fn notice(self, model: &str) -> String {
         match self {
             RequestPart::Temperature => format!("{model} takes no temperature: it is left out in this run"),
@@ -103,13 +103,13 @@ impl RequestPart {
 }
 
 impl Refusal {
-    /// Returns the part of a body that the server does not take, if the request can do without it.
+    /// Returns the refused part of a body, if the request can do without it.
     pub(super) fn part(&self, wire: Wire, body: &[u8]) -> Option<RequestPart> {
-        let Ok(Value::Object(sent)) = serde_json::from_slice(body) else { return None };
+        let Ok(Value::Object(body_fields)) = serde_json::from_slice(body) else { return None };
         let message = self.message.to_lowercase();
         let effort = RequestPart::ReasoningEffort.names()[0];
-        if sent.contains_key("tools")
-            && !sent.contains_key(effort)
+        if body_fields.contains_key("tools")
+            && !body_fields.contains_key(effort)
             && message.contains(effort)
             && message.contains("none")
         {
@@ -118,13 +118,15 @@ impl Refusal {
         if !REFUSING.iter().any(|words| message.contains(words)) {
             return None;
         }
-        let named = |part: &RequestPart| part.names().iter().filter_map(|name| find_word(&message, name)).min();
-        let candidates = RequestPart::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &sent));
+        let position = |part: &RequestPart| part.names().iter().filter_map(|name| find_word(&message, name)).min();
+        let candidates = RequestPart::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &body_fields));
         let by_field = candidates.clone().find(|part| self.param.split(['.', '[']).next() == Some(part.names()[0]));
-        by_field.or_else(|| candidates.filter(|part| self.param.is_empty() && named(part).is_some()).min_by_key(named))
+        by_field.or_else(|| {
+            candidates.filter(|part| self.param.is_empty() && position(part).is_some()).min_by_key(position)
+        })
     }
 
-    /// Tells whether the server does not take back what a model thought.
+    /// Tells whether the server refused the model's earlier thinking.
     pub(super) fn is_of_state(&self) -> bool {
         let message = self.message.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -133,14 +135,14 @@ impl Refusal {
 }
 
 impl RequestPart {
-    fn is_in(self, wire: Wire, sent: &Map<String, Value>) -> bool {
-        // Anthropic's wire has one name for the limit, and cannot do without.
+    fn is_in(self, wire: Wire, body_fields: &Map<String, Value>) -> bool {
+        // Anthropic's API has only one name for the limit, and requires it.
         let other_name = matches!(self, RequestPart::MaxTokens | RequestPart::MaxCompletionTokens);
-        sent.contains_key(self.names()[0]) && (wire == Wire::OpenAi || !other_name)
+        body_fields.contains_key(self.names()[0]) && (wire == Wire::OpenAi || !other_name)
     }
 }
 
-/// Returns where a name stands in a text as a word of its own.
+/// Returns the position of a name in a text, where it stands as a word of its own.
 fn find_word(text: &str, name: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|&at| {

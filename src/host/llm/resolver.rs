@@ -1,4 +1,4 @@
-//! Which model a name means, which one is meant by no name at all, and why.
+//! Decides which model a name means, which model is the default, and why.
 
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::host::Models;
 use crate::model::text::excerpt;
 
-/// How long a server on this machine may take to say that it is there.
+/// How long a server on this machine may take to answer a probe.
 const PROBE_LIMIT: Duration = Duration::from_millis(300);
 
-/// The model of those who made no choice.
+/// The model for callers that name none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DefaultModel {
     /// As `provider/model`.
@@ -26,40 +26,40 @@ pub struct DefaultModel {
     pub why: String,
 }
 
-/// One line of `nietz models`: a provider and what it takes to use it.
+/// One line of `nietz models`: a provider and what is needed to use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderSummary {
     pub provider: String,
     /// The model that `--model <provider>` means.
     pub model: Option<String>,
     pub key: KeyState,
-    /// Whether and why this is the choice of those who made none.
+    /// Why this provider's model is the default, if it is.
     pub chosen: Option<String>,
 }
 
-/// Whether there is a key, and whence.
+/// Whether there is a key, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyState {
     NotNeeded,
-    /// The variable that holds it.
+    /// The variable that holds the key.
     Variable(String),
     Command,
-    /// The variables that could hold it.
+    /// The variables that could hold the key.
     Missing(Vec<String>),
 }
 
-/// The adapter of the provider `local`, and the model of those who made no choice.
+/// The adapter of the provider `local`, and its default model.
 pub(super) struct LocalProvider {
     pub(super) models: Box<dyn Models>,
     pub(super) model: String,
 }
 
-/// Which models there are, by their names. What has to be asked for is asked for once.
+/// Resolves names to models. Each server is asked once.
 pub(super) struct Resolver {
     pub(super) settings: ClientSettings,
     pub(super) local: Option<LocalProvider>,
     choice: AsyncOnceCell<DefaultModel>,
-    /// The first model of the server that lists its models, if it answered.
+    /// The first model of the local server that lists its models, if it answered.
     found: AsyncOnceCell<Option<String>>,
     http: OnceCell<reqwest::Client>,
 }
@@ -75,7 +75,7 @@ impl Resolver {
         }
     }
 
-    /// Returns the HTTP client, built when it is first needed.
+    /// Returns the HTTP client, which is built at first need.
     pub(super) fn http(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.http.get() {
             return Ok(client);
@@ -143,9 +143,9 @@ impl Resolver {
             }
         }
         for provider in self.settings.providers.iter().filter(|provider| provider.models_path.is_some()) {
-            // Asked even where a model is configured: is the server there?
-            if let Some(found) = self.probe(provider).await {
-                let model = provider.model.as_deref().unwrap_or(found);
+            // The server is probed even if a model is configured, to see whether it runs.
+            if let Some(listed) = self.probe(provider).await {
+                let model = provider.model.as_deref().unwrap_or(listed);
                 let why = format!("there is no key, and {} answers", provider.name);
                 return Ok(DefaultModel { model: format!("{}/{model}", provider.name), why });
             }
@@ -154,8 +154,8 @@ impl Resolver {
             let why = "there is no key, and no server answers".to_owned();
             return Ok(DefaultModel { model: format!("{LOCAL}/{model}"), why });
         }
-        let variables = super::provider_defaults::ALL.iter().filter(|facts| facts.needs_key);
-        let variables: Vec<&str> = variables.filter_map(|facts| facts.key_variables.first().copied()).collect();
+        let variables = super::provider_defaults::ALL.iter().filter(|defaults| defaults.needs_key);
+        let variables: Vec<&str> = variables.filter_map(|defaults| defaults.key_variables.first().copied()).collect();
         Err(Failure::new(Code::KeyMissing, "there is no model: no key is set, and no local one can be had")
             .hint(format!("put a key into one of {}, or start Ollama", variables.join(", "))))
     }
@@ -182,7 +182,7 @@ impl Resolver {
         }
     }
 
-    /// Returns the model that the bare name of a provider means.
+    /// Returns the model that a provider's bare name means.
     async fn model_of<'a>(&'a self, provider: &'a Provider) -> Option<&'a str> {
         match (&provider.model, provider.models_path) {
             (Some(model), _) => Some(model),
@@ -191,11 +191,12 @@ impl Resolver {
         }
     }
 
-    /// Parts a full name, and makes sure that its provider is known.
+    /// Splits a full name, and checks that its provider is known.
     pub(super) fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str)> {
-        let known = |name: &str| name == LOCAL || self.settings.providers.iter().any(|one| one.name == name);
+        let is_known =
+            |name: &str| name == LOCAL || self.settings.providers.iter().any(|provider| provider.name == name);
         name.split_once('/')
-            .filter(|(provider, model)| known(provider) && !model.is_empty())
+            .filter(|(provider, model)| is_known(provider) && !model.is_empty())
             .ok_or_else(|| self.unknown(name))
     }
 
@@ -206,28 +207,28 @@ impl Resolver {
         })
     }
 
-    /// Returns the failure for a name that means nothing, with the nearest one that does.
+    /// Returns the failure for a name that means no model, with the nearest known name.
     pub(super) fn unknown(&self, name: &str) -> Failure {
-        let providers = || self.settings.providers.iter().map(|one| one.name.as_str()).chain([LOCAL]);
+        let providers = || self.settings.providers.iter().map(|provider| provider.name.as_str()).chain([LOCAL]);
         let failure = Failure::new(Code::ModelUnknown, format!("there is no model named {}", excerpt(name)));
-        let near = match name.split_once('/') {
+        let suggestion = match name.split_once('/') {
             Some((provider, model)) if !model.is_empty() => {
-                nearest(provider, providers()).map(|near| format!("{near}/{}", excerpt(model)))
+                nearest(provider, providers()).map(|suggestion| format!("{suggestion}/{}", excerpt(model)))
             }
-            Some((provider, _)) => nearest(provider, providers()).map(|near| format!("{near}/<model>")),
+            Some((provider, _)) => nearest(provider, providers()).map(|suggestion| format!("{suggestion}/<model>")),
             None => {
                 nearest(name, self.settings.aliases.keys().map(String::as_str).chain(providers())).map(str::to_owned)
             }
         };
-        match near {
-            Some(near) => failure.hint(format!("did you mean {near}?")),
+        match suggestion {
+            Some(suggestion) => failure.hint(format!("did you mean {suggestion}?")),
             None => {
                 failure.hint("write provider/model, such as openai/gpt-6.1-terra; `nietz models` shows the providers")
             }
         }
     }
 
-    /// Asks a server for its models, once, and returns the first; nothing if it does not answer at once.
+    /// Asks a server for its models, once, and returns the first; `None` if the server does not answer at once.
     async fn probe(&self, provider: &Provider) -> Option<&str> {
         self.found.get_or_init(|| self.ask_for_models(provider)).await.as_deref()
     }

@@ -1,16 +1,16 @@
-//! What the wires do with a JSON Schema: send it, spell it out, and undress the reply.
+//! What both wire formats do with a JSON Schema: send it, spell it out in the prompt, and unwrap the reply.
 //!
-//! Whether the reply is valid by it is not asked here; that is for the room that made the request.
+//! Nothing here validates the reply; that is up to the caller.
 
 use serde_json::{Map, Value, json};
 
-/// Tells whether this is a schema of objects. No provider takes another root natively.
+/// Tells whether the root of this schema is an object. No provider enforces a schema with another root.
 pub(super) fn has_object_root(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
-/// Tells whether OpenAI's strict mode takes this schema: every object closed, every member required,
-/// and no keyword that the mode refuses. A refused request would be worse than a looser promise.
+/// Tells whether OpenAI's strict mode accepts this schema: every object closed, every member required,
+/// and no keyword that the mode refuses. In doubt it says no: a refused request is worse than a looser promise.
 pub(super) fn is_strict(schema: &Value) -> bool {
     let Value::Object(members) = schema else { return false };
     let is_object = match members.get("type") {
@@ -21,7 +21,7 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     if is_object {
         let Some(Value::Object(properties)) = members.get("properties") else { return false };
         let Some(Value::Array(required)) = members.get("required") else { return false };
-        let all = properties.keys().all(|name| required.iter().any(|one| one == name));
+        let all = properties.keys().all(|name| required.iter().any(|required_name| required_name == name));
         if !all || members.get("additionalProperties") != Some(&Value::Bool(false)) {
             return false;
         }
@@ -37,7 +37,8 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     })
 }
 
-/// What bounds a value and is no shape: it is told in words where a wire takes shapes alone.
+/// Keywords that bound a value but are not part of its structure. Descriptions state them for servers that accept only
+/// structure.
 const BOUNDS: [&str; 15] = [
     "minLength",
     "maxLength",
@@ -56,15 +57,15 @@ const BOUNDS: [&str; 15] = [
     "default",
 ];
 
-/// Returns the schema in the narrow kind that Anthropic's wire holds replies to: closed objects and shapes, bounds as words
-/// in descriptions. Nothing where that kind cannot say what the schema says: objects of any members, references, conditions.
+/// Returns the schema in the restricted form that Anthropic's API enforces: closed objects and structure, with bounds as
+/// words in descriptions. `None` if that form cannot express the schema: open objects, references, conditions.
 pub(super) fn closed_schema(schema: &Value) -> Option<Value> {
     let members = schema.as_object()?;
     if let Some(Value::Array(types)) = members.get("type") {
         return any_of_types(members, types);
     }
     let mut out = Map::new();
-    let mut words = Vec::new();
+    let mut bounds = Vec::new();
     for (keyword, value) in members {
         let value = match keyword.as_str() {
             "type" | "required" | "description" | "title" => value.clone(),
@@ -83,31 +84,31 @@ pub(super) fn closed_schema(schema: &Value) -> Option<Value> {
             "additionalProperties" if *value == Value::Bool(false) => continue,
             "$schema" | "$id" | "$comment" | "examples" => continue,
             bound if BOUNDS.contains(&bound) => {
-                words.push(format!("{bound}: {value}"));
+                bounds.push(format!("{bound}: {value}"));
                 continue;
             }
             _ => return None,
         };
         out.insert(keyword.clone(), value);
     }
-    let says = |name: &str| out.contains_key(name);
+    let has = |name: &str| out.contains_key(name);
     match out.get("type").and_then(Value::as_str) {
-        Some("object") if !says("properties") => return None,
-        Some("array") if !says("items") => return None,
+        Some("object") if !has("properties") => return None,
+        Some("array") if !has("items") => return None,
         Some("object") => drop(out.insert("additionalProperties".to_owned(), Value::Bool(false))),
-        None if !["enum", "const", "anyOf"].into_iter().any(says) => return None,
+        None if !["enum", "const", "anyOf"].into_iter().any(has) => return None,
         _ => {}
     }
-    if !words.is_empty() {
-        let before = out.get("description").and_then(Value::as_str).map_or(String::new(), |text| format!("{text} "));
-        out.insert("description".to_owned(), Value::String(format!("{before}({})", words.join(", "))));
+    if !bounds.is_empty() {
+        let prefix = out.get("description").and_then(Value::as_str).map_or(String::new(), |text| format!("{text} "));
+        out.insert("description".to_owned(), Value::String(format!("{prefix}({})", bounds.join(", "))));
     }
     Some(Value::Object(out))
 }
 
-/// Returns a schema of several types as one of each.
+/// Returns a schema of several types as a choice between schemas of one type.
 fn any_of_types(members: &Map<String, Value>, types: &[Value]) -> Option<Value> {
-    let one = |kind: &Value| {
+    let of_type = |kind: &Value| {
         if kind == "null" {
             return Some(json!({"type": "null"}));
         }
@@ -118,7 +119,7 @@ fn any_of_types(members: &Map<String, Value>, types: &[Value]) -> Option<Value> 
         }
         closed_schema(&Value::Object(members))
     };
-    let all: Option<Vec<Value>> = types.iter().map(one).collect();
+    let all: Option<Vec<Value>> = types.iter().map(of_type).collect();
     Some(json!({"anyOf": all?}))
 }
 
@@ -126,19 +127,19 @@ fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-/// Returns the system prompt with the schema spelled out, for providers that do not hold to it themselves.
+/// Returns the system prompt with the schema spelled out, for providers that do not enforce it themselves.
 pub(super) fn prompt_with_schema(system: Option<&str>, schema: &Value) -> String {
-    let order = format!(
+    let instruction = format!(
         "Reply with one JSON value that is valid by the following JSON Schema, and with nothing else: \
          no words around it, no code fence.\n{schema}"
     );
     match system {
-        Some(system) => format!("{system}\n\n{order}"),
-        None => order,
+        Some(system) => format!("{system}\n\n{instruction}"),
+        None => instruction,
     }
 }
 
-/// Returns the text without the code fence that many models put around JSON whatever they are told.
+/// Returns the text without the code fence that many models put around JSON whatever the prompt says.
 pub(super) fn strip_fence(text: &str) -> &str {
     let text = text.trim();
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };

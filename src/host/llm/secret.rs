@@ -1,4 +1,4 @@
-//! A key that cannot be shown by accident, and where keys come from.
+//! Secrets that cannot be shown by accident, and where keys come from.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use reqwest::header::HeaderValue;
 use crate::error::{Code, Failure, Result};
 use crate::model::redact::Redactor;
 
-/// How long a key command may take: long enough for a person to unlock a key ring.
+/// How long a key command may take: enough for a person to unlock a key ring.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// A key. It has neither `Display` nor serde, and its `Debug` shows nothing of it.
+/// A key. It has neither `Display` nor serde, and its `Debug` shows nothing of the key.
 #[derive(Clone, PartialEq)]
 pub(super) struct Secret(String);
 
@@ -24,25 +24,25 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Returns the secret in this text; blanks alone are none.
+    /// Returns the secret in this text; `None` if the text is blank.
     pub(super) fn new(text: &str) -> Option<Secret> {
         let text = text.trim();
         (!text.is_empty()).then(|| Secret(text.to_owned()))
     }
 
-    /// Returns it as a header that HTTP logs do not show, or nothing if it cannot be one.
-    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
-        let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
+    /// Returns the secret as a header value that HTTP logs do not show; `None` if no header can have it.
+    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// Makes this secret known by a name.
+    /// Makes the redactor hide this secret under a name.
     pub(super) fn tell(&self, redactor: &Redactor, name: &str) {
         redactor.learn(name, &self.0);
     }
 
-    /// Takes this secret, and whatever else looks like one, out of what a provider said.
+    /// Redacts this secret, and whatever else looks like one, in a provider's words.
     pub(super) fn remove_from(secret: Option<&Secret>, text: &str) -> String {
         let text = match secret {
             Some(Secret(secret)) => text.replace(secret.as_str(), "[redacted]"),
@@ -67,7 +67,7 @@ pub(super) enum KeySource {
 }
 
 impl KeySource {
-    /// Returns where to look when the key is refused.
+    /// Returns where the user finds the key, for messages about a refused key.
     pub(super) fn describe(&self, provider: &str) -> String {
         match self {
             KeySource::NotNeeded => format!("{provider} (none is configured)"),
@@ -78,8 +78,8 @@ impl KeySource {
     }
 }
 
-/// Runs a key command, without a shell, and returns what it printed. It runs in the home: what it names by no whole path is
-/// the user's there, and not what lies in the folder that `nietz` was started in.
+/// Runs a key command, without a shell, and returns the key that it prints. It runs in the home folder, so that relative
+/// paths mean the user's own files and not files in the folder that `nietz` was started in.
 pub(super) async fn run_command(
     provider: &str,
     command: &[String],
@@ -110,7 +110,7 @@ pub(super) async fn run_command(
         return Err(failed(format!("{program} ended with {}", output.status)));
     }
     let printed = String::from_utf8_lossy(&output.stdout);
-    // Password stores print the secret on the first line, and notes below it.
+    // Password stores print the secret on the first line, and notes below.
     Secret::new(printed.trim().lines().next().unwrap_or_default())
         .ok_or_else(|| failed(format!("{program} printed nothing")))
 }

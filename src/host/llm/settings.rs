@@ -1,7 +1,7 @@
-//! From the environment and the configuration to what the client works with: one decision, made once.
+//! Derives the client's settings from the environment and the configuration, once.
 //!
-//! The client itself reads no variable. Whoever builds it passes the environment in as a map, so that
-//! tests and `--env`-like options mean the same thing as the real environment.
+//! The client itself reads no variable. Its builder passes the environment in as a map, so that tests and
+//! `--env`-like options have the same effect as the real environment.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -17,16 +17,16 @@ use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
 use crate::model::budget::Price;
 
-/// Providers with public addresses limit how much may be under way at once; this stays below it.
+/// The parallel calls to a public provider, below the limits that such providers set.
 const PARALLEL_PUBLIC: usize = 16;
 
-/// A server of the user's own says itself when it is too much.
+/// The parallel calls to a server of the user's own, which refuses by itself what is too much.
 const PARALLEL_OWN: usize = 128;
 
-/// How long a provider may be silent. Models that think first can take a minute to the first word.
+/// How long a provider may be silent. Models that think first can take a minute until the first word.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// How long a whole call may take. Whatever a server sends as a sign of life, it is over then.
+/// How long a whole call may take, even if the server keeps sending signs of life.
 const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
 
 /// Everything that a [`Client`](super::Client) needs to know.
@@ -37,11 +37,11 @@ pub struct ClientSettings {
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
     pub(super) retry: RetryLimits,
-    /// The environment of key commands: the given one without the keys that are known.
+    /// The environment of key commands: the given one without the known keys.
     pub(super) child_environment: BTreeMap<String, String>,
 }
 
-/// The limits of trying again.
+/// The limits of repeated attempts.
 #[derive(Clone, Debug)]
 pub(super) struct RetryLimits {
     pub(super) attempts: u32,
@@ -58,28 +58,32 @@ impl std::fmt::Debug for ClientSettings {
 }
 
 impl ClientSettings {
-    /// Decides what holds, from the variables of the environment and the user's configuration.
+    /// Derives the settings from the environment variables and the user's configuration.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if a configured value or an address in a variable is unusable.
     pub fn from_environment(variables: &BTreeMap<String, String>, config: &ModelsConfig) -> Result<ClientSettings> {
-        let mut list = Vec::new();
+        let mut providers = Vec::new();
         let nothing = ProviderConfig::default();
-        for facts in provider_defaults::ALL {
-            let own = config.providers.get(facts.name).unwrap_or(&nothing);
-            list.push(known_provider(facts, own, variables)?);
+        for defaults in provider_defaults::ALL {
+            let user_config = config.providers.get(defaults.name).unwrap_or(&nothing);
+            providers.push(known_provider(defaults, user_config, variables)?);
         }
-        for (name, own) in &config.providers {
-            if !provider_defaults::ALL.iter().any(|facts| facts.name == name) {
-                list.push(custom_provider(name, own, variables)?);
+        for (name, user_config) in &config.providers {
+            if !provider_defaults::ALL.iter().any(|defaults| defaults.name == name) {
+                providers.push(custom_provider(name, user_config, variables)?);
             }
         }
         let mut child_environment = variables.clone();
-        for name in provider_defaults::ALL.iter().flat_map(|facts| facts.key_variables) {
+        for name in provider_defaults::ALL.iter().flat_map(|defaults| defaults.key_variables) {
             child_environment.remove(*name);
         }
-        for name in config.providers.values().filter_map(|own| own.key_env.as_deref()) {
+        for name in config.providers.values().filter_map(|user_config| user_config.key_env.as_deref()) {
             child_environment.remove(name);
         }
         Ok(ClientSettings {
-            providers: list,
+            providers,
             aliases: config.aliases.clone(),
             default: config.default.clone(),
             prices: check_prices(&config.prices)?,
@@ -116,50 +120,50 @@ impl RetryLimits {
     }
 }
 
-/// Returns a provider of the table, with the user's changes.
+/// Returns a built-in provider, with the user's changes.
 fn known_provider(
-    facts: &ProviderDefaults,
-    own: &ProviderConfig,
+    defaults: &ProviderDefaults,
+    user_config: &ProviderConfig,
     variables: &BTreeMap<String, String>,
 ) -> Result<Provider> {
-    let variable = nonempty_variable(variables, facts.base_variable);
-    let base = match (&own.base_url, variable) {
-        (Some(url), _) => address(&format!("models.providers.{}.base_url", facts.name), url)?,
-        (None, Some(value)) if facts.base_variable == "OLLAMA_HOST" => {
-            address(facts.base_variable, &ollama_address(value))?
+    let variable = nonempty_variable(variables, defaults.base_variable);
+    let base = match (&user_config.base_url, variable) {
+        (Some(url), _) => address(&format!("models.providers.{}.base_url", defaults.name), url)?,
+        (None, Some(value)) if defaults.base_variable == "OLLAMA_HOST" => {
+            address(defaults.base_variable, &ollama_address(value))?
         }
-        (None, Some(url)) => address(facts.base_variable, url)?,
-        (None, None) => address(facts.name, facts.base_url)?,
+        (None, Some(url)) => address(defaults.base_variable, url)?,
+        (None, None) => address(defaults.name, defaults.base_url)?,
     };
-    let moved = own.base_url.is_some() || variable.is_some();
-    let names = match &own.key_env {
+    let moved = user_config.base_url.is_some() || variable.is_some();
+    let names = match &user_config.key_env {
         Some(name) => vec![name.clone()],
-        None => facts.key_variables.iter().map(|&name| name.to_owned()).collect(),
+        None => defaults.key_variables.iter().map(|&name| name.to_owned()).collect(),
     };
-    let json_schema = own.json_schema.unwrap_or(facts.json_schema);
+    let json_schema = user_config.json_schema.unwrap_or(defaults.json_schema);
     Ok(Provider {
-        wire: own.wire.unwrap_or(facts.wire),
-        key: key_source(names, facts.needs_key, own, variables),
-        model: own.model.clone().or_else(|| facts.model.map(str::to_owned)),
-        models_path: facts.models_path,
-        max_parallel: parallel(own, moved || facts.models_path.is_some()),
-        silence: limit(facts.name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
-        call_limit: limit(facts.name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
+        wire: user_config.wire.unwrap_or(defaults.wire),
+        key: key_source(names, defaults.needs_key, user_config, variables),
+        model: user_config.model.clone().or_else(|| defaults.model.map(str::to_owned)),
+        models_path: defaults.models_path,
+        max_parallel: parallel(user_config, moved || defaults.models_path.is_some()),
+        silence: limit(defaults.name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
+        call_limit: limit(defaults.name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
         json_schema,
-        schema_in_prompt: moved || facts.models_path.is_some() || !json_schema,
-        max_tokens_field: own.max_tokens_field.unwrap_or(if moved {
+        schema_in_prompt: moved || defaults.models_path.is_some() || !json_schema,
+        max_tokens_field: user_config.max_tokens_field.unwrap_or(if moved {
             MaxTokensField::MaxTokens
         } else {
-            facts.max_tokens_field
+            defaults.max_tokens_field
         }),
-        name: facts.name.to_owned(),
+        name: defaults.name.to_owned(),
         base,
         moved,
     })
 }
 
-/// Returns a provider that only the user knows.
-fn custom_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
+/// Returns a provider that exists only in the user's configuration.
+fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
     let invalid = |why: &str| Failure::new(Code::ConfigInvalid, format!("models.providers.{name}: {why}"));
     if name == LOCAL {
         return Err(invalid("this name stands for the models that nietz runs itself").hint("choose another name"));
@@ -167,35 +171,40 @@ fn custom_provider(name: &str, own: &ProviderConfig, variables: &BTreeMap<String
     if name.is_empty() || name.contains('/') {
         return Err(invalid("a provider's name has at least one character and no slash"));
     }
-    let Some(url) = &own.base_url else {
-        let known = provider_defaults::ALL.iter().map(|facts| facts.name);
+    let Some(url) = &user_config.base_url else {
+        let known = provider_defaults::ALL.iter().map(|defaults| defaults.name);
         let failure = invalid("it has no base_url, and it is not a provider that nietz knows");
         return Err(match crate::error::nearest(name, known) {
-            Some(near) => failure.hint(format!("did you mean {near}? otherwise add its base_url")),
+            Some(suggestion) => failure.hint(format!("did you mean {suggestion}? otherwise add its base_url")),
             None => failure.hint("add its base_url"),
         });
     };
     Ok(Provider {
         name: name.to_owned(),
-        wire: own.wire.unwrap_or(Wire::OpenAi),
+        wire: user_config.wire.unwrap_or(Wire::OpenAi),
         base: address(&format!("models.providers.{name}.base_url"), url)?,
         moved: true,
-        key: key_source(own.key_env.iter().cloned().collect(), own.key_env.is_some(), own, variables),
-        model: own.model.clone(),
+        key: key_source(
+            user_config.key_env.iter().cloned().collect(),
+            user_config.key_env.is_some(),
+            user_config,
+            variables,
+        ),
+        model: user_config.model.clone(),
         models_path: None,
-        max_parallel: parallel(own, true),
-        silence: limit(name, "timeout_seconds", own.timeout_seconds, SILENCE)?,
-        call_limit: limit(name, "call_seconds", own.call_seconds, WHOLE_CALL)?,
-        json_schema: own.json_schema.unwrap_or(true),
+        max_parallel: parallel(user_config, true),
+        silence: limit(name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
+        call_limit: limit(name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
+        json_schema: user_config.json_schema.unwrap_or(true),
         schema_in_prompt: true,
-        max_tokens_field: own.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens),
+        max_tokens_field: user_config.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens),
     })
 }
 
 fn key_source(
     names: Vec<String>,
     needed: bool,
-    own: &ProviderConfig,
+    user_config: &ProviderConfig,
     variables: &BTreeMap<String, String>,
 ) -> KeySource {
     for name in &names {
@@ -203,19 +212,19 @@ fn key_source(
             return KeySource::Variable { name: name.clone(), key };
         }
     }
-    match &own.key_command {
+    match &user_config.key_command {
         Some(command) => KeySource::Command(command.clone()),
         None if needed => KeySource::Missing(names),
         None => KeySource::NotNeeded,
     }
 }
 
-fn parallel(own: &ProviderConfig, moved: bool) -> usize {
-    own.max_parallel.map_or(if moved { PARALLEL_OWN } else { PARALLEL_PUBLIC }, NonZeroUsize::get)
+fn parallel(user_config: &ProviderConfig, moved: bool) -> usize {
+    user_config.max_parallel.map_or(if moved { PARALLEL_OWN } else { PARALLEL_PUBLIC }, NonZeroUsize::get)
 }
 
-fn limit(name: &str, field: &str, given: Option<f64>, usual: Duration) -> Result<Duration> {
-    given.map_or(Ok(usual), |given| seconds(&format!("models.providers.{name}.{field}"), given))
+fn limit(name: &str, field: &str, given: Option<f64>, default: Duration) -> Result<Duration> {
+    given.map_or(Ok(default), |given| seconds(&format!("models.providers.{name}.{field}"), given))
 }
 
 fn seconds(field: &str, given: f64) -> Result<Duration> {
@@ -227,10 +236,10 @@ fn nonempty_variable<'a>(variables: &'a BTreeMap<String, String>, name: &str) ->
     variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Reads a base URL. The URL itself is not shown: it may hold a password.
-fn address(whence: &str, url: &str) -> Result<Url> {
+/// Parses a base URL. Messages do not show the URL: it may hold a password.
+fn address(source: &str, url: &str) -> Result<Url> {
     let invalid = |why: &str| {
-        Failure::new(Code::ConfigInvalid, format!("{whence} is not an address of a model service: {why}"))
+        Failure::new(Code::ConfigInvalid, format!("{source} is not an address of a model service: {why}"))
             .hint("write it like http://127.0.0.1:8000/v1")
     };
     let url = Url::parse(url.trim()).map_err(|error| invalid(&error.to_string()))?;
@@ -244,7 +253,7 @@ fn address(whence: &str, url: &str) -> Result<Url> {
 }
 
 /// Returns the address that `OLLAMA_HOST` means. Ollama's own server reads the same variable as the
-/// address to listen on, so it may have no scheme, no port, or the address of "everywhere".
+/// address to listen on, so it may lack scheme and port, or be the wildcard address.
 fn ollama_address(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/').trim_end_matches("/v1");

@@ -1,32 +1,32 @@
-//! Server-sent events from bytes, however these are cut.
+//! Parses server-sent events from bytes, however the bytes are cut into pieces.
 //!
-//! It is our own because it must be linear: the crates for it look at an unfinished line again with each
-//! piece that comes and move the rest of the buffer with each line, which took 23 µs an event for a reply
-//! that came fast, and seconds for one long line. Only `data` is read; both wires say the rest in it as well.
+//! This parser is our own because it must take linear time: the crates for it search an unfinished line again
+//! with each new piece and move the rest of the buffer with each line. That took 23 µs an event for a fast
+//! reply, and seconds for one long line. Only `data` is read; in both wire formats it repeats the other fields.
 
-/// A line that is not UTF-8.
+/// A `data` line is not UTF-8.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotUtf8;
 
-/// Takes bytes in, and gives the data of events out.
+/// Turns bytes into the data of events.
 #[derive(Default)]
 pub struct Parser {
     buffer: Vec<u8>,
-    /// Where the line that comes next begins.
+    /// Where the next line begins.
     start: usize,
-    /// Up to where no end of that line was found.
+    /// Up to where the buffer was searched for the end of that line.
     searched: usize,
-    /// The last line ended in a carriage return: a line feed right after it belongs to that end.
+    /// Whether the last line ended in a carriage return: a line feed right after it belongs to that line end.
     after_return: bool,
     past_first_line: bool,
-    /// The data of the event that is open; `None` if it has none yet.
+    /// The data of the unfinished event; `None` if it has none yet.
     data: Option<String>,
 }
 
 impl Parser {
     /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        // Only the unfinished line is moved, and that only after lines before it were read.
+        // Only the unfinished line is moved, and only after complete lines before it were read.
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.searched -= self.start;
@@ -35,12 +35,16 @@ impl Parser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Returns how long the unfinished line is.
+    /// Returns the length of the unfinished line in bytes.
     pub fn unfinished_length(&self) -> usize {
         self.buffer.len() - self.start
     }
 
-    /// Returns the data of the next event; nothing if more bytes are needed.
+    /// Returns the data of the next event; `None` if more bytes are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`NotUtf8`] if a `data` line is not UTF-8.
     pub fn event(&mut self) -> Result<Option<String>, NotUtf8> {
         loop {
             if self.after_return && self.start < self.buffer.len() {
@@ -80,7 +84,7 @@ impl Parser {
     }
 }
 
-/// Returns the value of a `data` line; comments and other fields have none.
+/// Returns the value of a `data` line; `None` for comments and other fields.
 fn data_of(line: &[u8]) -> Option<&[u8]> {
     match line.strip_prefix(b"data")? {
         [] => Some(&[]),

@@ -1,4 +1,4 @@
-//! The body of a response, with limits on silence and on size.
+//! Reads the body of a response, with limits on silence and on size.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use super::sse::{NotUtf8, Parser};
 /// The longest line of a stream, and the largest reply that is not streamed.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// The most bytes of one reply: some hundred bytes for each of a few hundred thousand tokens.
+/// The most bytes of one reply: about a hundred bytes for each of a few hundred thousand tokens.
 const LARGEST_REPLY: usize = 64 << 20;
 
-/// As much of an error as anybody reads.
+/// The most bytes of an error: nobody reads more.
 const LARGEST_ERROR: usize = 64 << 10;
 
-/// How long to wait for the count of tokens once the whole text is there.
+/// How long to wait for the token counts once the text is complete.
 const PATIENCE_AFTER_END: Duration = Duration::from_secs(5);
 
-/// How long a call waits for the end of the response after the end of the reply: a new connection
-/// would cost the next call more.
+/// How long a call waits for the end of the response after the end of the reply. The wait is worth it: a
+/// new connection would cost the next call more.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(10);
 
-/// How long a connection may take to end its response, to be of use for later calls.
+/// How long a connection may take to end its response and still be reused by later calls.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// A body that is being read.
+/// The body of a streamed response.
 pub(super) struct ResponseBody {
     response: reqwest::Response,
     silence: Duration,
@@ -37,8 +37,7 @@ impl ResponseBody {
         ResponseBody { response, silence, parser: Parser::default(), total: 0 }
     }
 
-    /// Returns the data of the next event, or nothing at the end. Any byte ends a silence, also those of
-    /// a comment.
+    /// Returns the data of the next event; `None` at the end. Any byte ends a silence, even one of a comment.
     pub(super) async fn event(&mut self, context: CallContext<'_>) -> Result<Option<String>, AttemptError> {
         loop {
             match self.parser.event() {
@@ -52,12 +51,12 @@ impl ResponseBody {
         }
     }
 
-    /// Returns what still comes after the whole text, if it comes soon. Trouble no longer matters.
+    /// Returns the next event after the complete text, if it comes soon. Errors no longer matter then.
     pub(super) async fn event_after_end(&mut self, context: CallContext<'_>) -> Option<String> {
         tokio::time::timeout(PATIENCE_AFTER_END, self.event(context)).await.ok()?.ok()?
     }
 
-    /// Reads the next bytes; `false` if there are none.
+    /// Reads the next bytes; returns `false` at the end.
     async fn more(&mut self, context: CallContext<'_>) -> Result<bool, AttemptError> {
         match tokio::time::timeout(self.silence, self.response.chunk()).await {
             Err(_) => return Err(context.silence_error(self.silence)),
@@ -75,13 +74,13 @@ impl ResponseBody {
         Ok(true)
     }
 
-    /// Reads the last bytes of the response, so that its connection can be used again. They nearly always
-    /// come at once; a call does not wait for them any longer than that.
+    /// Reads the last bytes of the response, so that its connection can be reused. They nearly always come at
+    /// once, and a call does not wait any longer.
     pub(super) async fn drain(self) {
         let ResponseBody { mut response, .. } = self;
         let mut rest = Box::pin(async move { while let Ok(Some(_)) = response.chunk().await {} });
         if tokio::time::timeout(DRAIN_AT_ONCE, &mut rest).await.is_err() {
-            // A server that goes on for longer than this only loses its connection.
+            // A server that sends for longer than this only loses its connection.
             tokio::spawn(tokio::time::timeout(DRAIN, rest));
         }
     }
@@ -108,7 +107,7 @@ pub(super) async fn read_whole(
     String::from_utf8(body).map_err(|_| context.broken_reply("is not UTF-8"))
 }
 
-/// Reads the start of a short body: as much as comes soon and without trouble.
+/// Reads the start of a short body: what arrives soon and without errors.
 pub(super) async fn read_start(mut response: reqwest::Response) -> String {
     let mut body = Vec::new();
     let reading = async {
@@ -119,7 +118,7 @@ pub(super) async fn read_start(mut response: reqwest::Response) -> String {
             }
         }
     };
-    // What came before the limit is used all the same.
+    // The bytes before the limit are used all the same.
     tokio::time::timeout(DRAIN, reading).await.ok();
     String::from_utf8_lossy(&body).into_owned()
 }

@@ -1,4 +1,4 @@
-//! How much models take in one call: `windows.json`, and what the user says in the configuration instead.
+//! Context windows of models: those of `windows.json`, and the user's own, which replace them.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,9 +10,9 @@ fn file() -> &'static ModelTable<u64> {
     FILE.get_or_init(|| ModelTable::read(include_str!("windows.json")))
 }
 
-/// Returns how many tokens `provider/model` takes in one call, request and reply together; nothing where nobody said.
-pub fn window(own: &BTreeMap<String, u64>, model: &str) -> Option<u64> {
-    own.get(model).or_else(|| file().find_by_prefix(model)).copied()
+/// Returns how many tokens `provider/model` takes in one call, request and reply together; `None` if unknown.
+pub fn window(user_windows: &BTreeMap<String, u64>, model: &str) -> Option<u64> {
+    user_windows.get(model).or_else(|| file().find_by_prefix(model)).copied()
 }
 
 #[cfg(test)]
@@ -21,16 +21,16 @@ mod tests {
 
     #[test]
     fn a_window_is_the_users_word_or_the_longest_known_name_and_never_a_guess() {
-        let own = BTreeMap::from([("lab/qwen".to_owned(), 4096), ("openai/gpt-4o".to_owned(), 7)]);
-        assert_eq!(window(&own, "lab/qwen"), Some(4096));
-        assert_eq!(window(&own, "openai/gpt-4o"), Some(7));
-        assert_eq!(window(&own, "openai/gpt-4o-mini"), Some(128_000));
-        assert_eq!(window(&own, "anthropic/claude-sonnet-4-5"), Some(200_000));
-        assert_eq!(window(&own, "anthropic/claude-sonnet-5-5"), Some(1_000_000));
-        assert_eq!(window(&own, "openai/test"), None);
+        let user_windows = BTreeMap::from([("lab/qwen".to_owned(), 4096), ("openai/gpt-4o".to_owned(), 7)]);
+        assert_eq!(window(&user_windows, "lab/qwen"), Some(4096));
+        assert_eq!(window(&user_windows, "openai/gpt-4o"), Some(7));
+        assert_eq!(window(&user_windows, "openai/gpt-4o-mini"), Some(128_000));
+        assert_eq!(window(&user_windows, "anthropic/claude-sonnet-4-5"), Some(200_000));
+        assert_eq!(window(&user_windows, "anthropic/claude-sonnet-5-5"), Some(1_000_000));
+        assert_eq!(window(&user_windows, "openai/test"), None);
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();
-            let known = super::super::provider_defaults::ALL.iter().any(|facts| facts.name == provider);
+            let known = super::super::provider_defaults::ALL.iter().any(|defaults| defaults.name == provider);
             assert!(known || provider == "local", "{name}");
         }
     }

@@ -1,7 +1,7 @@
-//! Spans, and the two forms in which OTLP takes them over HTTP: JSON and Protocol Buffers.
+//! Spans, and their two encodings for OTLP over HTTP: JSON and Protocol Buffers.
 //!
 //! Source: opentelemetry-proto 1.7, `trace.proto` and `common.proto`; for JSON the OTLP specification 1.7, "JSON Protobuf
-//! Encoding" (ids in hexadecimal digits, 64-bit numbers as texts, enumerations as numbers).
+//! Encoding" (ids in hexadecimal digits, 64-bit numbers as strings, enumerations as numbers).
 
 use serde_json::{Value as Json, json};
 
@@ -17,7 +17,7 @@ pub(super) enum AttributeValue {
 
 pub(super) type Attributes = Vec<(String, AttributeValue)>;
 
-/// What a span is about, by its number in the protocol.
+/// The kind of a span, by its number in the protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SpanKind {
     Internal = 1,
@@ -36,7 +36,7 @@ pub(super) struct Span {
     pub(super) end: u64,
     pub(super) attributes: Attributes,
     pub(super) events: Vec<SpanEvent>,
-    /// Why it failed, if it did.
+    /// The error code of a span that failed.
     pub(super) error: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct SpanEvent {
     pub(super) attributes: Attributes,
 }
 
-/// The state of a span that failed.
+/// The protocol's status code of a span that failed.
 const ERROR: u64 = 2;
 
 macro_rules! values {
@@ -113,7 +113,7 @@ fn json_attributes(attributes: &Attributes) -> Vec<Json> {
             json!({ "arrayValue": { "values": values } })
         }
     };
-    attributes.iter().map(|(key, own)| json!({ "key": key, "value": value(own) })).collect()
+    attributes.iter().map(|(key, attribute)| json!({ "key": key, "value": value(attribute) })).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -137,7 +137,7 @@ pub(super) fn to_protobuf(resource: &Attributes, spans: &[Span]) -> Vec<u8> {
     request.0
 }
 
-/// A message in the making, field after field.
+/// A message that is written field by field.
 #[derive(Default)]
 struct ProtobufMessage(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Sends spans to a collector, as the usual variables say: at intervals while a run goes on, and what is left at its end.
+//! Sends spans to a collector, configured by the usual variables: in batches during a run, and the rest at its end.
 //!
 //! Source: OpenTelemetry specification 1.49, "OTLP Exporter Configuration" and "General SDK Configuration".
 
@@ -11,18 +11,18 @@ use super::otlp::{self, AttributeValue, Attributes, Span};
 use crate::error::{Code, Failure, Result};
 use crate::host::llm;
 
-/// How many spans are sent at once, how many wait for it at most, and how long the first of them waits.
+/// How many spans are sent at once, how many may wait at most, and how long the first of them waits.
 const BATCH: usize = 512;
 const QUEUE: usize = 2048;
 const DELAY: Duration = Duration::from_secs(5);
 /// How long a collector may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where spans go, and in which form.
+/// Where spans are sent, and in which encoding.
 #[derive(Clone, Debug)]
 pub(super) struct ExportSettings {
     address: reqwest::Url,
-    /// The address as it is shown: without a user and a password.
+    /// The address for messages: without user, password and query.
     place: String,
     headers: reqwest::header::HeaderMap,
     json: bool,
@@ -32,11 +32,11 @@ pub(super) struct ExportSettings {
     batch: usize,
     queue: usize,
     resource: Attributes,
-    /// The part of all runs that is sent, from 0 to 1.
+    /// The share of all runs that is sent, from 0 to 1.
     pub(super) sample_ratio: f64,
 }
 
-/// The variables, without those that are empty.
+/// The environment variables; empty ones count as unset.
 struct Variables<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Variables<'a> {
@@ -44,7 +44,7 @@ impl<'a> Variables<'a> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// A setting of the exporter: the one for spans goes before the one for everything.
+    /// Returns a setting of the exporter, by its variable for spans or else by the one for all signals.
     fn exporter(&self, name: &str) -> Option<(String, &'a str)> {
         let names = [format!("OTEL_EXPORTER_OTLP_TRACES_{name}"), format!("OTEL_EXPORTER_OTLP_{name}")];
         names.into_iter().find_map(|name| self.get(&name).map(|value| (name, value)))
@@ -91,12 +91,12 @@ impl ExportSettings {
             Some((name, _)) => variables.duration(&name, TIMEOUT)?,
         };
         let address = address(&variables)?;
-        let mut shown = address.clone();
-        // Addresses with http have both; what is not there is not taken out.
-        let _ = shown.set_username("").and_then(|()| shown.set_password(None));
-        shown.set_query(None);
+        let mut redacted = address.clone();
+        // These setters fail only for addresses without a host, which http addresses always have.
+        let _ = redacted.set_username("").and_then(|()| redacted.set_password(None));
+        redacted.set_query(None);
         Ok(ExportSettings {
-            place: shown.to_string(),
+            place: redacted.to_string(),
             address,
             headers: headers(&variables)?,
             json,
@@ -112,10 +112,10 @@ impl ExportSettings {
 }
 
 fn address(variables: &Variables) -> Result<reqwest::Url> {
-    let own = variables.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").map(|value| ("_TRACES", value.to_owned()));
+    let for_traces = variables.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").map(|value| ("_TRACES", value.to_owned()));
     let general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT");
     let general = general.map(|value| ("", format!("{}/v1/traces", value.trim_end_matches('/'))));
-    let (part, address) = own.or(general).unwrap_or_default();
+    let (part, address) = for_traces.or(general).unwrap_or_default();
     let address = reqwest::Url::parse(&address).ok().filter(|address| matches!(address.scheme(), "http" | "https"));
     address.ok_or_else(|| {
         invalid_variable(&format!("OTEL_EXPORTER_OTLP{part}_ENDPOINT"), "", "an address with http or https")
@@ -125,11 +125,11 @@ fn address(variables: &Variables) -> Result<reqwest::Url> {
 fn headers(variables: &Variables) -> Result<reqwest::header::HeaderMap> {
     let mut headers = reqwest::header::HeaderMap::new();
     let Some((name, list)) = variables.exporter("HEADERS") else { return Ok(headers) };
-    let wrong = || invalid_variable(&name, "", "a list such as key=value,other=value");
+    let invalid = || invalid_variable(&name, "", "a list such as key=value,other=value");
     for (key, value) in pairs(list) {
-        let value = value.ok_or_else(wrong)?;
-        let key = reqwest::header::HeaderName::from_bytes(key.as_bytes()).map_err(|_| wrong())?;
-        headers.insert(key, reqwest::header::HeaderValue::from_str(&value).map_err(|_| wrong())?);
+        let value = value.ok_or_else(invalid)?;
+        let key = reqwest::header::HeaderName::from_bytes(key.as_bytes()).map_err(|_| invalid())?;
+        headers.insert(key, reqwest::header::HeaderValue::from_str(&value).map_err(|_| invalid())?);
     }
     Ok(headers)
 }
@@ -144,8 +144,8 @@ fn resource(variables: &Variables) -> Result<Attributes> {
     .to_vec();
     let list = variables.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     for (key, value) in pairs(list) {
-        let wrong = || invalid_variable("OTEL_RESOURCE_ATTRIBUTES", list, "a list such as key=value,other=value");
-        resource.push((key.to_owned(), value.ok_or_else(wrong)?.into()));
+        let invalid = || invalid_variable("OTEL_RESOURCE_ATTRIBUTES", list, "a list such as key=value,other=value");
+        resource.push((key.to_owned(), value.ok_or_else(invalid)?.into()));
     }
     if let Some(name) = variables.get("OTEL_SERVICE_NAME") {
         resource.retain(|(key, _)| key != "service.name");
@@ -157,7 +157,7 @@ fn resource(variables: &Variables) -> Result<Attributes> {
     Ok(resource)
 }
 
-/// Returns the part of all runs that is sent. A run has no parent, so the samplers that ask it are those that they stand for.
+/// Returns the share of all runs that is sent. A run has no parent, so a `parentbased_` sampler acts like its root sampler.
 fn sample_ratio(variables: &Variables) -> Result<f64> {
     let name = "OTEL_TRACES_SAMPLER";
     let Some(sampler) = variables.get(name) else { return Ok(1.0) };
@@ -166,8 +166,8 @@ fn sample_ratio(variables: &Variables) -> Result<f64> {
         "always_off" => Ok(0.0),
         "traceidratio" => {
             let value = variables.get("OTEL_TRACES_SAMPLER_ARG").unwrap_or("1");
-            let share: Option<f64> = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-            share.ok_or_else(|| invalid_variable("OTEL_TRACES_SAMPLER_ARG", value, "a number from 0 to 1"))
+            let ratio: Option<f64> = value.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+            ratio.ok_or_else(|| invalid_variable("OTEL_TRACES_SAMPLER_ARG", value, "a number from 0 to 1"))
         }
         _ => Err(invalid_variable(name, sampler, "always_on, always_off or traceidratio")),
     }
@@ -196,30 +196,30 @@ fn percent_decode(value: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A thread that sends what it is given.
+/// A thread that sends spans to the collector.
 pub(super) struct Sender {
     spans: mpsc::SyncSender<Span>,
-    /// What went wrong, once everything was sent.
+    /// Receives the reason why spans did not reach the collector, or `None`, once all are sent.
     done: mpsc::Receiver<Option<String>>,
 }
 
 impl Sender {
     pub(super) fn start(settings: ExportSettings) -> Sender {
-        let (spans, waiting) = mpsc::sync_channel(settings.queue);
-        let (finished, done) = mpsc::channel();
+        let (spans, span_receiver) = mpsc::sync_channel(settings.queue);
+        let (done_sender, done) = mpsc::channel();
         std::thread::spawn(move || {
-            // Nobody listens any more where the end of the run could not wait for it.
-            let _ = finished.send(work(&settings, &waiting));
+            // Nobody listens any more if the end of the run could not wait.
+            let _ = done_sender.send(work(&settings, &span_receiver));
         });
         Sender { spans, done }
     }
 
-    /// Hands a span over. Where more wait than the queue has room for, it is given up, as the conventions want it.
+    /// Queues a span. If the queue is full, the span is dropped, as the specification demands.
     pub(super) fn enqueue(&self, span: Span) {
         let _ = self.spans.try_send(span);
     }
 
-    /// Sends what waits, and returns why spans did not reach the collector, if so.
+    /// Sends the waiting spans, and returns why spans did not reach the collector, if so.
     pub(super) fn finish(self, patience: Duration) -> Option<String> {
         drop(self.spans);
         self.done.recv_timeout(patience).unwrap_or_else(|error| match error {
@@ -229,15 +229,15 @@ impl Sender {
     }
 }
 
-fn work(settings: &ExportSettings, waiting: &mpsc::Receiver<Span>) -> Option<String> {
+fn work(settings: &ExportSettings, spans: &mpsc::Receiver<Span>) -> Option<String> {
     let mut problem = None;
     let mut open = true;
     while open {
-        let Ok(first) = waiting.recv() else { break };
+        let Ok(first) = spans.recv() else { break };
         let deadline = Instant::now() + settings.delay;
         let mut batch = vec![first];
         while batch.len() < settings.batch {
-            match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match spans.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(span) => batch.push(span),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -256,21 +256,22 @@ fn send(settings: &ExportSettings, spans: &[Span]) -> Result<(), String> {
         true => ("application/json", otlp::to_json(&settings.resource, spans)),
         false => ("application/x-protobuf", otlp::to_protobuf(&settings.resource, spans)),
     };
-    let tell = |error: &dyn std::fmt::Display| format!("{}: {error}", settings.place);
+    let describe = |error: &dyn std::fmt::Display| format!("{}: {error}", settings.place);
     if settings.gzip {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        body = packed.write_all(&body).and_then(|()| packed.finish()).map_err(|error| tell(&error))?;
+        body = packed.write_all(&body).and_then(|()| packed.finish()).map_err(|error| describe(&error))?;
     }
-    // This thread has no runtime; each batch gets a small one, and a connection of its own.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| tell(&error))?;
-    let client = llm::http_client().map_err(|error| tell(&error))?;
+    // This thread has no runtime, so each batch gets a small one and a connection of its own.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| describe(&error))?;
+    let client = llm::http_client().map_err(|error| describe(&error))?;
     let mut request = client.post(settings.address.clone()).headers(settings.headers.clone());
     request = request.header("content-type", kind).timeout(settings.timeout).body(body);
     if settings.gzip {
         request = request.header("content-encoding", "gzip");
     }
-    let answer = runtime.block_on(async { request.send().await }).map_err(|error| tell(&error.without_url()))?;
-    match answer.status() {
+    let response = runtime.block_on(async { request.send().await }).map_err(|error| describe(&error.without_url()))?;
+    match response.status() {
         status if status.is_success() => Ok(()),
         status => Err(format!("{} answered {status}", settings.place)),
     }
@@ -302,8 +303,9 @@ mod tests {
         assert_eq!(settings.timeout, Duration::from_millis(250));
         assert_eq!(settings.sample_ratio, 0.25);
         assert_eq!(settings.resource.last(), Some(&("team".to_owned(), "a".into())));
-        let own = [("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://localhost:1/as/it/is"), ("OTEL_SERVICE_NAME", "x")];
-        let settings = read(&own).expect("they are right");
+        let for_traces =
+            [("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://localhost:1/as/it/is"), ("OTEL_SERVICE_NAME", "x")];
+        let settings = read(&for_traces).expect("they are right");
         assert_eq!(settings.address.as_str(), "http://localhost:1/as/it/is");
         assert_eq!(settings.resource.last(), Some(&("service.name".to_owned(), "x".into())));
     }

@@ -1,4 +1,4 @@
-//! Puts a reply together from the events of a message.
+//! Assembles a reply from the stream events of Anthropic's Messages API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,39 +8,39 @@ use crate::host::llm::attempt_error::{AttemptError, CallContext};
 use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
-/// A reply of this wire, as far as it has come.
+/// A reply, as far as it has arrived.
 pub(in crate::host::llm) struct Reply<'a> {
-    draft: PartialReply<'a>,
+    partial: PartialReply<'a>,
     by_tool: bool,
-    /// What the pieces of the block that is open now are added to.
+    /// The kind of the open block: it decides where its pieces are appended.
     open: BlockKind,
-    /// What was thought, as it goes back.
+    /// The thinking blocks, to be sent back with the next request.
     thought: Vec<Thought>,
 }
 
-/// A block of what was thought: opaque, and to be given back as it is.
+/// A thinking block: opaque, and sent back unchanged.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Thought {
-    /// How many of the other blocks come before it.
+    /// How many blocks of other kinds come before it.
     pub(super) at: usize,
     pub(super) block: Map<String, Value>,
 }
 
-/// A block that pieces are added to.
+/// The kinds of content blocks.
 #[derive(Clone, Copy, PartialEq)]
 enum BlockKind {
     Text,
     /// The structured reply.
     Reply,
-    /// The last of the draft's tool calls.
+    /// The last tool call of the partial reply.
     Call,
-    /// The last of what was thought.
+    /// The last thinking block.
     Thought,
-    /// Kinds of blocks that came after this was written.
+    /// Kinds that this version does not know.
     Other,
 }
 
-/// One event; which fields it has depends on `type`.
+/// One stream event; its `type` decides which fields it has.
 #[derive(Deserialize)]
 struct StreamEvent {
     r#type: String,
@@ -51,7 +51,7 @@ struct StreamEvent {
     error: Option<Value>,
 }
 
-/// A message: the frame of a streamed one, or a whole one.
+/// A whole message, or the head of a streamed one (`message_start`).
 #[derive(Deserialize)]
 struct MessageFrame {
     model: Option<String>,
@@ -93,22 +93,22 @@ struct Counts {
 impl<'a> Reply<'a> {
     pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
         let by_tool = matches!(reply_method(context.profile, request), Some(ReplyMethod::Tool));
-        Reply { draft: PartialReply::new(context, request), by_tool, open: BlockKind::Other, thought: Vec::new() }
+        Reply { partial: PartialReply::new(context, request), by_tool, open: BlockKind::Other, thought: Vec::new() }
     }
 
     fn begin(&mut self, content: &Content, on_text: &mut dyn FnMut(&str)) {
         self.open = match content.r#type.as_str() {
             "text" => {
-                self.draft.add(content.text.as_deref().unwrap_or_default(), on_text);
+                self.partial.add(content.text.as_deref().unwrap_or_default(), on_text);
                 BlockKind::Text
             }
             "tool_use" if self.by_tool && content.name.as_deref() == Some(REPLY_TOOL) => {
-                // Words before the structured reply are not part of it.
-                self.draft.text.clear();
+                // Text before the structured reply is not part of it.
+                self.partial.text.clear();
                 BlockKind::Reply
             }
             "tool_use" => {
-                self.draft.calls.push(ToolCall {
+                self.partial.calls.push(ToolCall {
                     id: content.id.clone().unwrap_or_default(),
                     name: content.name.clone().unwrap_or_default(),
                     arguments: String::new(),
@@ -118,7 +118,7 @@ impl<'a> Reply<'a> {
             "thinking" | "redacted_thinking" => {
                 let mut block = content.other.clone();
                 block.insert("type".to_owned(), Value::String(content.r#type.clone()));
-                let at = usize::from(!self.draft.text.is_empty()) + self.draft.calls.len();
+                let at = usize::from(!self.partial.text.is_empty()) + self.partial.calls.len();
                 self.thought.push(Thought { at, block });
                 BlockKind::Thought
             }
@@ -130,10 +130,10 @@ impl<'a> Reply<'a> {
         let text = delta.text.as_deref().unwrap_or_default();
         let json = delta.partial_json.as_deref().unwrap_or_default();
         match self.open {
-            BlockKind::Text => self.draft.add(text, on_text),
-            BlockKind::Reply => self.draft.add(json, on_text),
+            BlockKind::Text => self.partial.add(text, on_text),
+            BlockKind::Reply => self.partial.add(json, on_text),
             BlockKind::Call => {
-                if let Some(call) = self.draft.calls.last_mut() {
+                if let Some(call) = self.partial.calls.last_mut() {
                     call.arguments.push_str(json);
                 }
             }
@@ -151,9 +151,9 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Takes in counts. Those of the end repeat and complete those of the start.
+    /// Adds token counts. Those at the end of the stream repeat and complete those at its start.
     fn count(&mut self, counts: &Counts) {
-        let usage = &mut self.draft.usage;
+        let usage = &mut self.partial.usage;
         if let Some(fresh) = counts.input_tokens {
             let cached = counts.cache_read_input_tokens.unwrap_or(0);
             let created = counts.cache_creation_input_tokens.unwrap_or(0);
@@ -166,18 +166,18 @@ impl<'a> Reply<'a> {
     }
 
     fn stop(&mut self, reason: &str) -> Result<(), AttemptError> {
-        self.draft.finish = Some(match reason {
+        self.partial.finish = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-            "refusal" => return Err(self.draft.context.refusal_error("")),
-            "tool_use" if !self.draft.calls.is_empty() => FinishReason::ToolCalls,
-            // The tool of the structured reply is no tool to whoever asked.
+            "refusal" => return Err(self.partial.context.refusal_error("")),
+            "tool_use" if !self.partial.calls.is_empty() => FinishReason::ToolCalls,
+            // `REPLY_TOOL` is ours: the caller did not ask for that tool call.
             _ => FinishReason::Stop,
         });
         Ok(())
     }
 
     fn start(&mut self, message: MessageFrame) {
-        self.draft.model = message.model.unwrap_or_default();
+        self.partial.model = message.model.unwrap_or_default();
         if let Some(counts) = &message.usage {
             self.count(counts);
         }
@@ -186,7 +186,7 @@ impl<'a> Reply<'a> {
 
 impl Assemble for Reply<'_> {
     fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
-        let event: StreamEvent = self.draft.parse(data)?;
+        let event: StreamEvent = self.partial.parse(data)?;
         if event.r#type != "ping" {
             on_text("");
         }
@@ -205,18 +205,18 @@ impl Assemble for Reply<'_> {
                     self.stop(&reason)?;
                 }
             }
-            "message_stop" => self.draft.ended = true,
-            "error" => return Err(self.draft.context.stream_error(&event.error.unwrap_or_default())),
-            // Pings, and events that came after this was written: the wire promises to add some.
+            "message_stop" => self.partial.ended = true,
+            "error" => return Err(self.partial.context.stream_error(&event.error.unwrap_or_default())),
+            // Pings, and events that this version does not know: the API announces that it will add some.
             _ => {}
         }
-        Ok(self.draft.stage())
+        Ok(self.partial.stage())
     }
 
     fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
-        let mut message: MessageFrame = self.draft.parse(body)?;
+        let mut message: MessageFrame = self.partial.parse(body)?;
         if let Some(error) = &message.error {
-            return Err(self.draft.context.stream_error(error));
+            return Err(self.partial.context.stream_error(error));
         }
         for content in std::mem::take(&mut message.content) {
             self.begin(&content, on_text);
@@ -230,9 +230,9 @@ impl Assemble for Reply<'_> {
 
     fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {
         if !self.thought.is_empty() {
-            self.draft.state = serde_json::to_value(&self.thought).ok();
+            self.partial.state = serde_json::to_value(&self.thought).ok();
         }
-        self.draft.into_reply()
+        self.partial.into_reply()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The body of a message. It borrows from the request and is written once.
+//! The request body for Anthropic's Messages API. It borrows from the request and is serialised once.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
 
-/// The wire wants a limit always. All models of today may write this much.
+/// The API always wants a limit. All current models can write this much.
 const MAX_TOKENS: u32 = 16_384;
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct Turn<'a> {
 #[serde(untagged)]
 enum ContentPart<'a> {
     Block(Block<'a>),
-    /// What the model thought, as it gave it.
+    /// A thinking block, exactly as the model sent it.
     Thought(Map<String, Value>),
 }
 
@@ -59,7 +59,7 @@ struct ToolSpec<'a> {
     input_schema: &'a Value,
 }
 
-/// Returns the body of this request. The wire knows no seed, and no temperature above 1.
+/// Returns the body of this request. The API has no seed, and no temperature above 1.
 pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest) -> Vec<u8> {
     let CallContext { model, profile, .. } = context;
     let by = reply_method(profile, request);
@@ -105,8 +105,8 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
 
-/// Turns messages into turns; what one side says in a row is one turn, as the wire wants the results
-/// of all tool calls of a turn in the very next one.
+/// Turns messages into turns. Consecutive messages of one role become one turn, because the API wants the
+/// results of all tool calls of a turn in the very next turn.
 fn turns<'a>(context: CallContext<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
@@ -124,7 +124,7 @@ fn turns<'a>(context: CallContext<'_>, messages: &'a [Message]) -> Vec<Turn<'a>>
     turns
 }
 
-/// Returns the blocks of a message, with what was thought in its places.
+/// Returns the blocks of a message, with its thinking blocks at their places.
 fn pieces<'a>(context: CallContext<'_>, message: &'a Message) -> Vec<ContentPart<'a>> {
     let thoughts: Vec<Thought> = state::of(context, message).unwrap_or_default();
     let mut thoughts = thoughts.into_iter().peekable();
@@ -135,7 +135,7 @@ fn pieces<'a>(context: CallContext<'_>, message: &'a Message) -> Vec<ContentPart
         }
         pieces.push(ContentPart::Block(block));
     }
-    // A turn does not end with a thought: what comes after the last block is of no use to anybody.
+    // Thinking blocks after the last block are dropped: a turn must not end with one.
     pieces
 }
 
@@ -143,12 +143,12 @@ fn blocks(message: &Message) -> Vec<Block<'_>> {
     if let (Role::Tool, Some(id)) = (message.role, &message.tool_call_id) {
         return vec![Block::ToolResult { tool_use_id: id, content: &message.content }];
     }
-    // The wire refuses empty texts.
+    // The API refuses empty texts.
     let text = (!message.content.is_empty()).then_some(Block::Text { text: &message.content });
     let calls = message.tool_calls.iter().map(|call| Block::ToolUse {
         id: &call.id,
         name: &call.name,
-        // Arguments that are no object were the model's mistake, and must still be shown to it.
+        // Arguments that are not an object are the model's mistake, and the model must still see them.
         input: match serde_json::from_str(&call.arguments) {
             Ok(Value::Object(members)) => Value::Object(members),
             _ => json!({"invalid_arguments": call.arguments}),

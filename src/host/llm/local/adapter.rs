@@ -1,4 +1,4 @@
-//! The parent's side: keeps a child with the engine, gives it one call at a time, and outlives its death.
+//! The parent's side: keeps a child process with the engine, gives it one call at a time, and survives its death.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest};
 
-/// How long a cancelled child has to stop before it is killed.
+/// How long a cancelled child may take to stop before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How long a machine that was crowded is taken to stay so.
+/// How long a crowded machine is assumed to stay crowded.
 const CROWDED: Duration = Duration::from_secs(300);
 
-/// The local model as an adapter.
+/// One local model, run in a child process.
 pub struct LocalModelAdapter {
     model: &'static Model,
     settings: EngineSettings,
     on_progress: Box<dyn Fn(Progress)>,
-    /// Waiting callers get it in the order in which they came.
+    /// Waiting callers get the engine in the order in which they came.
     engine: Arc<Mutex<Slot>>,
 }
 
@@ -37,20 +37,20 @@ pub struct LocalModelAdapter {
 struct Slot {
     engine: Option<EngineProcess>,
     calls: u64,
-    /// When the threads of a child were last kept from their cores, and how many are to be used since.
+    /// When a child's threads last had to wait for cores, and how many threads to use since then.
     crowded: Option<(Instant, usize)>,
 }
 
 impl Slot {
-    /// Ends a child that would do better with another number of threads, which are settled at its start.
-    /// On a crowded machine they wait for each other at each step, which costs more than loading again.
+    /// Stops a child that would do better with another number of threads, which is fixed at its start.
+    /// On a crowded machine threads wait for each other at each step, which costs more than loading the model again.
     fn stop_if_resized(&mut self, settings: &EngineSettings) {
         let (Some((since, threads)), None) = (self.crowded, settings.threads) else { return };
-        let has = self.engine.as_ref().map_or(0, |engine| engine.threads);
+        let running = self.engine.as_ref().map_or(0, |engine| engine.threads);
         if since.elapsed() >= CROWDED {
             self.crowded = None;
         }
-        if (self.crowded.is_some() && has > threads) || (self.crowded.is_none() && has == threads) {
+        if (self.crowded.is_some() && running > threads) || (self.crowded.is_none() && running == threads) {
             self.engine = None;
         }
     }
@@ -61,7 +61,7 @@ impl Slot {
 }
 
 impl LocalModelAdapter {
-    /// Nothing is fetched or started before the first call; `on_progress` then hears how far the fetch is.
+    /// Fetches and starts nothing before the first call; then `on_progress` gets the progress of the fetch.
     pub fn new(
         model: &'static Model,
         settings: EngineSettings,
@@ -91,10 +91,10 @@ impl LocalModelAdapter {
         slot.calls += 1;
         let id = slot.calls;
         let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-        // From here on the child is at work: whoever drops this future leaves the rest to `EngineCall`.
+        // From here on the child works: if this future is dropped, `EngineCall` cleans up.
         let mut call = EngineCall { slot: Some(slot), id };
-        let ended = call.run(EngineRequest::Chat { id, seed, request: Box::new(request.clone()) }, report).await;
-        call.finish(ended)
+        let outcome = call.run(EngineRequest::Chat { id, seed, request: Box::new(request.clone()) }, report).await;
+        call.finish(outcome)
     }
 }
 
@@ -108,8 +108,8 @@ impl Models for LocalModelAdapter {
     }
 }
 
-/// A call that the child works on. Dropped before its end, it tells the child to stop, and lets the next
-/// caller in when the child did, or was killed.
+/// A call that the child works on. If it is dropped before its end, it tells the child to stop, and lets the next
+/// caller in when the child has stopped or was killed.
 struct EngineCall {
     slot: Option<OwnedMutexGuard<Slot>>,
     id: u64,
@@ -120,9 +120,9 @@ impl EngineCall {
         self.slot.as_mut().and_then(|slot| slot.engine.as_mut()).ok_or_else(|| engine_failure("it is not running"))
     }
 
-    async fn run(&mut self, order: EngineRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
+    async fn run(&mut self, request: EngineRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let id = self.id;
-        self.engine()?.send(&order).await?;
+        self.engine()?.send(&request).await?;
         loop {
             match self.engine()?.next_event().await? {
                 EngineEvent::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
@@ -140,20 +140,20 @@ impl EngineCall {
                 EngineEvent::Cancelled { id: of } if of == id => {
                     return Err(engine_failure("it stopped without being asked"));
                 }
-                // What is left of a call that nobody waits for.
+                // Late events of a call that nobody waits for any more.
                 _ => {}
             }
         }
     }
 
-    /// Ends the call in good order. An engine that broke is dropped, so that the next call starts another.
-    fn finish(mut self, ended: Result<ChatReply>) -> Result<ChatReply> {
-        if let (Some(mut slot), Err(failure)) = (self.slot.take(), &ended)
+    /// Ends the call. A broken engine is dropped, so that the next call starts another.
+    fn finish(mut self, outcome: Result<ChatReply>) -> Result<ChatReply> {
+        if let (Some(mut slot), Err(failure)) = (self.slot.take(), &outcome)
             && failure.code == Code::ModelBroken
         {
             slot.engine = None;
         }
-        ended
+        outcome
     }
 }
 
@@ -162,7 +162,7 @@ impl Drop for EngineCall {
         let (Some(mut slot), id) = (self.slot.take(), self.id) else { return };
         let Some(mut engine) = slot.engine.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        // Without the runtime, or when the grace is over, dropping the engine kills it.
+        // Without the runtime, or after the grace period, dropping the engine kills the child.
         runtime.spawn(async move {
             let stopped = async {
                 engine.send(&EngineRequest::Cancel { id }).await?;

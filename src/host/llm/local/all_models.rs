@@ -1,4 +1,4 @@
-//! All local models behind one adapter: each gets an engine of its own when it is first asked.
+//! All local models behind one adapter: each model gets an engine of its own at its first call.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,21 +21,21 @@ pub struct AllLocalModels {
 }
 
 impl AllLocalModels {
-    /// `on_progress` hears how far a fetch of weights is.
+    /// Starts no engine yet; `on_progress` gets the progress of fetching weights.
     pub fn new(settings: EngineSettings, on_progress: impl Fn(Progress) + 'static) -> AllLocalModels {
         AllLocalModels { settings, on_progress: Rc::new(on_progress), running: RefCell::default() }
     }
 
     fn get(&self, name: &str) -> Result<Rc<LocalModelAdapter>> {
-        if let Some(models) = self.running.borrow().get(name) {
-            return Ok(Rc::clone(models));
+        if let Some(adapter) = self.running.borrow().get(name) {
+            return Ok(Rc::clone(adapter));
         }
         let on_progress = Rc::clone(&self.on_progress);
         let model = catalogue::find(name)?;
-        let models =
+        let adapter =
             Rc::new(LocalModelAdapter::new(model, self.settings.clone(), move |progress| on_progress(progress)));
-        self.running.borrow_mut().insert(name.to_owned(), Rc::clone(&models));
-        Ok(models)
+        self.running.borrow_mut().insert(name.to_owned(), Rc::clone(&adapter));
+        Ok(adapter)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Text to tokens, as byte-level models were trained with: cut into words by a pattern, then joined pair by pair.
+//! Byte-level byte-pair encoding, as the models were trained with: a pattern cuts text into words, whose bytes are
+//! then joined to tokens pair by pair.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -10,18 +11,19 @@ use unicode_normalization::UnicodeNormalization;
 use super::engine_failure;
 use crate::error::Result;
 
-/// How a model cuts text into words; its name stands in the file.
+/// How a model cuts text into words. The model's file names its pretokenizer.
 struct Pretokenizer {
     pattern: &'static str,
-    /// Each digit is a word, whatever the pattern says.
+    /// Whether each digit is a word of its own, whatever the pattern says.
     digits: bool,
-    /// Blanks that end a line are a word of their own, and are never shortened.
+    /// Whether whitespace that ends in a line break is a word of its own, which `word_end` never shortens.
     lines: bool,
-    /// Letters and their accents are put together first.
+    /// Whether letters and their accents are composed first (NFC).
     composed: bool,
 }
 
-// Both patterns end in `\s+` where the models' own have `\s+(?!\S)|\s+`: `word_end` does what the look-ahead does.
+// Both patterns end in `\s+` where the models' own patterns have `\s+(?!\S)|\s+`: `word_end` does what the
+// look-ahead does, which the `regex` crate lacks.
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
 const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
 
@@ -34,38 +36,38 @@ fn pretokenizer(name: &str) -> Result<Pretokenizer> {
     })
 }
 
-/// Encodes text. Nothing in it is more than text: names such as `<|im_end|>` are words like others.
+/// Encodes plain text: control tokens' names such as `<|im_end|>` are words like others.
 pub(super) struct Encoder {
     pretokenizer: Pretokenizer,
     pattern: Regex,
-    /// The token of each byte; small models lack those of some that no text should have, and leave them out.
+    /// The token of each byte. Small models have no token for bytes that never occur in text; these bytes are left out.
     bytes: [Option<u32>; 256],
-    /// For two tokens that may be joined: how early, and what they become.
+    /// For two tokens that may be joined: the rank of the join and the token that results.
     merges: HashMap<(u32, u32), (u32, u32)>,
 }
 
 impl Encoder {
-    /// Takes the bytes of each token that is text, and the pairs that are joined, the earliest first.
+    /// Takes the bytes of each text token, and the pairs that are joined in order of rank.
     pub(super) fn new<'a>(
         name: &str,
         tokens: impl Iterator<Item = (u32, &'a [u8])>,
         joins: impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>>,
     ) -> Result<Encoder> {
-        let words = pretokenizer(name)?;
+        let pretokenizer = pretokenizer(name)?;
         let ids: HashMap<&[u8], u32> = tokens.map(|(id, bytes)| (bytes, id)).collect();
         let find = |bytes: &[u8]| {
-            let shown = String::from_utf8_lossy(bytes);
-            ids.get(bytes).copied().ok_or_else(|| engine_failure(format!("no token is {shown:?}")))
+            let token = String::from_utf8_lossy(bytes);
+            ids.get(bytes).copied().ok_or_else(|| engine_failure(format!("no token is {token:?}")))
         };
         let bytes = std::array::from_fn(|byte| ids.get([byte as u8].as_slice()).copied());
-        let mut ranked = HashMap::new();
+        let mut merges = HashMap::new();
         for (rank, pair) in joins.enumerate() {
             let (left, right) = pair?;
             let joined = find(&[left.as_slice(), &right].concat())?;
-            ranked.entry((find(&left)?, find(&right)?)).or_insert((rank as u32, joined));
+            merges.entry((find(&left)?, find(&right)?)).or_insert((rank as u32, joined));
         }
-        let pattern = Regex::new(words.pattern).map_err(engine_failure)?;
-        Ok(Encoder { pretokenizer: words, pattern, bytes, merges: ranked })
+        let pattern = Regex::new(pretokenizer.pattern).map_err(engine_failure)?;
+        Ok(Encoder { pretokenizer, pattern, bytes, merges })
     }
 
     pub(super) fn encode(&self, text: &str, into: &mut Vec<u32>) {
@@ -83,7 +85,7 @@ impl Encoder {
         }
     }
 
-    /// Blanks before a word leave it the last of them.
+    /// Returns where a match really ends: of several blanks before a word, the last belongs to that word.
     fn word_end(&self, text: &str, start: usize, end: usize) -> usize {
         let word = &text[start..end];
         let line = self.pretokenizer.lines && word.ends_with(['\r', '\n']);
@@ -96,7 +98,7 @@ impl Encoder {
         }
     }
 
-    /// Joins the bytes of a word to tokens: of all pairs the earliest first, and of equal ones the leftmost.
+    /// Joins the bytes of a word to tokens: the pair of the lowest rank first, and of equal ranks the leftmost.
     fn merge(&self, word: &[u8]) -> Vec<u32> {
         let known = word.iter().filter_map(|byte| self.bytes[usize::from(*byte)]);
         let mut tokens: Vec<Option<u32>> = known.map(Some).collect();
@@ -113,7 +115,7 @@ impl Encoder {
             offer(&mut heap, &tokens, left, left + 1);
         }
         while let Some(Reverse((_, left, right, pair, joined))) = heap.pop() {
-            // One of the two may have been joined with another meanwhile.
+            // One of the two tokens may have been joined with another meanwhile.
             if tokens[left].zip(tokens[right]) != Some(pair) || next[left] != right {
                 continue;
             }
@@ -130,7 +132,7 @@ impl Encoder {
     }
 }
 
-/// Cuts text before and after each digit, where that is asked for.
+/// Cuts text before and after each digit if `digits` is set.
 fn split_digits(text: &str, digits: bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -150,7 +152,7 @@ fn split_digits(text: &str, digits: bool) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Bytes are tokens, and `joins` make more.
+    /// Returns an encoder whose tokens are all bytes and the results of `joins`.
     fn encoder(name: &str, joins: &[(&str, &str)]) -> Encoder {
         let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
         tokens.extend(joins.iter().map(|(left, right)| [left.as_bytes(), right.as_bytes()].concat()));

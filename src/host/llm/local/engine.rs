@@ -1,4 +1,4 @@
-//! One model in memory, and one reply at a time from it.
+//! One model in memory, which generates one reply at a time.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use super::vocabulary::{Decoder, Vocabulary};
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
-/// How long a reply may get where the request does not say.
+/// The most tokens of a reply, where the request sets no limit.
 const MAX_TOKENS: usize = 2048;
-/// The temperature where the request names none, as the makers of the default model recommend.
+/// The temperature where the request sets none, as the makers of the default model recommend.
 const TEMPERATURE: f64 = 0.7;
-/// How far back repeating oneself counts.
+/// How many of the last tokens are discouraged as repetitions.
 const LATELY: usize = 64;
-/// How much of a list and of a text the first attempt at a structured reply may have, and the second.
+/// How long texts and lists may get in the first attempt at a structured reply, and in the second.
 const ROOMY: LengthBounds = LengthBounds { text: 800, items: 12 };
 const TIGHT: LengthBounds = LengthBounds { text: 200, items: 4 };
 
@@ -31,17 +31,17 @@ pub(super) struct Engine {
     grammars: Grammars,
 }
 
-/// What a reply in the making tells.
+/// The progress of a reply.
 pub(super) enum GenerationEvent<'a> {
     Delta(&'a str),
     Retry(&'a str),
 }
 
-/// What all attempts at one reply have in common.
+/// What all attempts at one reply share.
 struct GenerationTask<'a> {
     request: &'a ChatRequest,
     prompt: Vec<u32>,
-    most: usize,
+    max_tokens: usize,
     stop: &'a dyn Fn() -> bool,
 }
 
@@ -49,8 +49,8 @@ struct GeneratedText {
     text: String,
     tokens: usize,
     finish: FinishReason,
-    /// How many tokens of the prompt were known from the one before.
-    known: usize,
+    /// How many tokens of the prompt were cached from the previous prompt.
+    cached_tokens: usize,
 }
 
 impl Engine {
@@ -63,12 +63,12 @@ impl Engine {
         Ok(Engine { model: model.to_owned(), transformer, vocabulary, template, grammars })
     }
 
-    /// Answers one request; `None` when it was stopped. `seed` holds where the request has none.
+    /// Answers one request; `None` if `stop` ended it. `seed` counts where the request has none.
     pub(super) fn chat(
         &mut self,
         request: &ChatRequest,
         seed: u64,
-        hear: &mut dyn FnMut(GenerationEvent),
+        on_event: &mut dyn FnMut(GenerationEvent),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<ChatReply>> {
         let prompt = self.template.encode(request, &self.vocabulary)?;
@@ -81,20 +81,20 @@ impl Engine {
             .because(format!("the most that it takes is {}, its reply included", self.transformer.context))
             .hint("make the conversation shorter, or use a model with a larger context"));
         }
-        let most = request.max_tokens.map_or(MAX_TOKENS, |most| most as usize).min(room);
+        let max_tokens = request.max_tokens.map_or(MAX_TOKENS, |max_tokens| max_tokens as usize).min(room);
         let mut usage = Usage { input: prompt.len() as u64, ..Usage::default() };
-        let task = GenerationTask { request, prompt, most, stop };
+        let task = GenerationTask { request, prompt, max_tokens, stop };
         let seed = request.seed.unwrap_or(seed);
-        let mut wrong: Option<String> = None;
-        for (bounds, seed) in [(ROOMY, seed), (tight_bounds(request, most), seed.wrapping_add(1))] {
-            if let Some(wrong) = &wrong {
-                hear(GenerationEvent::Retry(wrong));
+        let mut error: Option<String> = None;
+        for (bounds, seed) in [(ROOMY, seed), (tight_bounds(request, max_tokens), seed.wrapping_add(1))] {
+            if let Some(error) = &error {
+                on_event(GenerationEvent::Retry(error));
             }
             let guide = self.grammars.guide(request, bounds)?;
             let sampler = Sampler::new(request.temperature.unwrap_or(TEMPERATURE), seed);
-            let Some(made) = self.generate(&task, guide, sampler, hear)? else { return Ok(None) };
-            usage.output += made.tokens as u64;
-            usage.cached = usage.cached.max(made.known as u64);
+            let Some(generated) = self.generate(&task, guide, sampler, on_event)? else { return Ok(None) };
+            usage.output += generated.tokens as u64;
+            usage.cached = usage.cached.max(generated.cached_tokens as u64);
             let reply = |text, tool_calls, finish| {
                 Ok(Some(ChatReply {
                     text,
@@ -108,22 +108,24 @@ impl Engine {
                     lost: None,
                 }))
             };
-            if let Some(call) = tool_call(request, &made) {
+            if let Some(call) = tool_call(request, &generated) {
                 return reply(String::new(), vec![call], FinishReason::ToolCalls);
             }
-            wrong = match (&request.schema, made.finish) {
+            error = match (&request.schema, generated.finish) {
                 (None, _) => None,
-                (Some(_), FinishReason::Length) => Some(format!("the reply was cut at its limit of {most} tokens")),
-                (Some(schema), _) => validation_error(schema, &made.text),
+                (Some(_), FinishReason::Length) => {
+                    Some(format!("the reply was cut at its limit of {max_tokens} tokens"))
+                }
+                (Some(schema), _) => validation_error(schema, &generated.text),
             };
-            if wrong.is_none() {
-                return reply(made.text, Vec::new(), made.finish);
+            if error.is_none() {
+                return reply(generated.text, Vec::new(), generated.finish);
             }
         }
         let failure =
             Failure::new(Code::ReplyInvalid, format!("local/{} gave no valid reply in two attempts", self.model));
         Err(failure
-            .because(wrong.unwrap_or_default())
+            .because(error.unwrap_or_default())
             .hint("ask for fewer fields, allow more tokens, or use a larger model"))
     }
 
@@ -132,16 +134,18 @@ impl Engine {
         task: &GenerationTask,
         mut guide: Option<Guide>,
         mut sampler: Sampler,
-        hear: &mut dyn FnMut(GenerationEvent),
+        on_event: &mut dyn FnMut(GenerationEvent),
     ) -> Result<Option<GeneratedText>> {
-        let Some((mut logits, known)) = self.transformer.start(&task.prompt, task.stop)? else { return Ok(None) };
-        let mut said: Vec<u32> = Vec::new();
+        let Some((mut logits, cached_tokens)) = self.transformer.start(&task.prompt, task.stop)? else {
+            return Ok(None);
+        };
+        let mut output: Vec<u32> = Vec::new();
         let mut text = String::new();
         let mut decoder = Decoder::default();
         let finish = loop {
             match &mut guide {
                 Some(guide) => guide.mask(&mut logits)?,
-                None => discourage(&mut logits, &said[said.len().saturating_sub(LATELY)..]),
+                None => discourage(&mut logits, &output[output.len().saturating_sub(LATELY)..]),
             }
             let Some(token) = sampler.choose(&logits) else { break FinishReason::Stop };
             if self.vocabulary.is_special(token) {
@@ -153,15 +157,15 @@ impl Engine {
             }
             let new: String = tokens.iter().map(|token| decoder.push(self.vocabulary.bytes(*token))).collect();
             text.push_str(&new);
-            // What may be a tool call is not for the reader.
+            // A possible tool call is not shown to the reader.
             if !new.is_empty() && (task.request.tools.is_empty() || !text.starts_with('{')) {
-                hear(GenerationEvent::Delta(&new));
+                on_event(GenerationEvent::Delta(&new));
             }
-            said.extend_from_slice(&tokens);
+            output.extend_from_slice(&tokens);
             if guide.as_ref().is_some_and(Guide::is_done) {
                 break FinishReason::Stop;
             }
-            if said.len() >= task.most {
+            if output.len() >= task.max_tokens {
                 break FinishReason::Length;
             }
             match self.transformer.continue_with(&tokens, task.stop)? {
@@ -172,38 +176,38 @@ impl Engine {
         let rest = decoder.finish();
         if !rest.is_empty() {
             text.push_str(rest);
-            hear(GenerationEvent::Delta(rest));
+            on_event(GenerationEvent::Delta(rest));
         }
-        Ok(Some(GeneratedText { text, tokens: said.len(), finish, known }))
+        Ok(Some(GeneratedText { text, tokens: output.len(), finish, cached_tokens }))
     }
 }
 
-/// Returns bounds with which a reply fits into its tokens, if its schema leaves enough open.
-fn tight_bounds(request: &ChatRequest, most: usize) -> LengthBounds {
+/// Returns bounds by which a reply fits into its tokens, if its schema leaves enough open.
+fn tight_bounds(request: &ChatRequest, max_tokens: usize) -> LengthBounds {
     let strings = request.schema.as_ref().map_or(1, |schema| count_strings(schema, TIGHT.items)).max(1);
-    // A token is three letters or more in most languages, and half of the tokens are for the rest.
-    LengthBounds { text: (most as u64 * 3 / 2 / strings).clamp(8, TIGHT.text), ..TIGHT }
+    // A token is three letters or more in most languages; half of the tokens are left for keys and punctuation.
+    LengthBounds { text: (max_tokens as u64 * 3 / 2 / strings).clamp(8, TIGHT.text), ..TIGHT }
 }
 
-/// Returns the tool call that a reply is, if it is one.
-fn tool_call(request: &ChatRequest, made: &GeneratedText) -> Option<ToolCall> {
-    if request.tools.is_empty() || made.finish == FinishReason::Length {
+/// Returns the tool call in a reply, if the reply is one.
+fn tool_call(request: &ChatRequest, generated: &GeneratedText) -> Option<ToolCall> {
+    if request.tools.is_empty() || generated.finish == FinishReason::Length {
         return None;
     }
-    let value: Value = serde_json::from_str(&made.text).ok()?;
+    let value: Value = serde_json::from_str(&generated.text).ok()?;
     let name = value.get("tool")?.as_str()?.to_owned();
     let arguments = value.get("arguments")?.to_string();
     request.tools.iter().find(|tool| tool.name == name)?;
-    let before: usize = request.messages.iter().map(|message| message.tool_calls.len()).sum();
-    Some(ToolCall { id: format!("local-{}", before + 1), name, arguments })
+    let earlier_calls: usize = request.messages.iter().map(|message| message.tool_calls.len()).sum();
+    Some(ToolCall { id: format!("local-{}", earlier_calls + 1), name, arguments })
 }
 
-/// Returns what is wrong with a structured reply. The guide does not know every keyword.
+/// Returns what is wrong with a structured reply. This check is needed because the guide does not know every keyword.
 fn validation_error(schema: &Value, text: &str) -> Option<String> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(error) => return Some(format!("the reply is not JSON: {error}")),
     };
     let checker = jsonschema::draft202012::new(schema).ok()?;
-    checker.validate(&value).err().map(|fault| format!("the reply is not valid: {fault}"))
+    checker.validate(&value).err().map(|error| format!("the reply is not valid: {error}"))
 }

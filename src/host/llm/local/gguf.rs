@@ -1,7 +1,7 @@
-//! A model file in GGUF: its metadata, and its tensors as the engine wants them.
+//! Reads model files in the GGUF format: their metadata, and their tensors as the engine wants them.
 //!
-//! The file is mapped into memory and stays there: large matrices are read where they lie, loading takes no time, and the
-//! system can take their pages back. Nothing in the file is believed: each length is held against what is left of it.
+//! The file stays mapped into memory: large matrices are read in place, loading takes no time, and the system can
+//! take their pages back. No length in the file is trusted: each is checked against the rest of the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::engine_failure;
 use super::quantized::{Matrix, TensorType};
 use crate::error::{Code, Failure, Result};
 
-/// A value of the metadata.
+/// A value in the metadata.
 #[derive(Debug)]
 pub(super) enum MetadataValue {
     Integer(i128),
@@ -26,7 +26,7 @@ pub(super) enum MetadataValue {
 
 struct TensorInfo {
     kind: TensorType,
-    /// Columns first.
+    /// The lengths of the dimensions, columns first.
     shape: Vec<usize>,
     offset: usize,
 }
@@ -39,14 +39,14 @@ pub(super) struct Gguf {
     map: Arc<Mmap>,
 }
 
-/// How deep lists of lists may stand in one another.
+/// How deeply lists may be nested.
 const DEPTH: usize = 4;
 
 impl Gguf {
     pub(super) fn open(path: &Path) -> Result<Gguf> {
         let file = File::open(path).map_err(|error| Failure::io(path, "read", &error))?;
-        // SAFETY: whoever shortens a file while it is mapped stops the process that reads it. Model files
-        // are only ever replaced by a rename, and this process is a child that may be stopped.
+        // SAFETY: shortening a mapped file would kill the process that reads it. Model files are only ever
+        // replaced by a rename, and this process is a child that may be killed.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| Failure::io(path, "map", &error))?;
         Gguf::read(Arc::new(map)).map_err(|failure| {
             Failure::new(Code::ModelBroken, format!("{} is not a usable model file", path.display()))
@@ -74,11 +74,11 @@ impl Gguf {
         let mut tensors = HashMap::new();
         for _ in 0..tensor_count {
             let name = reader.text()?;
-            let sides = reader.u32()?;
-            if sides > 4 {
-                return Err(engine_failure(format!("tensor {name} has {sides} dimensions")));
+            let dimensions = reader.u32()?;
+            if dimensions > 4 {
+                return Err(engine_failure(format!("tensor {name} has {dimensions} dimensions")));
             }
-            let shape = (0..sides).map(|_| reader.length()).collect::<Result<Vec<_>>>()?;
+            let shape = (0..dimensions).map(|_| reader.length()).collect::<Result<Vec<_>>>()?;
             let kind = TensorType::from_number(reader.u32()?);
             let kind = kind.ok_or_else(|| engine_failure(format!("the engine does not know how {name} is stored")))?;
             tensors.insert(name, TensorInfo { kind, shape, offset: reader.length()? });
@@ -133,7 +133,7 @@ impl Gguf {
         self.tensors.contains_key(name)
     }
 
-    /// Returns a matrix, kept quantized, and in the file where that can be.
+    /// Returns a matrix, still quantized, and in place in the file where its format allows it.
     pub(super) fn matrix(&self, name: &str) -> Result<Matrix> {
         let info = self.tensor(name)?;
         let [columns, rows] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a matrix"))) };
@@ -141,7 +141,7 @@ impl Gguf {
         Matrix::new(&self.map, info.kind, rows, columns, start).ok_or_else(|| misplaced(name))
     }
 
-    /// Reads a small tensor (a norm, a bias) as plain numbers.
+    /// Reads a small tensor (a norm, a bias) as floats.
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>> {
         let info = self.tensor(name)?;
         let [length] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a vector"))) };
@@ -177,7 +177,7 @@ fn misplaced(name: &str) -> Failure {
     engine_failure(format!("{name} does not fit into its file"))
 }
 
-/// Reads little-endian values, and never past the end.
+/// Reads little-endian values, and never reads past the end.
 struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -1,8 +1,8 @@
-//! What a reply may be: a JSON Schema, or a choice between tools and words, as a mask over tokens.
+//! Constrained decoding: a JSON Schema, or a choice between tools and plain text, as a mask over tokens.
 //!
-//! A reply that follows a schema is only valid when it also ends. Small models are glad to fill a list
-//! for ever, so whatever a schema leaves open gets a bound here: what is generated is valid by the
-//! bounded schema, and so by the given one.
+//! A reply that follows a schema is only valid if it also ends. Small models tend to fill a list for ever, so
+//! this module bounds whatever a schema leaves open: a reply that is valid by the bounded schema is valid by
+//! the given one, too.
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{InferenceCapabilities, SimpleVob, TokEnv};
@@ -13,23 +13,23 @@ use super::engine_failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::ChatRequest;
 
-/// How long strings (in characters) and lists may get where the schema does not say.
+/// How long strings (in characters) and lists may get where the schema sets no limit.
 #[derive(Clone, Copy)]
 pub(super) struct LengthBounds {
     pub(super) text: u64,
     pub(super) items: u64,
 }
 
-/// The largest number where the schema names none: digits must end, too.
+/// The largest number where the schema sets no limit: digits must end, too.
 const NUMBER: i64 = 999_999_999;
 
-/// Compiles grammars for one vocabulary. Made on first need: its tables take half a second.
+/// Compiles grammars for one vocabulary. The factory is made at first need: its tables take half a second.
 pub(super) struct Grammars {
     env: TokEnv,
     factory: Option<ParserFactory>,
 }
 
-/// Keeps a reply to its grammar.
+/// Holds a reply to its grammar.
 pub(super) struct Guide(Matcher);
 
 impl Grammars {
@@ -37,15 +37,15 @@ impl Grammars {
         Grammars { env, factory: None }
     }
 
-    /// Returns the guide for a request's reply; `None` where it may be anything.
+    /// Returns the guide for a request's reply; `None` if the reply may be anything.
     pub(super) fn guide(&mut self, request: &ChatRequest, bounds: LengthBounds) -> Result<Option<Guide>> {
         let Some(grammar) = grammar(request, bounds) else { return Ok(None) };
         let factory = match &mut self.factory {
             Some(factory) => factory,
             none => {
-                let can = InferenceCapabilities { ff_tokens: true, ..Default::default() };
+                let capabilities = InferenceCapabilities { ff_tokens: true, ..Default::default() };
                 let slices = llguidance::earley::SlicedBiasComputer::json_slices();
-                let mut factory = ParserFactory::new(&self.env, can, &slices).map_err(engine_failure)?;
+                let mut factory = ParserFactory::new(&self.env, capabilities, &slices).map_err(engine_failure)?;
                 factory.quiet();
                 factory.limits_mut().verbose_errors = false;
                 none.insert(factory)
@@ -62,7 +62,7 @@ impl Grammars {
 }
 
 impl Guide {
-    /// Makes the tokens that may not come now impossible.
+    /// Makes the tokens impossible that the grammar does not allow next.
     pub(super) fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
         let allowed: SimpleVob = self.0.compute_mask_or_eos().map_err(engine_failure)?;
         let end = logits.len().min(allowed.len());
@@ -75,7 +75,7 @@ impl Guide {
         Ok(())
     }
 
-    /// Takes a token that was chosen, and returns those that must follow it.
+    /// Takes the chosen token, and returns the tokens that must follow it.
     pub(super) fn take(&mut self, token: u32) -> Result<Vec<u32>> {
         self.0.consume_token(token).map_err(engine_failure)?;
         Ok(if self.0.is_stopped() { Vec::new() } else { self.0.consume_ff_tokens() })
@@ -102,16 +102,16 @@ fn grammar(request: &ChatRequest, bounds: LengthBounds) -> Option<TopLevelGramma
             "additionalProperties": false,
         }));
     }
-    let words = schema.is_none() && !request.wants_tool();
+    let text_allowed = schema.is_none() && !request.wants_tool();
     if let Some(mut schema) = schema.filter(|_| !request.wants_tool()) {
         rebase(&mut schema, &format!("#/anyOf/{}", choices.len()));
         choices.push(schema);
     }
     let choice = with_options(json!({ "anyOf": choices }));
-    if !words {
+    if !text_allowed {
         return Some(TopLevelGrammar::from_json_schema(choice));
     }
-    // Words may not begin like JSON or a fence around it: then the model means a tool.
+    // Plain text may not begin like JSON or like a fence around it: then the model means a tool.
     let rules = format!("start: call | words\ncall: %json {choice}\nwords: /[^{{`\\s](?s:.*)/\n");
     Some(TopLevelGrammar::from_lark(rules))
 }
@@ -120,32 +120,35 @@ fn with_options(mut schema: Value) -> Value {
     if !schema.is_object() {
         schema = scalar(LengthBounds { text: 200, items: 1 });
     }
-    // Compact JSON costs fewer tokens. What the compiler does not know is checked after generating.
+    // Compact JSON costs fewer tokens. Keywords that the compiler does not know are checked after generating.
     schema["x-guidance"] = json!({ "whitespace_flexible": false, "lenient": true, "coerce_one_of": true });
     schema
 }
 
-/// Returns a schema that allows a part of what this one allows, and nothing without end.
+/// Returns a schema that allows only values that the given one allows, and none of unbounded length.
 pub(super) fn bounded_schema(schema: &Value, bounds: LengthBounds) -> Value {
     let mut schema = schema.clone();
-    // Closing an object that is one part of `allOf` would forbid what the other parts ask for.
+    // Closing an object that is one part of `allOf` would forbid what the other parts require.
     let close = !schema.to_string().contains("\"allOf\"");
     bound(&mut schema, bounds, close);
     schema
 }
 
-/// Counts the strings that a reply may have at most where nothing bounds their length.
+/// Counts the strings of unbounded length that a reply may have at most.
 pub(super) fn count_strings(schema: &Value, items: u64) -> u64 {
     let Value::Object(map) = schema else { return 0 };
     let parts = |key: &str| map.get(key).and_then(Value::as_array).into_iter().flatten();
     let fields = map.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let most = map.get("maxItems").and_then(Value::as_u64).unwrap_or(items);
+    let max_items = map.get("maxItems").and_then(Value::as_u64).unwrap_or(items);
     let choices = parts("anyOf").chain(parts("oneOf")).map(|part| count_strings(part, items)).max();
-    let own = may_be(map, "string", &["minLength"]) && !has(map, &["maxLength", "enum", "const", "format"]);
+    let is_open_string = may_be(map, "string", &["minLength"]) && !has(map, &["maxLength", "enum", "const", "format"]);
     let fields = fields.map(|(_, field)| count_strings(field, items));
-    let listed = map.get("items").map_or(0, |part| count_strings(part, items).saturating_mul(most));
-    let all = fields.chain(parts("prefixItems").chain(parts("allOf")).map(|part| count_strings(part, items)));
-    all.fold(u64::from(own), u64::saturating_add).saturating_add(choices.unwrap_or(0)).saturating_add(listed)
+    let listed = map.get("items").map_or(0, |part| count_strings(part, items).saturating_mul(max_items));
+    let counts = fields.chain(parts("prefixItems").chain(parts("allOf")).map(|part| count_strings(part, items)));
+    counts
+        .fold(u64::from(is_open_string), u64::saturating_add)
+        .saturating_add(choices.unwrap_or(0))
+        .saturating_add(listed)
 }
 
 fn bound(schema: &mut Value, bounds: LengthBounds, close: bool) {
@@ -194,7 +197,7 @@ fn bound(schema: &mut Value, bounds: LengthBounds, close: bool) {
         bound_number(map);
     }
     if may_be(map, "number", &[]) && !has(map, &["multipleOf"]) {
-        // Nor may the digits after the point go on.
+        // The digits after the point must end, too.
         map.insert("multipleOf".into(), json!(0.001));
     }
     let known = |name: &Value| name.as_str().is_some_and(|name| map["properties"].get(name).is_some());
@@ -208,8 +211,8 @@ fn bound(schema: &mut Value, bounds: LengthBounds, close: bool) {
 }
 
 fn bound_number(map: &mut Map<String, Value>) {
-    let of = |keys: [&str; 2]| keys.iter().find_map(|key| map.get(*key).and_then(Value::as_f64));
-    let (least, most) = (of(["minimum", "exclusiveMinimum"]), of(["maximum", "exclusiveMaximum"]));
+    let limit = |keys: [&str; 2]| keys.iter().find_map(|key| map.get(*key).and_then(Value::as_f64));
+    let (least, most) = (limit(["minimum", "exclusiveMinimum"]), limit(["maximum", "exclusiveMaximum"]));
     if most.is_none() {
         map.insert("maximum".into(), (NUMBER.max(least.unwrap_or(0.0).ceil() as i64 + NUMBER)).into());
     }
@@ -222,7 +225,7 @@ fn has(map: &Map<String, Value>, keys: &[&str]) -> bool {
     keys.iter().any(|key| map.contains_key(*key))
 }
 
-/// Tells whether a schema is about this type, by name or by a keyword that only makes sense for it.
+/// Tells whether a schema allows this type: by its name, or by a keyword that only makes sense for the type.
 fn may_be(map: &Map<String, Value>, kind: &str, keywords: &[&str]) -> bool {
     match map.get("type") {
         Some(Value::String(name)) => name == kind,
@@ -231,7 +234,7 @@ fn may_be(map: &Map<String, Value>, kind: &str, keywords: &[&str]) -> bool {
     }
 }
 
-/// Stands for "anything": a value that cannot grow.
+/// Returns the schema for "anything": values that cannot grow.
 fn scalar(bounds: LengthBounds) -> Value {
     json!({ "anyOf": [
         { "type": "string", "maxLength": bounds.text },
@@ -241,13 +244,15 @@ fn scalar(bounds: LengthBounds) -> Value {
     ] })
 }
 
-/// Makes references point to where a schema stands now that it is part of a larger one.
+/// Makes a schema's references point to `place`, where the schema now stands in a larger one.
 fn rebase(schema: &mut Value, place: &str) {
     match schema {
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
-                    Value::String(to) if key == "$ref" && to.starts_with('#') => to.replace_range(..1, place),
+                    Value::String(target) if key == "$ref" && target.starts_with('#') => {
+                        target.replace_range(..1, place)
+                    }
                     value => rebase(value, place),
                 }
             }

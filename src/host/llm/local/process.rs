@@ -1,4 +1,4 @@
-//! The child process with the engine in it, as a thing that takes orders and tells news.
+//! The child process with the engine, as the parent sees it: it takes requests and sends events.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -18,12 +18,12 @@ pub(super) struct EngineProcess {
     child: Child,
     requests: ChildStdin,
     events: Lines<BufReader<ChildStdout>>,
-    /// The end of what it wrote to standard error: a panic's message, if it had one.
+    /// The end of the child's standard error: the message of a panic, if there was one.
     stderr_tail: JoinHandle<String>,
 }
 
 impl EngineProcess {
-    /// Starts a child and has it load the model. Dropping this kills the child.
+    /// Starts a child and makes it load the model. Dropping the `EngineProcess` kills the child.
     pub(super) async fn start(
         settings: &EngineSettings,
         threads: usize,
@@ -33,33 +33,33 @@ impl EngineProcess {
         let mut command = Command::new(&settings.exe);
         command.args(&settings.arguments).env_clear().kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Two libraries of the engine read their own name, once, when they start.
+        // Two libraries of the engine read their variable once, when they start.
         let count = threads.max(1).to_string();
         command.env("RAYON_NUM_THREADS", &count).env("CANDLE_NUM_THREADS", &count);
         let mut child = command
             .spawn()
             .map_err(|error| engine_failure(format!("cannot start {}: {error}", settings.exe.display())))?;
-        let (Some(orders), Some(news), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(engine_failure("it has no pipes"));
         };
-        let news = BufReader::new(news).lines();
+        let stdout = BufReader::new(stdout).lines();
         let mut engine = EngineProcess {
             threads,
             child,
-            requests: orders,
-            events: news,
-            stderr_tail: tokio::spawn(stderr_tail(errors)),
+            requests: stdin,
+            events: stdout,
+            stderr_tail: tokio::spawn(stderr_tail(stderr)),
         };
         engine.send(&EngineRequest::Load { model: model.to_owned(), path: weights.to_owned() }).await?;
         match engine.next_event().await? {
             EngineEvent::Loaded => Ok(engine),
-            news => Err(engine_failure(format!("it began with {news:?}"))),
+            event => Err(engine_failure(format!("it began with {event:?}"))),
         }
     }
 
-    pub(super) async fn send(&mut self, order: &EngineRequest) -> Result<()> {
-        let mut line = serde_json::to_vec(order).map_err(engine_failure)?;
+    pub(super) async fn send(&mut self, request: &EngineRequest) -> Result<()> {
+        let mut line = serde_json::to_vec(request).map_err(engine_failure)?;
         line.push(b'\n');
         match self.requests.write_all(&line).await {
             Ok(()) => Ok(()),
@@ -67,7 +67,7 @@ impl EngineProcess {
         }
     }
 
-    /// Waits for the next news; safe to drop in between.
+    /// Waits for the next event. The future may be dropped without losing an event.
     pub(super) async fn next_event(&mut self) -> Result<EngineEvent> {
         match self.events.next_line().await {
             Ok(Some(line)) => serde_json::from_str(&line).map_err(engine_failure),
@@ -75,18 +75,18 @@ impl EngineProcess {
         }
     }
 
-    /// Returns what the child died of.
+    /// Returns the failure of a child that ended.
     async fn exit_error(&mut self) -> Failure {
         let _ = self.child.start_kill();
         let status = self.child.wait().await;
-        let last = (&mut self.stderr_tail).await.unwrap_or_default();
+        let stderr = (&mut self.stderr_tail).await.unwrap_or_default();
         let failure = match status {
             Ok(status) => engine_failure(format!("it ended unexpectedly ({status})")),
             Err(error) => engine_failure(error),
         };
-        let failure = match last.trim() {
+        let failure = match stderr.trim() {
             "" => failure,
-            last => failure.because(text::clean(last)),
+            stderr => failure.because(text::clean(stderr)),
         };
         failure.hint("the next call starts it again; if the machine was out of memory, choose a smaller model")
     }
@@ -94,22 +94,22 @@ impl EngineProcess {
 
 async fn stderr_tail(mut errors: ChildStderr) -> String {
     const KEPT: usize = 2_000;
-    let mut kept = Vec::new();
+    let mut tail = Vec::new();
     let mut buffer = [0; 1024];
     while let Ok(read) = errors.read(&mut buffer).await {
         if read == 0 {
             break;
         }
-        kept.extend_from_slice(&buffer[..read]);
-        kept.drain(..kept.len().saturating_sub(KEPT));
+        tail.extend_from_slice(&buffer[..read]);
+        tail.drain(..tail.len().saturating_sub(KEPT));
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    String::from_utf8_lossy(&tail).into_owned()
 }
 
 /// Returns how many threads to use: as many as there are cores that other programs leave free.
 ///
-/// The threads of the engine wait for each other many times a token. One that has no core of its own
-/// makes all wait: with both of two cores taken, two threads were four times slower than one.
+/// The threads of the engine wait for each other many times a token, so one thread without a core of its
+/// own delays all: with both of two cores taken, two threads were four times slower than one.
 pub(super) fn free_cores() -> usize {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().next().and_then(|load| load.parse().ok());

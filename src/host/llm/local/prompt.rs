@@ -1,7 +1,7 @@
-//! A request as the tokens that the model reads: its own chat template, and what it must be told.
+//! Encodes a request as tokens, by the model's own chat template and with instructions for tools and schemas.
 //!
-//! The template stands in the model's file. Text of people never goes through it, only marks that stand
-//! for it, so that neither the template nor a special name in that text (`<|im_end|>`) can change who
+//! The template stands in the model's file. Text of people never goes through it: the template gets a mark for
+//! each text, so that neither the template nor a control token's name in a text (`<|im_end|>`) can change who
 //! is speaking.
 
 use minijinja::{Environment, context, syntax::SyntaxConfig};
@@ -12,10 +12,10 @@ use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::model::chat::{ChatRequest, Message, Role, ToolCall};
 
-/// Surrounds the number of a text in what the template renders. It is of the private area, and no
-/// template has reason to write it.
+/// Surrounds the number of a text in the rendered template. It is a private-use character, which no template
+/// has reason to write.
 const MARK: char = '\u{f8f0}';
-/// Templates differ in what they do without one, so there always is one.
+/// The default system prompt. Templates differ in what they do without one, so there always is one.
 const SYSTEM: &str = "You are a helpful assistant.";
 
 pub(super) struct ChatTemplate {
@@ -25,7 +25,7 @@ pub(super) struct ChatTemplate {
 impl ChatTemplate {
     pub(super) fn new(source: &str) -> Result<ChatTemplate> {
         let mut environment = Environment::new();
-        // As the library that these templates were written for does it.
+        // The settings of the library that these templates were written for.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(engine_failure)?;
         environment.set_syntax(syntax);
         environment.set_fuel(Some(10_000_000));
@@ -50,22 +50,22 @@ impl ChatTemplate {
     }
 }
 
-/// Returns who speaks with which mark, and the texts that the marks stand for.
+/// Returns the turns, each with a mark for its text, and the texts that the marks stand for.
 fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
     let mut system = request.system.clone().unwrap_or_else(|| SYSTEM.to_owned());
     if !request.tools.is_empty() {
         system.push_str(&about_tools(request));
     }
-    let mut spoken = vec![("system", system)];
+    let mut messages = vec![("system", system)];
     for message in &request.messages {
-        spoken.push(match message.role {
+        messages.push(match message.role {
             Role::User => ("user", message.content.clone()),
             Role::Assistant => ("assistant", with_calls(message)),
             Role::Tool => ("user", format!("Result of {}:\n{}", caller(request, message), message.content)),
         });
     }
-    // At the end, so that the next call of the conversation still begins in the same way.
-    if let Some((_, last)) = spoken.last_mut() {
+    // Appended at the end, so that the next call of the conversation still begins with the same tokens.
+    if let Some((_, last)) = messages.last_mut() {
         if !request.tools.is_empty() {
             last.push_str(&how_to_call(request));
         }
@@ -76,8 +76,8 @@ fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
     let turn = |(nth, (role, _)): (usize, &(&str, String))| {
         context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
     };
-    let turns = spoken.iter().enumerate().map(turn).collect();
-    (turns, spoken.into_iter().map(|(_, text)| text).collect())
+    let turns = messages.iter().enumerate().map(turn).collect();
+    (turns, messages.into_iter().map(|(_, text)| text).collect())
 }
 
 fn about_tools(request: &ChatRequest) -> String {
@@ -88,7 +88,7 @@ fn about_tools(request: &ChatRequest) -> String {
     text
 }
 
-/// Small models follow best what they read last.
+/// Returns the instructions for tool calls. They come last, because small models best follow what they read last.
 fn how_to_call(request: &ChatRequest) -> String {
     let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     let when = match request.wants_tool() {
@@ -102,7 +102,7 @@ fn how_to_call(request: &ChatRequest) -> String {
     )
 }
 
-/// Returns what the assistant said, with its tool calls in the form that it is asked to write them in.
+/// Returns an assistant's message with its tool calls, in the form in which the model must write them.
 fn with_calls(message: &Message) -> String {
     let mut text = message.content.clone();
     for call in &message.tool_calls {
@@ -112,9 +112,9 @@ fn with_calls(message: &Message) -> String {
     text
 }
 
-/// Returns the name of the tool whose result a message is.
+/// Returns the name of the tool whose result this message is.
 fn caller<'a>(request: &'a ChatRequest, result: &Message) -> &'a str {
     let mut calls = request.messages.iter().flat_map(|message| &message.tool_calls);
-    let found: Option<&ToolCall> = calls.find(|call| result.tool_call_id.as_ref() == Some(&call.id));
-    found.map_or("the tool", |call| &call.name)
+    let call: Option<&ToolCall> = calls.find(|call| result.tool_call_id.as_ref() == Some(&call.id));
+    call.map_or("the tool", |call| &call.name)
 }

@@ -1,10 +1,10 @@
-//! Matrices of a model in the forms that GGUF stores them in, and their products with rows of plain numbers.
+//! A model's matrices in GGUF's storage formats, and their products with rows of floats.
 //!
-//! Three forms are multiplied as they lie in the file: `Q4_K`, `Q6_K` and `Q8_0`. The others become `Q8_0` when they are
-//! loaded: twice the memory of those tensors, and no second set of kernels. A row of plain numbers is turned into
-//! 8-bit ones first, so a product is one of small integers; `dot` has the kernels.
+//! Three formats are multiplied as they lie in the file: `Q4_K`, `Q6_K` and `Q8_0`. The others are converted to `Q8_0` at
+//! loading: these tensors then take twice the memory, but need no further kernels. Rows of floats are quantized to
+//! 8 bits first, so that a product is one of small integers; `dot` has the kernels.
 //!
-//! What a row of a product is does not depend on how many rows are computed at once, nor on the number of threads.
+//! A row of a product does not depend on how many rows are computed at once, nor on the number of threads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::dot::{self, StoredRows};
 /// How many rows of a matrix one thread takes at a time.
 const PART: usize = 16;
 
-/// A form in which numbers are stored, by its name in GGUF.
+/// A storage format, by its name in GGUF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TensorType {
     F32,
@@ -48,7 +48,7 @@ impl TensorType {
         })
     }
 
-    /// Returns how many numbers a block has, and how many bytes.
+    /// Returns how many numbers and how many bytes a block has.
     fn block(self) -> (usize, usize) {
         match self {
             TensorType::F32 => (1, 4),
@@ -63,13 +63,13 @@ impl TensorType {
         }
     }
 
-    /// Returns how many bytes this many numbers take; `None` where they are no whole blocks.
+    /// Returns how many bytes this many numbers take; `None` if they do not fill whole blocks.
     pub(super) fn bytes(self, numbers: usize) -> Option<usize> {
         let (length, bytes) = self.block();
         (numbers.is_multiple_of(length)).then_some(numbers / length)?.checked_mul(bytes)
     }
 
-    /// Turns stored numbers into plain ones. `bytes` holds just as many as `numbers` takes.
+    /// Turns stored numbers into floats. `bytes` holds exactly as many numbers as `numbers` takes.
     pub(super) fn dequantize(self, bytes: &[u8], numbers: &mut [f32]) {
         let (length, size) = self.block();
         for (block, numbers) in bytes.chunks_exact(size).zip(numbers.chunks_exact_mut(length)) {
@@ -87,13 +87,13 @@ impl TensorType {
                     dequantize_simple(self, block, numbers)
                 }
                 TensorType::Q4K => {
-                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (scale, min) = (half(block, 0), half(block, 2));
                     let (scales, mins) = dot::scales_of_q4k(block);
                     for (part, numbers) in numbers.chunks_exact_mut(SHORT).enumerate() {
                         let nibbles = &block[16 + part / 2 * SHORT..][..SHORT];
-                        let (scale, least) = (scale * f32::from(scales[part]), least * f32::from(mins[part]));
+                        let (scale, min) = (scale * f32::from(scales[part]), min * f32::from(mins[part]));
                         for (number, byte) in numbers.iter_mut().zip(nibbles) {
-                            *number = scale * f32::from(byte >> (4 * (part % 2)) & 15) - least;
+                            *number = scale * f32::from(byte >> (4 * (part % 2)) & 15) - min;
                         }
                     }
                 }
@@ -102,8 +102,8 @@ impl TensorType {
                     let mut small = [0u8; LONG];
                     dot::unpack_q6k(block, &mut small);
                     for (at, (number, small)) in numbers.iter_mut().zip(small).enumerate() {
-                        let own = scale * f32::from(block[192 + at / 16] as i8);
-                        *number = own * (f32::from(small) - 32.0);
+                        let part_scale = scale * f32::from(block[192 + at / 16] as i8);
+                        *number = part_scale * (f32::from(small) - 32.0);
                     }
                 }
             }
@@ -111,10 +111,10 @@ impl TensorType {
     }
 }
 
-/// Turns a block of one of the forms with 4 or 5 bits into plain numbers.
+/// Turns a block of a 4-bit or 5-bit format into floats.
 fn dequantize_simple(kind: TensorType, block: &[u8], numbers: &mut [f32]) {
     let scale = half(block, 0);
-    let (least, high, nibbles) = match kind {
+    let (min, high, nibbles) = match kind {
         TensorType::Q4_0 => (-8.0 * scale, 0, &block[2..]),
         TensorType::Q4_1 => (half(block, 2), 0, &block[4..]),
         TensorType::Q5_0 => (-16.0 * scale, u32::from_le_bytes([block[2], block[3], block[4], block[5]]), &block[6..]),
@@ -123,11 +123,11 @@ fn dequantize_simple(kind: TensorType, block: &[u8], numbers: &mut [f32]) {
     for (at, number) in numbers.iter_mut().enumerate() {
         let low = nibbles[at % 16] >> (4 * (at / 16)) & 15;
         let fifth = (high >> at & 1) as u8;
-        *number = scale * f32::from(low | fifth << 4) + least;
+        *number = scale * f32::from(low | fifth << 4) + min;
     }
 }
 
-/// Writes a number of 16 bits: the nearest, and of two that are equally near the even one.
+/// Rounds to a 16-bit float: to the nearest, and to the even one of two that are equally near.
 fn to_half(number: f32) -> [u8; 2] {
     let bits = number.to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
@@ -147,7 +147,7 @@ enum MatrixData {
     Memory(Vec<u8>),
 }
 
-/// A matrix whose rows are stored one after the other.
+/// A matrix whose rows are stored one after another.
 pub(super) struct Matrix {
     kind: TensorType,
     pub(super) rows: usize,
@@ -158,27 +158,27 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Takes the matrix that begins at this byte of the file; `None` where the file does not hold it.
+    /// Returns the matrix that begins at this byte of the file; `None` if the file does not hold all of it.
     pub(super) fn new(map: &Arc<Mmap>, kind: TensorType, rows: usize, columns: usize, start: usize) -> Option<Matrix> {
         let stride = kind.bytes(columns)?;
-        let place = start..start.checked_add(stride.checked_mul(rows)?)?;
-        let bytes = map.get(place.clone())?;
+        let range = start..start.checked_add(stride.checked_mul(rows)?)?;
+        let bytes = map.get(range.clone())?;
         if matches!(kind, TensorType::Q4K | TensorType::Q6K | TensorType::Q8_0) {
-            return Some(Matrix { kind, rows, columns, stride, data: MatrixData::File(map.clone(), place) });
+            return Some(Matrix { kind, rows, columns, stride, data: MatrixData::File(map.clone(), range) });
         }
-        let wider = TensorType::Q8_0.bytes(columns)?;
-        let mut memory = vec![0; wider * rows];
-        memory.par_chunks_exact_mut(wider).zip(bytes.par_chunks_exact(stride)).for_each(|(into, row)| {
+        let q8_stride = TensorType::Q8_0.bytes(columns)?;
+        let mut memory = vec![0; q8_stride * rows];
+        memory.par_chunks_exact_mut(q8_stride).zip(bytes.par_chunks_exact(stride)).for_each(|(into, row)| {
             let mut numbers = vec![0.0; columns];
             kind.dequantize(row, &mut numbers);
             store_q8(&numbers, into);
         });
-        Some(Matrix { kind: TensorType::Q8_0, rows, columns, stride: wider, data: MatrixData::Memory(memory) })
+        Some(Matrix { kind: TensorType::Q8_0, rows, columns, stride: q8_stride, data: MatrixData::Memory(memory) })
     }
 
     fn bytes(&self) -> &[u8] {
         match &self.data {
-            MatrixData::File(map, place) => &map[place.clone()],
+            MatrixData::File(map, range) => &map[range.clone()],
             MatrixData::Memory(memory) => memory,
         }
     }
@@ -187,7 +187,7 @@ impl Matrix {
         StoredRows { bytes: &self.bytes()[row * self.stride..][..count * self.stride], stride: self.stride }
     }
 
-    /// Appends a row as plain numbers; `false` where there is no such row.
+    /// Appends a row as floats; returns `false` if there is no such row.
     pub(super) fn append_row(&self, row: usize, numbers: &mut Vec<f32>) -> bool {
         if row >= self.rows {
             return false;
@@ -200,9 +200,9 @@ impl Matrix {
 
     /// Multiplies each row of `x` with each row of the matrix: `x` is `[n, columns]`, the result `[n, rows]`.
     pub(super) fn multiply(&self, x: &QuantizedRows) -> Vec<f32> {
-        let mut turned = vec![0.0; self.rows * x.count];
+        let mut transposed = vec![0.0; self.rows * x.count];
         let kernels = dot::Kernels::detect();
-        turned.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
+        transposed.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
             let rows = self.rows_from(part * PART, products.len() / x.count);
             match self.kind {
                 TensorType::Q4K => kernels.q4k(rows, &x.long, products),
@@ -211,16 +211,16 @@ impl Matrix {
             }
         });
         if x.count == 1 {
-            return turned;
+            return transposed;
         }
-        let mut products = vec![0.0; turned.len()];
+        let mut products = vec![0.0; transposed.len()];
         products.par_chunks_exact_mut(self.rows).enumerate().for_each(|(at, row)| {
-            row.iter_mut().enumerate().for_each(|(column, product)| *product = turned[column * x.count + at]);
+            row.iter_mut().enumerate().for_each(|(column, product)| *product = transposed[column * x.count + at]);
         });
         products
     }
 
-    /// Tells whether its rows are multiplied in long blocks.
+    /// Tells whether the matrix is multiplied in long blocks.
     pub(super) fn is_long(&self) -> bool {
         self.kind != TensorType::Q8_0
     }
@@ -240,16 +240,16 @@ fn largest(numbers: &[f32]) -> f32 {
     numbers.iter().fold(0.0, |most: f32, number| most.max(number.abs()))
 }
 
-/// Rows of plain numbers as 8-bit ones, in the blocks that matrices are multiplied with.
+/// Rows of floats, quantized to 8 bits in the blocks that matrices are multiplied with.
 pub(super) struct QuantizedRows {
     pub(super) count: usize,
-    /// Row by row; empty where no matrix asks for it.
+    /// The long blocks, row by row; empty if no matrix needs them.
     long: Vec<Small<LONG>>,
     short: Vec<Small<SHORT>>,
 }
 
 impl QuantizedRows {
-    /// Takes rows for products with these matrices, which all have as many columns as a row has numbers.
+    /// Quantizes rows for products with these matrices, which all have as many columns as a row has numbers.
     pub(super) fn new(x: &[f32], matrices: &[&Matrix]) -> QuantizedRows {
         let columns = matrices[0].columns;
         let wanted = |long: bool| matrices.iter().any(|matrix| matrix.is_long() == long);
@@ -270,10 +270,10 @@ fn quantize_block<const N: usize>(block: &[f32]) -> Small<N> {
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     let mut small = Small { numbers: [0; N], sums: [0; 16], scale };
     for (at, number) in block.iter().enumerate() {
-        // What this is added to leaves no room for a fraction: the sum's last bits are the nearest whole number's.
-        let whole = (number * inverse + 12_582_912.0).to_bits() as i8;
-        small.numbers[at] = whole;
-        small.sums[at / 16] += i16::from(whole);
+        // 1.5 × 2^23 leaves a float no bits for a fraction: the last bits of the sum are the nearest whole number.
+        let rounded = (number * inverse + 12_582_912.0).to_bits() as i8;
+        small.numbers[at] = rounded;
+        small.sums[at / 16] += i16::from(rounded);
     }
     small
 }
@@ -297,7 +297,7 @@ pub(super) mod tests {
         assert_eq!(half(&to_half(0.1), 0), 0.099_975_586);
     }
 
-    /// The bytes are what llama.cpp's reader makes of them by its description of the forms.
+    /// The expected numbers follow llama.cpp's description of the formats.
     #[test]
     fn simple_forms_are_read() {
         let one = to_half(1.0);
@@ -314,7 +314,7 @@ pub(super) mod tests {
         assert_eq!((numbers[0], numbers[1], numbers[31]), (0.0, -16.0, 0.0));
     }
 
-    /// SplitMix64: rows of bytes and numbers that are the same in each run.
+    /// Returns pseudo-random bytes (SplitMix64) that are the same in each run.
     pub(in super::super) fn bytes(seed: u64, count: usize) -> Vec<u8> {
         let mut state = seed;
         let mut next = || {
@@ -325,7 +325,7 @@ pub(super) mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    /// Returns random rows of this kind whose scales are numbers of a usual size.
+    /// Returns random rows of this format, with scales of a usual size.
     pub(in super::super) fn stored(kind: TensorType, columns: usize, rows: usize) -> Vec<u8> {
         let mut stored = bytes(kind as u64 + 1, kind.bytes(columns).expect("whole blocks") * rows);
         let (_, size) = kind.block();
@@ -360,7 +360,7 @@ pub(super) mod tests {
                 let size: f64 = row.iter().zip(x).map(|(a, b)| f64::from(*a * *b).abs()).sum();
                 assert!((f64::from(*product) - exact).abs() < size * 0.01, "{kind:?} {at}: {product} for {exact}");
             }
-            // One row alone has the very same numbers as among others.
+            // A row computed alone has the very same numbers as among others.
             let alone = matrix.multiply(&QuantizedRows::new(&x[2 * columns..3 * columns], &[&matrix]));
             assert_eq!(alone, products[2 * rows..3 * rows]);
             assert!(!matrix.append_row(rows, &mut Vec::new()));

@@ -1,16 +1,16 @@
-//! Choosing the next token: the likeliest one, or one by chance among the likely.
+//! Sampling: chooses the next token, either the likeliest or a random one among the likely.
 
-/// Chooses tokens; the same seed gives the same choices.
+/// Chooses tokens. The same seed gives the same choices.
 pub(super) struct Sampler {
     temperature: f32,
     state: u64,
 }
 
-/// Only this many of the likeliest tokens are drawn from, and of those only the ones that together
-/// have this much of the probability: what the makers of the default model recommend.
+/// Tokens are drawn from only this many of the likeliest ones, and among these from the likeliest that
+/// together have this probability, as the makers of the default model recommend.
 const TOP_K: usize = 20;
 const TOP_P: f32 = 0.8;
-/// A token that was said lately counts this much less, since small models repeat themselves.
+/// A recently generated token counts this much less, since small models repeat themselves.
 const REPEATED: f32 = 1.05;
 
 impl Sampler {
@@ -18,26 +18,26 @@ impl Sampler {
         Sampler { temperature: temperature as f32, state: seed }
     }
 
-    /// Chooses by logits; impossible tokens have the logit of minus infinity. `None` if all have.
+    /// Chooses a token by its logit. Impossible tokens have a logit of minus infinity; `None` if all have.
     pub(super) fn choose(&mut self, logits: &[f32]) -> Option<u32> {
         let mut best: Vec<(u32, f32)> = Vec::with_capacity(TOP_K + 1);
-        let wanted = if self.temperature > 0.0 { TOP_K } else { 1 };
+        let limit = if self.temperature > 0.0 { TOP_K } else { 1 };
         for (token, &logit) in logits.iter().enumerate() {
-            let fits = best.len() < wanted || best.last().is_some_and(|last| logit > last.1);
+            let fits = best.len() < limit || best.last().is_some_and(|last| logit > last.1);
             if logit > f32::NEG_INFINITY && fits {
                 let at = best.partition_point(|(_, other)| *other >= logit);
                 best.insert(at, (token as u32, logit));
-                best.truncate(wanted);
+                best.truncate(limit);
             }
         }
-        let most = best.first()?.1;
+        let max_logit = best.first()?.1;
         if best.len() == 1 {
             return Some(best[0].0);
         }
-        let weights: Vec<f32> = best.iter().map(|(_, logit)| ((logit - most) / self.temperature).exp()).collect();
-        let all: f32 = weights.iter().sum();
+        let weights: Vec<f32> = best.iter().map(|(_, logit)| ((logit - max_logit) / self.temperature).exp()).collect();
+        let total: f32 = weights.iter().sum();
         let (mut kept, mut sum) = (0, 0.0);
-        while kept < weights.len() && sum < TOP_P * all {
+        while kept < weights.len() && sum < TOP_P * total {
             sum += weights[kept];
             kept += 1;
         }
@@ -51,7 +51,7 @@ impl Sampler {
         Some(best[kept - 1].0)
     }
 
-    /// SplitMix64: small, good enough for this, and the same on every machine.
+    /// Returns a random number from 0 to 1 (SplitMix64: small, good enough here, and the same on every machine).
     fn unit(&mut self) -> f32 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -62,11 +62,11 @@ impl Sampler {
     }
 }
 
-/// Makes tokens that were said lately less likely.
-pub(super) fn discourage(logits: &mut [f32], lately: &[u32]) {
-    for (nth, token) in lately.iter().enumerate() {
-        // Each once, however often it was said.
-        if let Some(logit) = logits.get_mut(*token as usize).filter(|_| !lately[..nth].contains(token)) {
+/// Makes recently generated tokens less likely.
+pub(super) fn discourage(logits: &mut [f32], recent: &[u32]) {
+    for (nth, token) in recent.iter().enumerate() {
+        // Each token once, however often it was generated.
+        if let Some(logit) = logits.get_mut(*token as usize).filter(|_| !recent[..nth].contains(token)) {
             *logit = if *logit > 0.0 { *logit / REPEATED } else { *logit * REPEATED };
         }
     }

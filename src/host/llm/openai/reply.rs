@@ -1,4 +1,4 @@
-//! Puts a reply together from chat completion chunks, with the habits of many servers allowed for.
+//! Assembles a reply from chat completion chunks, and copes with the deviations of many servers.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::host::llm::attempt_error::{AttemptError, CallContext};
 use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
-/// A reply of this wire, as far as it has come.
+/// A reply, as far as it has arrived.
 pub(in crate::host::llm) struct Reply<'a> {
-    draft: PartialReply<'a>,
-    /// Which entry of `draft.calls` each of the stream's indexes means now.
+    partial: PartialReply<'a>,
+    /// The entry of `partial.calls` that each index of the stream means now.
     places: Vec<(u64, usize)>,
     refusal: String,
     thought: Thought,
 }
 
-/// The most tool calls of a reply: each piece is looked for among them.
+/// The most tool calls of a reply: a search among them follows each piece, so there must be a limit.
 const MOST_CALLS: usize = 1000;
 
-/// What was thought, and what came sealed with tool calls, by their places.
+/// The model's thinking, and the signed thinking of tool calls by the position of the call.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Thought {
@@ -37,7 +37,7 @@ struct Chunk {
     usage: Option<Counts>,
     model: Option<String>,
     error: Option<Value>,
-    /// Groq's place for the counts.
+    /// Groq's field for the token counts.
     x_groq: Option<Extra>,
 }
 
@@ -48,7 +48,7 @@ struct Extra {
 
 #[derive(Deserialize)]
 struct ChunkChoice {
-    /// In a reply of one piece it is called `message`.
+    /// A reply in one piece calls it `message`.
     #[serde(alias = "message")]
     delta: Option<Delta>,
     finish_reason: Option<String>,
@@ -67,7 +67,7 @@ struct CallPiece {
     index: Option<u64>,
     id: Option<String>,
     function: Option<FunctionPiece>,
-    /// Gemini's place for the seal of a thought.
+    /// Gemini's field for the signature of its thinking.
     extra_content: Option<Value>,
 }
 
@@ -84,7 +84,7 @@ struct Counts {
     #[serde(default)]
     completion_tokens: u64,
     prompt_tokens_details: Option<Details>,
-    /// DeepSeek's name for the cached part.
+    /// DeepSeek's field for the cached input tokens.
     prompt_cache_hit_tokens: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ struct Details {
 impl<'a> Reply<'a> {
     pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
         Reply {
-            draft: PartialReply::new(context, request),
+            partial: PartialReply::new(context, request),
             places: Vec::new(),
             refusal: String::new(),
             thought: Thought::default(),
@@ -105,73 +105,75 @@ impl<'a> Reply<'a> {
 
     fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
         if let Some(error) = chunk.error {
-            return Err(self.draft.context.stream_error(&error));
+            return Err(self.partial.context.stream_error(&error));
         }
-        if let Some(model) = chunk.model.filter(|_| self.draft.model.is_empty()) {
-            self.draft.model = model;
+        if let Some(model) = chunk.model.filter(|_| self.partial.model.is_empty()) {
+            self.partial.model = model;
         }
         if let Some(counts) = chunk.usage.or(chunk.x_groq.and_then(|extra| extra.usage)) {
             let details = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
-            self.draft.usage = Usage {
+            self.partial.usage = Usage {
                 input: counts.prompt_tokens,
                 output: counts.completion_tokens,
                 cached: details.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
             };
         }
-        // One reply was asked for; a further choice could only be an error of the server.
+        // The request asks for one reply, so further choices would be an error of the server.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
         if let Some(delta) = choice.delta {
-            self.draft.add(&delta.content.unwrap_or_default(), on_text);
+            self.partial.add(&delta.content.unwrap_or_default(), on_text);
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
             self.thought.reasoning_content.push_str(&delta.reasoning_content.unwrap_or_default());
             for piece in delta.tool_calls.unwrap_or_default() {
                 self.add_call(piece);
-                if self.draft.calls.len() > MOST_CALLS {
-                    return Err(self.draft.context.broken_reply(&format!("has more than {MOST_CALLS} tool calls")));
+                if self.partial.calls.len() > MOST_CALLS {
+                    return Err(self.partial.context.broken_reply(&format!("has more than {MOST_CALLS} tool calls")));
                 }
             }
         }
         match choice.finish_reason.as_deref() {
             None | Some("") => {}
-            Some("length" | "max_tokens") => self.draft.finish = Some(FinishReason::Length),
-            Some("tool_calls" | "function_call") => self.draft.finish = Some(FinishReason::ToolCalls),
-            Some("content_filter") => return Err(self.draft.context.refusal_error(&self.refusal)),
-            Some("error") => return Err(self.draft.context.broken_reply("was broken off by the provider")),
-            // Servers have many words for the natural end: stop, eos, end_turn.
-            Some(_) => self.draft.finish = Some(FinishReason::Stop),
+            Some("length" | "max_tokens") => self.partial.finish = Some(FinishReason::Length),
+            Some("tool_calls" | "function_call") => self.partial.finish = Some(FinishReason::ToolCalls),
+            Some("content_filter") => return Err(self.partial.context.refusal_error(&self.refusal)),
+            Some("error") => return Err(self.partial.context.broken_reply("was broken off by the provider")),
+            // Servers have many words for the normal end: stop, eos, end_turn.
+            Some(_) => self.partial.finish = Some(FinishReason::Stop),
         }
         Ok(())
     }
 
-    /// Adds a piece of a tool call. Some servers give no index, or index 0 to each call; a new id tells.
+    /// Adds a piece of a tool call. Some servers send no index, or index 0 for each call: then a new id means a new call.
     fn add_call(&mut self, piece: CallPiece) {
         let id = piece.id.filter(|id| !id.is_empty());
-        let calls = &mut self.draft.calls;
-        let known = match piece.index {
-            Some(index) => self.places.iter().find(|(known, _)| *known == index).map(|(_, place)| *place),
+        let calls = &mut self.partial.calls;
+        let existing = match piece.index {
+            Some(index) => {
+                self.places.iter().find(|(stream_index, _)| *stream_index == index).map(|(_, position)| *position)
+            }
             None if id.is_none() => calls.len().checked_sub(1),
             None => calls.iter().position(|call| Some(&call.id) == id.as_ref()),
         };
-        let known = known.filter(|place| match (&id, calls.get(*place)) {
+        let existing = existing.filter(|position| match (&id, calls.get(*position)) {
             (Some(id), Some(call)) => call.id.is_empty() || call.id == *id,
             _ => true,
         });
-        let place = known.unwrap_or_else(|| {
+        let position = existing.unwrap_or_else(|| {
             calls.push(ToolCall { id: String::new(), name: String::new(), arguments: String::new() });
-            let place = calls.len() - 1;
+            let position = calls.len() - 1;
             if let Some(index) = piece.index {
-                self.places.retain(|(known, _)| *known != index);
-                self.places.push((index, place));
+                self.places.retain(|(stream_index, _)| *stream_index != index);
+                self.places.push((index, position));
             }
-            place
+            position
         });
         if let Some(extra) = piece.extra_content {
-            self.thought.calls.insert(place, extra);
+            self.thought.calls.insert(position, extra);
         }
-        let call = &mut calls[place];
+        let call = &mut calls[position];
         call.id = id.unwrap_or(std::mem::take(&mut call.id));
         if let Some(function) = piece.function {
-            // A name comes once; a server that repeats it with each piece does not mean it twice.
+            // Only the first name counts: some servers repeat it with each piece.
             if let Some(name) = function.name.filter(|_| call.name.is_empty()) {
                 call.name = name;
             }
@@ -183,28 +185,28 @@ impl<'a> Reply<'a> {
 impl Assemble for Reply<'_> {
     fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
         if data.trim() == "[DONE]" {
-            self.draft.ended = true;
+            self.partial.ended = true;
             return Ok(ReplyStage::Ended);
         }
-        let chunk = self.draft.parse(data)?;
+        let chunk = self.partial.parse(data)?;
         on_text("");
         self.take(chunk, on_text)?;
-        Ok(self.draft.stage())
+        Ok(self.partial.stage())
     }
 
     fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
-        let chunk = self.draft.parse(body)?;
+        let chunk = self.partial.parse(body)?;
         self.take(chunk, on_text)
     }
 
     fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {
-        if !self.refusal.is_empty() && self.draft.text.is_empty() {
-            return Err(self.draft.context.refusal_error(&self.refusal));
+        if !self.refusal.is_empty() && self.partial.text.is_empty() {
+            return Err(self.partial.context.refusal_error(&self.refusal));
         }
         if !self.thought.reasoning_content.is_empty() || !self.thought.calls.is_empty() {
-            self.draft.state = serde_json::to_value(&self.thought).ok();
+            self.partial.state = serde_json::to_value(&self.thought).ok();
         }
-        self.draft.into_reply()
+        self.partial.into_reply()
     }
 }
 

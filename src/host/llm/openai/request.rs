@@ -1,4 +1,4 @@
-//! The body of a chat completion. It borrows from the request and is written once.
+//! The request body for the Chat Completions API. It borrows from the request and is serialised once.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,8 +10,8 @@ use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
-/// What is said to a model that cannot be made to call a tool. The other wire says nothing of the kind: models there bind
-/// what they thought to the system prompt, which must not change from one call to the next.
+/// The instruction for a model that cannot be forced to call a tool. Anthropic's API gets no such instruction: its models
+/// bind their thinking to the system prompt, which must not change from one call to the next.
 const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
 
 #[derive(Serialize)]
@@ -102,9 +102,9 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         _ => None,
     };
     let system = instructed.as_deref().or(request.system.as_deref());
-    let begin = request.wants_tool() && profile.refuses(RequestPart::ToolChoice);
-    let begin = begin.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
-    let system = begin.as_deref().or(system).map(|text| Turn {
+    let needs_instruction = request.wants_tool() && profile.refuses(RequestPart::ToolChoice);
+    let forced_system = needs_instruction.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
+    let system = forced_system.as_deref().or(system).map(|text| Turn {
         role: "system",
         content: Some(text),
         reasoning_content: String::new(),

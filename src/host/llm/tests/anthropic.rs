@@ -1,4 +1,4 @@
-//! Messages with more in them than text.
+//! Replies of the Messages API that hold more than text.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::host::llm::families::ModelProfile;
 use crate::host::llm::{ClientSettings, ModelsConfig};
 
-/// Feeds events for a request with a schema, and returns the reply or what is wrong with it.
+/// Assembles a reply to a request with a schema from these events.
 fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
     let context =

@@ -1,4 +1,4 @@
-//! Which model a name means.
+//! Tests which model a name means.
 
 use futures_util::future::LocalBoxFuture;
 
@@ -8,7 +8,7 @@ use crate::host::llm::{Client, ModelsConfig};
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, Usage};
 
-/// A local model that says which name it was called by.
+/// A local model that replies with the name by which it was called.
 struct Echo;
 
 impl Models for Echo {
@@ -35,7 +35,7 @@ impl Models for Echo {
 
 fn client(variables: &[(&str, &str)], config: &str) -> Client {
     let config: ModelsConfig = serde_yaml::from_str(config).unwrap();
-    // Unless a test says otherwise, no Ollama answers: nothing listens on port 1.
+    // Unless a test sets another address, no Ollama answers: nothing listens on port 1.
     let variables = [("OLLAMA_HOST", "127.0.0.1:1")]
         .iter()
         .chain(variables)

@@ -1,4 +1,4 @@
-//! What error bodies say, in the forms that providers have for them.
+//! Tests error bodies in the forms that providers use.
 
 use super::*;
 
@@ -17,8 +17,8 @@ fn each_form_of_an_error_body_is_read() {
         ("[]", "", ""),
         ("17", "", ""),
     ] {
-        let said = ServerError::read(body);
-        assert_eq!((said.message.as_str(), said.kind.as_str()), (message, kind), "{body}");
+        let server_error = ServerError::read(body);
+        assert_eq!((server_error.message.as_str(), server_error.kind.as_str()), (message, kind), "{body}");
     }
 }
 

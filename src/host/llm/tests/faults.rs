@@ -1,4 +1,4 @@
-//! What the client makes of services that misbehave: try again, say what is wrong, and never show a key.
+//! Services that misbehave: the client repeats the call, says what is wrong, and never shows a key.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ async fn what_cannot_pass_is_said_at_once() {
         (418, String::new(), Code::ModelRefused, "(418)"),
     ];
     for model in BOTH {
-        for (status, said, code, words) in faults.clone() {
-            let server = ModelServer::start(move |_| Response::error(status, &said));
+        for (status, server_message, code, words) in faults.clone() {
+            let server = ModelServer::start(move |_| Response::error(status, &server_message));
             let (reply, _, retries) = call(&client(&server), &request(model, "x")).await;
             let failure = reply.unwrap_err();
             assert_eq!(failure.code, code, "{failure}");
@@ -155,7 +155,7 @@ async fn silence_is_an_end_too_before_the_first_byte_and_after() {
 #[tokio::test]
 async fn a_reply_that_does_not_end_is_given_up_at_the_largest_size() {
     for endless in [
-        // A line, a whole that is not streamed, and comments or letters for ever.
+        // One endless line, an endless reply that is not streamed, and endless comments.
         Response::stream(format!("data: {}", "x".repeat(17 << 20))),
         Response::plain(200, format!("[{}", "1,".repeat(9 << 20))).header("content-type", "application/json"),
         Response::stream(": ping\n\n".repeat(9 << 20)),

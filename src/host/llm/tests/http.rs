@@ -1,4 +1,4 @@
-//! Addresses, and how long a provider wants us to wait.
+//! Tests addresses, and the headers by which a provider asks to wait.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How much goes on at once, what a dropped call leaves behind, and where keys come from.
+//! Tests how many calls run at once, what a dropped call leaves behind, and where keys come from.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ async fn a_hundred_calls_go_side_by_side() {
     for (number, text) in join_all(calls).await.into_iter().enumerate() {
         assert_eq!(text, format!("call {number}"));
     }
-    // One after the other they would take twenty seconds.
+    // One after another they would take twenty seconds.
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
@@ -33,27 +33,27 @@ async fn no_more_calls_than_allowed_are_under_way_at_once() {
     let provider = ProviderConfig { max_parallel: NonZeroUsize::new(3), ..ProviderConfig::default() };
     config.providers.insert("openai".into(), provider);
     let client = client_with(&server, &config);
-    let asked = request("openai/m", "x");
-    join_all((0..12).map(|_| call(&client, &asked))).await;
+    let chat_request = request("openai/m", "x");
+    join_all((0..12).map(|_| call(&client, &chat_request))).await;
     assert_eq!((server.calls(), server.most_at_once() <= 3), (12, true), "{}", server.most_at_once());
 }
 
 #[tokio::test]
 async fn a_dropped_call_gives_its_place_back() {
     let gate = Gate::default();
-    let held = gate.clone();
+    let server_gate = gate.clone();
     let server = ModelServer::start(move |request| match request.number {
-        1 => Response::text("one two three four").cut_after(usize::MAX).held_by(&held),
+        1 => Response::text("one two three four").cut_after(usize::MAX).held_by(&server_gate),
         _ => Response::text("next"),
     });
     let mut config = quick();
     let provider = ProviderConfig { max_parallel: NonZeroUsize::new(1), ..ProviderConfig::default() };
     config.providers.insert("openai".into(), provider);
     let client = client_with(&server, &config);
-    let asked = request("openai/m", "x");
-    // The first call hangs at the gate; the limit drops it.
-    assert!(tokio::time::timeout(Duration::from_millis(50), call(&client, &asked)).await.is_err());
-    assert_eq!(call(&client, &asked).await.0.unwrap().text, "next");
+    let chat_request = request("openai/m", "x");
+    // The first call hangs at the gate, and the time limit drops it.
+    assert!(tokio::time::timeout(Duration::from_millis(50), call(&client, &chat_request)).await.is_err());
+    assert_eq!(call(&client, &chat_request).await.0.unwrap().text, "next");
     gate.open();
 }
 
@@ -61,16 +61,16 @@ async fn a_dropped_call_gives_its_place_back() {
 async fn a_wait_that_is_asked_for_is_reported_before_it_begins() {
     let server = ModelServer::start(|_| Response::error(429, "slow down").header("retry-after", "100"));
     let client = client(&server);
-    let asked = request("openai/m", "x");
-    let (reported, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let chat_request = request("openai/m", "x");
+    let (reported, mut waits) = tokio::sync::mpsc::unbounded_channel();
     let mut report = |event: CallEvent<'_>| {
         if let CallEvent::Retry { wait_ms, .. } = event {
             reported.send(wait_ms).expect("it is listened to");
         }
     };
     tokio::select! {
-        _ = client.chat(&asked, &mut report) => panic!("it should wait"),
-        wait = heard.recv() => assert!((100_000..101_000).contains(&wait.unwrap()), "{wait:?}"),
+        _ = client.chat(&chat_request, &mut report) => panic!("it should wait"),
+        wait = waits.recv() => assert!((100_000..101_000).contains(&wait.unwrap()), "{wait:?}"),
     }
 }
 
@@ -90,8 +90,8 @@ async fn a_provider_of_ones_own_needs_no_key_or_gets_it_from_a_command_once() {
     config.providers.insert("shut".into(), provider(Some(["/bin/sh", "-c", &script].map(str::to_owned).into())));
     let client = Client::new(ClientSettings::from_environment(&Default::default(), &config).unwrap());
     assert_eq!(call(&client, &request("open/m", "x")).await.0.unwrap().text, "");
-    let asked = request("shut/m", "x");
-    for (reply, ..) in join_all((0..3).map(|_| call(&client, &asked))).await {
+    let chat_request = request("shut/m", "x");
+    for (reply, ..) in join_all((0..3).map(|_| call(&client, &chat_request))).await {
         assert_eq!(reply.unwrap().text, "Bearer from-a-command");
     }
     assert_eq!(std::fs::read_to_string(mark).unwrap().lines().count(), 1, "it ran once");

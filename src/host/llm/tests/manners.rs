@@ -1,4 +1,4 @@
-//! What is left out for a model, by what is known of it and by what its server says.
+//! Tests which parts of a request are left out for a model, by its built-in profile and by its server's refusals.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ fn strict(provider: Provider) -> ModelServer {
     ModelServer::start(Strict::new(provider).quick().before(|_| Response::text("{\"a\": \"b\"}")))
 }
 
-/// Makes a call, and returns what the user is told besides.
+/// Makes a call, and returns its reply and the notices to the user.
 async fn told(client: &Client, request: &ChatRequest) -> (Result<ChatReply>, Vec<String>) {
     let mut notices = Vec::new();
     let mut report = |event: CallEvent<'_>| {
@@ -28,7 +28,7 @@ async fn told(client: &Client, request: &ChatRequest) -> (Result<ChatReply>, Vec
     (client.chat(request, &mut report).await, notices)
 }
 
-/// A request that asks for everything.
+/// Returns a request with every part that a server may refuse.
 fn demanding(model: &str) -> ChatRequest {
     let parameters = json!({"type": "object"});
     ChatRequest {
@@ -52,15 +52,15 @@ async fn what_is_refused_is_left_out_told_once_and_remembered() {
     ] {
         let server = strict(provider);
         let client = client(&server);
-        let ask = demanding(model);
-        let (reply, notices) = told(&client, &ask).await;
+        let chat_request = demanding(model);
+        let (reply, notices) = told(&client, &chat_request).await;
         assert_eq!(reply.unwrap().text, "{\"a\": \"b\"}");
         assert_eq!(notices.len(), parts.len(), "{notices:?}");
         for (notice, part) in notices.iter().zip(parts) {
             assert!(notice.starts_with(model) && notice.contains(part), "{notice}");
         }
         assert_eq!(server.calls(), parts.len() + 1);
-        let (reply, notices) = told(&client, &ask).await;
+        let (reply, notices) = told(&client, &chat_request).await;
         assert!(reply.is_ok() && notices.is_empty(), "{notices:?}");
         assert_eq!(server.calls(), parts.len() + 2, "nothing is refused any more");
     }
@@ -69,25 +69,25 @@ async fn what_is_refused_is_left_out_told_once_and_remembered() {
 #[tokio::test]
 async fn calls_side_by_side_are_told_about_once() {
     let gate = Gate::default();
-    let (held, opener) = (gate.clone(), Mutex::new(0));
+    let (server_gate, call_count) = (gate.clone(), Mutex::new(0));
     let strict = Strict::new(Provider::OpenAi).before(|_| Response::text("b"));
     let server = ModelServer::start(move |request| {
-        // The first refusals wait for each other.
-        let mut seen = opener.lock().unwrap();
+        // The first four calls wait for each other, so that all of them are refused.
+        let mut seen = call_count.lock().unwrap();
         *seen += 1;
         if *seen == 4 {
-            held.open();
+            server_gate.open();
         }
         let early = *seen <= 4;
         drop(seen);
         let reply = strict(request);
-        if early { reply.held_by(&held) } else { reply }
+        if early { reply.held_by(&server_gate) } else { reply }
     });
     let client = client(&server);
-    let ask = ChatRequest { temperature: Some(0.2), ..request("openai/stranger", "x") };
-    let ended = join_all((0..4).map(|_| told(&client, &ask))).await;
-    assert!(ended.iter().all(|(reply, _)| reply.is_ok()));
-    assert_eq!(ended.iter().map(|(_, notices)| notices.len()).sum::<usize>(), 1);
+    let chat_request = ChatRequest { temperature: Some(0.2), ..request("openai/stranger", "x") };
+    let outcomes = join_all((0..4).map(|_| told(&client, &chat_request))).await;
+    assert!(outcomes.iter().all(|(reply, _)| reply.is_ok()));
+    assert_eq!(outcomes.iter().map(|(_, notices)| notices.len()).sum::<usize>(), 1);
     assert_eq!(server.calls(), 8);
 }
 
@@ -107,9 +107,9 @@ async fn nothing_is_refused_of_what_is_known() {
             crate::host::llm::ClientSettings::from_environment(&variables.collect(), &super::quick()).unwrap();
         let (reply, notices) = told(&Client::new(settings), &demanding(model)).await;
         assert!(reply.is_ok() && notices.is_empty() && server.calls() == 1, "{model}: {reply:?} {notices:?}");
-        // What cannot be forced is said, where a system prompt may differ from call to call.
-        let said = server.requests()[0].system().contains("Begin with a tool");
-        assert_eq!(said, provider == Provider::DeepSeek, "{model}");
+        // Where a tool cannot be forced, the system prompt asks for one, if it may differ from call to call.
+        let instructed = server.requests()[0].system().contains("Begin with a tool");
+        assert_eq!(instructed, provider == Provider::DeepSeek, "{model}");
     }
 }
 
@@ -125,9 +125,13 @@ async fn a_schema_goes_natively_where_no_tool_can_be_forced_and_in_words_where_t
     for (model, notices) in
         [("anthropic/claude-sonnet-5-5", 0), ("anthropic/claude-opus-5-5", 1), ("anthropic/claude-opus-5-5", 0)]
     {
-        let ask = ChatRequest { schema: Some(schema.clone()), ..request(model, "x") };
-        let (reply, heard) = told(&client, &ask).await;
-        assert_eq!((reply.unwrap().text.as_str(), heard.len()), ("{\"a\": \"b\"}", notices), "{heard:?}");
+        let chat_request = ChatRequest { schema: Some(schema.clone()), ..request(model, "x") };
+        let (reply, shown_notices) = told(&client, &chat_request).await;
+        assert_eq!(
+            (reply.unwrap().text.as_str(), shown_notices.len()),
+            ("{\"a\": \"b\"}", notices),
+            "{shown_notices:?}"
+        );
     }
     let bodies = bodies(&server);
     let narrow = json!({"type": "object", "required": ["a"], "additionalProperties": false,

@@ -1,4 +1,4 @@
-//! The client against a real server on the loopback: what must hold on both wires.
+//! Tests the client against a real server on the loopback: what must hold for both wire formats.
 
 #[path = "../../../../tests/support/model_server.rs"]
 pub(super) mod model_server;
@@ -16,24 +16,24 @@ use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest, Message, Role};
 use model_server::ModelServer;
 
-/// The key that must not turn up anywhere.
+/// The key that must not be shown anywhere.
 pub(super) const KEY: &str = "planted-key-0123";
 
-/// Returns the variables that lead both wires to this server.
+/// Returns the variables by which both wire formats reach this server.
 pub(super) fn variables(server: &ModelServer) -> BTreeMap<String, String> {
     [
         ("OPENAI_API_KEY", KEY.to_owned()),
         ("OPENAI_BASE_URL", server.url()),
         ("ANTHROPIC_API_KEY", KEY.to_owned()),
         ("ANTHROPIC_BASE_URL", server.url()),
-        // Never ask a server that happens to run on the machine.
+        // Never reach an Ollama that happens to run on the machine.
         ("OLLAMA_HOST", "http://127.0.0.1:1".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
 }
 
-/// Returns a configuration whose waits are next to nothing.
+/// Returns a configuration with next to no waits.
 pub(super) fn quick() -> ModelsConfig {
     ModelsConfig { retry: RetryConfig { base_delay_ms: 1, ..RetryConfig::default() }, ..ModelsConfig::default() }
 }
@@ -64,7 +64,7 @@ pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
     }
 }
 
-/// Makes a call, and returns what was reported besides: pieces of text, and `(attempt, wait)` of retries.
+/// Makes a call, and returns its reply, the pieces of text, and `(attempt, wait)` of each retry.
 pub(super) async fn call(client: &Client, request: &ChatRequest) -> (Result<ChatReply>, Vec<String>, Vec<(u32, u64)>) {
     let (mut texts, mut retries) = (Vec::new(), Vec::new());
     let mut report = |event: CallEvent<'_>| match event {
@@ -76,5 +76,5 @@ pub(super) async fn call(client: &Client, request: &ChatRequest) -> (Result<Chat
     (outcome, texts, retries)
 }
 
-/// The models of both wires.
+/// One model for each wire format.
 pub(super) const BOTH: [&str; 2] = ["openai/small", "anthropic/small"];

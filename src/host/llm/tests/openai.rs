@@ -1,4 +1,4 @@
-//! The habits of servers that speak this wire in their own way.
+//! Tests servers that deviate from OpenAI's Chat Completions API.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::host::llm::families::ModelProfile;
 use crate::host::llm::secret::Secret;
 use crate::host::llm::{ClientSettings, ModelsConfig};
 
-/// Feeds chunks, and returns the reply or what is wrong with it.
+/// Assembles a reply from these chunks.
 fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
     let key = Secret::new("k");
@@ -100,14 +100,14 @@ fn counts_and_reasons_are_found_where_servers_put_them() {
         let reply = assemble(&[delta(json!({"content": "x"}), Some("eos")), counts]).unwrap();
         assert_eq!((reply.usage, reply.finish), (Usage { input: 9, output: 2, cached: 4 }, FinishReason::Stop));
     }
-    // An end that is said only by [DONE].
+    // The only sign of the end is [DONE].
     assert_eq!(assemble(&[delta(json!({"content": "x"}), None)]).unwrap().finish, FinishReason::Stop);
     for broken in [delta(json!({}), Some("error")), json!({"choices": 1}), json!({"error": {"message": "x"}})] {
         assert_eq!(assemble(&[broken]).unwrap_err().failure.code, crate::error::Code::ModelBroken);
     }
 }
 
-/// Each piece is looked for among all calls: a reply of a million of them would be put together for hours.
+/// A search among all calls follows each piece, so a reply of a million calls would take hours.
 #[test]
 fn a_reply_has_a_thousand_tool_calls_and_no_more() {
     let named =

@@ -1,4 +1,4 @@
-//! The words in which providers refuse a part of a request, and those in which they mean something else.
+//! The words in which providers refuse a part of a request, and similar words that mean something else.
 
 use serde_json::json;
 

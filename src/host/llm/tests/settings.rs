@@ -1,4 +1,4 @@
-//! What the environment and the configuration lead to.
+//! Tests the settings that follow from the environment and the configuration.
 
 use super::*;
 

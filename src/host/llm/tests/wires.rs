@@ -1,4 +1,4 @@
-//! What is sent, and what is made of what comes back, when all is well.
+//! Tests both wire formats where nothing goes wrong: what is sent, and how replies are read.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn bytes_may_be_cut_anywhere_and_comments_mean_nothing() {
     for (model, text) in [
         ("openai/m", "naïve 🦀 “quoted”\n\ttext"),
         ("anthropic/m", "naïve 🦀 “quoted”\n\ttext"),
-        // No [DONE] and no count of tokens either.
+        // Neither a [DONE] nor token counts.
         ("openai/m", "ok"),
     ] {
         assert_eq!(call(&client, &request(model, "x")).await.0.unwrap().text, text);
@@ -77,26 +77,26 @@ async fn tool_calls_come_in_pieces_and_their_results_go_back() {
     });
     let client = client(&server);
     for model in BOTH {
-        let mut ask = request(model, "what is in it?");
-        ask.tools = vec![Tool {
+        let mut chat_request = request(model, "what is in it?");
+        chat_request.tools = vec![Tool {
             name: "read".into(),
             description: "Reads a file".into(),
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         }];
-        let reply = call(&client, &ask).await.0.unwrap();
+        let reply = call(&client, &chat_request).await.0.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("Let me look.", FinishReason::ToolCalls));
         let read = ToolCall { id: "a".into(), name: "read".into(), arguments: r#"{"path": "src/ma\"in.rs"}"#.into() };
         let list = ToolCall { id: "b".into(), name: "list".into(), arguments: "{}".into() };
         assert_eq!(reply.tool_calls, [read.clone(), list.clone()]);
-        let mut said = message(Role::Assistant, "");
-        said.tool_calls = vec![read, list];
-        ask.messages.push(said);
+        let mut assistant_turn = message(Role::Assistant, "");
+        assistant_turn.tool_calls = vec![read, list];
+        chat_request.messages.push(assistant_turn);
         for (id, content) in [("a", "fn main() {}"), ("b", "")] {
             let mut result = message(Role::Tool, content);
             result.tool_call_id = Some(id.into());
-            ask.messages.push(result);
+            chat_request.messages.push(result);
         }
-        call(&client, &ask).await.0.unwrap();
+        call(&client, &chat_request).await.0.unwrap();
     }
     let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies[0]["tools"][0]["function"]["name"], "read");
@@ -135,10 +135,11 @@ async fn a_structured_reply_is_raw_json_on_both_wires() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
         "additionalProperties": false});
     for model in BOTH {
-        let mut ask = request(model, "give a");
-        (ask.system, ask.schema, ask.max_tokens) = (Some("Be brief.".into()), Some(schema.clone()), Some(50));
-        (ask.temperature, ask.seed) = (Some(1.5), Some(9));
-        let reply = call(&client, &ask).await.0.unwrap();
+        let mut chat_request = request(model, "give a");
+        (chat_request.system, chat_request.schema, chat_request.max_tokens) =
+            (Some("Be brief.".into()), Some(schema.clone()), Some(50));
+        (chat_request.temperature, chat_request.seed) = (Some(1.5), Some(9));
+        let reply = call(&client, &chat_request).await.0.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.finish, reply.tool_calls.len()),
             ("{\"a\": \"ü\"}", FinishReason::Stop, 0)
@@ -164,11 +165,12 @@ async fn a_tool_can_be_required_on_both_wires_beside_a_schema_too() {
     let client = client(&server);
     let parameters = json!({"type": "object"});
     for model in BOTH {
-        let mut ask = request(model, "look first");
-        ask.schema = Some(json!({"type": "object"}));
-        ask.tools = vec![Tool { name: "look".into(), description: "Looks.".into(), parameters: parameters.clone() }];
-        ask.tool_choice = Some(ToolChoice::Required);
-        call(&client, &ask).await.0.unwrap();
+        let mut chat_request = request(model, "look first");
+        chat_request.schema = Some(json!({"type": "object"}));
+        chat_request.tools =
+            vec![Tool { name: "look".into(), description: "Looks.".into(), parameters: parameters.clone() }];
+        chat_request.tool_choice = Some(ToolChoice::Required);
+        call(&client, &chat_request).await.0.unwrap();
     }
     let [openai, anthropic] = server.requests().try_into().unwrap();
     assert_eq!(openai.body["tool_choice"], "required");
@@ -181,9 +183,9 @@ async fn a_schema_that_is_no_object_is_spelled_out() {
     let server = ModelServer::start(|_| Response::text("```\n[1, 2]\n```"));
     let client = client(&server);
     for model in BOTH {
-        let mut ask = request(model, "count");
-        ask.schema = Some(json!({"type": "array", "items": {"type": "integer"}}));
-        assert_eq!(call(&client, &ask).await.0.unwrap().text, "[1, 2]");
+        let mut chat_request = request(model, "count");
+        chat_request.schema = Some(json!({"type": "array", "items": {"type": "integer"}}));
+        assert_eq!(call(&client, &chat_request).await.0.unwrap().text, "[1, 2]");
     }
     for request in server.requests() {
         assert!(request.body["response_format"].is_null() && request.body["tools"].is_null());
@@ -196,9 +198,9 @@ async fn a_reply_that_the_limit_cut_says_so() {
     let server = ModelServer::start(|_| Response::text("{\"a\":").too_long());
     let client = client(&server);
     for model in BOTH {
-        let mut ask = request(model, "x");
-        ask.schema = Some(json!({"type": "object"}));
-        let reply = call(&client, &ask).await.0.unwrap();
+        let mut chat_request = request(model, "x");
+        chat_request.schema = Some(json!({"type": "object"}));
+        let reply = call(&client, &chat_request).await.0.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("{\"a\":", FinishReason::Length));
     }
 }

@@ -1,4 +1,4 @@
-//! The adapter with children that are shell scripts: they die, hang, or do as they are told.
+//! The adapter with shell scripts as children: they die, hang, or obey.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::host::llm::local::catalogue::Model;
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatRequest, Message, Role};
 
-/// Runs a script as the child, after it answered the order to load. It may leave files beside `$0`.
+/// Runs a script as the child, after it has answered the order to load. The script may leave files beside `$0`.
 fn scripted(script: &str) -> (LocalModelAdapter, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("toy.gguf"), b"x").expect("writable");
@@ -33,7 +33,7 @@ fn scripted(script: &str) -> (LocalModelAdapter, tempfile::TempDir) {
     (LocalModelAdapter::new(Box::leak(Box::new(toy)), settings, |_| ()), dir)
 }
 
-/// Begins a call and takes it back once the child has noted this.
+/// Begins a call and drops it once the child has written `noted`.
 async fn dropped_after(models: &LocalModelAdapter, dir: &tempfile::TempDir, noted: &str) {
     let mark = dir.path().join("mark");
     let seen = async {
@@ -41,10 +41,10 @@ async fn dropped_after(models: &LocalModelAdapter, dir: &tempfile::TempDir, note
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    let asked = request();
-    let mut heard = |_: CallEvent<'_>| ();
+    let chat_request = request();
+    let mut ignore = |_: CallEvent<'_>| ();
     tokio::select! {
-        ended = models.chat(&asked, &mut heard) => panic!("the call ended: {ended:?}"),
+        outcome = models.chat(&chat_request, &mut ignore) => panic!("the call ended: {outcome:?}"),
         () = seen => {}
     }
 }

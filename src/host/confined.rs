@@ -151,7 +151,7 @@ impl SizeLimit {
     pub(super) fn contents(&self, file: File, path: &str, failed: impl Fn(Error) -> Failure) -> Result<Vec<u8>> {
         let metadata = file.metadata().map_err(&failed)?;
         if !metadata.is_file() {
-            return Err(invalid(path, if metadata.is_dir() { "is a folder" } else { "is no plain file" }));
+            return Err(invalid(path, if metadata.is_dir() { "is a folder" } else { "is not a plain file" }));
         }
         let limit = self.megabytes << 20;
         let mut bytes = Vec::new();

@@ -12,7 +12,7 @@ const MOST_FILES: usize = 1000;
 /// Returns a matcher of globs: `*` stays within a folder, `**` does not. A glob that names a folder matches all files in it.
 pub(super) fn globs(patterns: &[String]) -> Result<GlobSet> {
     let invalid = |pattern: &str, error: &dyn std::fmt::Display| {
-        let message = format!("`{}` is no glob: {error}", excerpt(pattern));
+        let message = format!("`{}` is not a valid glob: {error}", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).hint("such as `src/**/*.rs`")
     };
     let mut set = GlobSetBuilder::new();

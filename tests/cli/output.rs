@@ -161,7 +161,12 @@ fn a_word_is_explained() {
     -- stdout
     replay source: the journal from which a run takes outcomes instead of causing effects.
     ");
-    assert_snapshot!(call(&env, &["explain", "casette"]), @"");
+    assert_snapshot!(call(&env, &["explain", "casette"]), @r"
+    exit 2
+    -- stderr
+    error[usage]: there is no error code and no word `casette`
+    hint: did you mean `cassette`?
+    ");
     let all = env.nietz(["explain", "words"]).go().exits(0).stdout;
     assert_eq!(all.trim_end(), include_str!("../../src/WORDS.md").trim_end());
 }

@@ -44,7 +44,6 @@ type FetchLock = Arc<File>;
 #[derive(Debug)]
 pub struct ModelFile {
     pub model: &'static Model,
-    pub path: PathBuf,
     /// The bytes on disk; fewer than the model's own size if the fetch did not finish.
     pub bytes: u64,
 }

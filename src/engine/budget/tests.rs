@@ -1,4 +1,4 @@
-//! The promise: whatever calls there are, and however many side by side, a run never uses more than its budget.
+//! The promise: whatever calls a run makes, and however many at once, it never uses more than its budget.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ fn said(text: &str) -> Vec<Rc<HashedMessage>> {
     vec![Rc::new(HashedMessage::new(message))]
 }
 
-/// A call that uses a share of the worst that it could, after letting others go first.
+/// Makes a call that uses a share of its worst case, after letting others go first.
 async fn call(meter: Rc<Meter>, text: &str, max_tokens: Option<u32>, share: f64) -> Result<serde_json::Value> {
     let said = said(text);
     let input = most_input(&request(max_tokens), &said);
@@ -73,7 +73,7 @@ proptest! {
         let paid = cost(&spent).unwrap_or_default();
         prop_assert!(dollars.is_none_or(|dollars| paid <= dollars + 1e-9), "{paid} of {dollars:?}");
         prop_assert!(calls.is_none_or(|calls| meter.ended.get() <= calls));
-        // What is not limited is not held back.
+        // Without limits no call is held back.
         prop_assert!(budget != Budget::default() || done.get() == all.len());
     }
 }
@@ -114,7 +114,7 @@ fn a_call_that_is_given_up_counts_as_the_worst_that_it_could_use() {
 #[test]
 fn costs_are_held_to_the_limit_after_a_call_of_an_unknown_price() {
     let meter = Meter::new(Budget { cost: Some(0.1), ..Budget::default() });
-    // Recorded before its price was known.
+    // A call that was recorded before its price was known.
     meter.count(&request(None), &[], ("Max", None), &Ok(json!({ "usage": { "input": 10, "output": 10 } })));
     let calls = (0..40).map(|_| call(Rc::clone(&meter), "hello", Some(2000), 0.9));
     let fine = run(join_all(calls)).into_iter().filter(Result::is_ok).count();

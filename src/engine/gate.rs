@@ -30,7 +30,7 @@ use crate::model::text::excerpt;
 
 /// How the gate admits an effect.
 pub enum Admission {
-    /// The effect is done, and never had to wait.
+    /// The effect is done or refused, and never had to wait.
     Now(Result<Value>),
     /// The outcome is recorded, by this run or by the replay source: [`Gate::deliver_recorded`] delivers it to the flow when
     /// it is the slot's turn.
@@ -280,7 +280,7 @@ impl Gate {
             Some(outcome) => ready(outcome).boxed_local(),
             None => self.perform(effect, key, state.seed, again, heartbeat.clone()),
         };
-        Ok(Admission::Live(LiveEffect { key, future, heartbeat: heartbeat, lasts, asks }))
+        Ok(Admission::Live(LiveEffect { key, future, heartbeat, lasts, asks }))
     }
 
     /// Performs an effect; a model call only within the budget.
@@ -416,7 +416,7 @@ struct UnfinishedIntent {
     has_intent: bool,
 }
 
-/// What an effect requests, as it is keyed and recorded.
+/// A request in the form in which it is keyed and recorded.
 struct EffectRequest<'a> {
     scope: &'a str,
     kind: &'static str,

@@ -101,8 +101,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// `journal-broken` if a line was changed or does not fit, `journal-version` if its format is unknown, `disk-failed` if
-    /// the file cannot be read.
+    /// As [`reader::read_bytes`] and [`reader::read`].
     pub fn read(path: &Path) -> Result<(History, JournalTail)> {
         History::read_with(path, false)
     }
@@ -127,7 +126,7 @@ impl History {
             let start = raw.get().as_ptr() as usize - base;
             start..start + raw.get().len()
         };
-        let whole = reader::read(path, &bytes, |line, record| {
+        let intact = reader::read(path, &bytes, |line, record| {
             let seq = line.seq;
             match record {
                 ReadRecord::Open(open) => history.first = Some(open),
@@ -204,9 +203,9 @@ impl History {
             }
         }
         history.effects = history.outcomes.len();
-        history.whole = whole.clone();
+        history.whole = intact.clone();
         history.bytes = bytes;
-        Ok((history, JournalTail { seq: whole.lines, prev: whole.sum, length: whole.length, texts }))
+        Ok((history, JournalTail { seq: intact.lines, prev: intact.sum, length: intact.length, texts }))
     }
 
     /// Notes that outcomes were delivered to the flow together.
@@ -218,9 +217,9 @@ impl History {
         }
     }
 
-    /// Handles the end of a process: removes its void failures, so that their effects are tried again. Void are the failures
-    /// that the process ended with, a failure that nothing followed, and every document that the disk refused: there may be
-    /// room by now, and repeating the save loses nothing. All other failures are replayed: the flow went on after them.
+    /// Handles the end of a process: removes its void failures, so that their effects are tried again. The void failures are
+    /// those that the process ended with, one that nothing followed, and those of documents that the disk refused: there may
+    /// be room by now, and repeating the save loses nothing. All other failures are replayed: the flow went on after them.
     ///
     /// The first format does not record the void failures: there a failure is void if nothing followed it in its scope,
     /// around it or inside it. In a run that is done no failure is void.

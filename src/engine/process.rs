@@ -71,7 +71,7 @@ impl Process {
     /// Notes that an open effect failed, and the line of its outcome.
     pub(super) fn note_failure(&mut self, key: EffectKey, code: Code, seq: u64) {
         self.failures.push((key, seq));
-        if code == Code::DiskFailed && self.open.get(&key).is_some_and(|begun| begun.documents) {
+        if code == Code::DiskFailed && self.open.get(&key).is_some_and(|effect| effect.documents) {
             self.refused.push(key);
         }
     }
@@ -79,9 +79,9 @@ impl Process {
     /// Closes an effect and returns when it was under way; `None` if it waited for a person.
     pub(super) fn close_effect(&mut self, key: EffectKey, at: u64) -> Option<EffectSpan> {
         self.at = at;
-        let begun = self.open.remove(&key)?;
+        let effect = self.open.remove(&key)?;
         let scope = || self.scopes.get(&key).cloned().unwrap_or_default();
-        (!begun.asks).then(|| EffectSpan { scope: scope(), from: begun.at, to: at })
+        (!effect.asks).then(|| EffectSpan { scope: scope(), from: effect.at, to: at })
     }
 
     /// Closes the effects that had no outcome when the process ended, and returns when they were under way.

@@ -91,6 +91,10 @@ impl ReplaySource {
     }
 
     /// Forgets the effect in this line and all effects that were requested after it.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`], because the journal is read again.
     pub fn forget_from(&mut self, line: u64) -> Result<()> {
         for entry in self.entries()?.into_iter().filter(|entry| entry.seq >= line) {
             self.history.forget(entry.key);
@@ -178,11 +182,12 @@ impl ReplaySource {
             })
             .max_by(|(left, _), (right, _)| left.total_cmp(right));
         let Some((_, nearest)) = nearest else {
-            let asked = differences(&json!({}), request).join("\n");
-            return Ok(failure.because(format!("no `{kind}` is recorded; it asks for\n{asked}")));
+            let content = differences(&json!({}), request).join("\n");
+            return Ok(failure.because(format!("no `{kind}` is recorded; it asks for\n{content}")));
         };
-        let told = differences(&nearest.request, request).join("\n");
-        Ok(failure.because(format!("the nearest is line {}; from it to what is asked for now:\n{told}", nearest.seq)))
+        let changes = differences(&nearest.request, request).join("\n");
+        Ok(failure
+            .because(format!("the nearest is line {}; from it to what is asked for now:\n{changes}", nearest.seq)))
     }
 
     /// Describes each recorded effect that was not used, one line each.

@@ -124,13 +124,13 @@ impl RunRecords {
             Failure::new(Code::ConfigInvalid, format!("{} {what}", path.display()))
                 .hint("remove it: a new one is made, and runs that were begun before are foreign then")
         };
-        let found = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
-        if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        let metadata = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
             return Err(wrong("is not a file that only you can read and write"));
         }
         let mut key = MacKey::default();
         match file.read_exact(&mut key) {
-            Ok(()) if found.len() == key.len() as u64 => Ok(Some(key)),
+            Ok(()) if metadata.len() == key.len() as u64 => Ok(Some(key)),
             _ => Err(wrong("is no key")),
         }
     }

@@ -288,9 +288,10 @@ impl Runs {
 
     /// Tells whether a folder with a journal has this name, and neither is a link.
     fn is_run(&self, name: &str) -> bool {
-        let found = |path: &Path| path.symlink_metadata().map(|found| found.file_type());
+        let kind_of = |path: &Path| path.symlink_metadata().map(|metadata| metadata.file_type());
         let folder = self.folder.join(name);
-        found(&folder).is_ok_and(|kind| kind.is_dir()) && found(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
+        kind_of(&folder).is_ok_and(|kind| kind.is_dir())
+            && kind_of(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
     }
 
     pub fn journal(&self, id: &str) -> PathBuf {
@@ -382,9 +383,9 @@ impl LockedRun {
         let bytes = reader::read_bytes(&self.journal)?;
         let length = reader::intact_prefix(&self.journal, &bytes).length;
         // The locked file must stay at its path, so it is copied and then cut.
-        let (mut kept, path) = self.create_broken_file()?;
+        let (mut copy, path) = self.create_broken_file()?;
         let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
-        std::io::Write::write_all(&mut kept, &bytes).and_then(|()| kept.sync_all()).map_err(failed)?;
+        std::io::Write::write_all(&mut copy, &bytes).and_then(|()| copy.sync_all()).map_err(failed)?;
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
         cut.map_err(|error| Failure::io(&self.journal, "cut", &error))
     }

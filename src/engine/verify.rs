@@ -91,9 +91,9 @@ impl RunWrites {
     pub fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
         let mut verdict = Verdict { documents: self.documents.len(), ..Verdict::default() };
         for (path, (line, digest)) in &self.documents {
-            let found = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
-            match (digest, found) {
-                (Some(digest), Some(found)) if *digest == found => {}
+            let actual = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+            match (digest, actual) {
+                (Some(digest), Some(actual)) if *digest == actual => {}
                 (None, None) => {}
                 (Some(_), Some(_)) => verdict.differs(path, &format!("is not as line {line} saved it")),
                 (Some(_), None) => verdict.differs(path, &format!("is gone; line {line} saved it")),
@@ -118,54 +118,55 @@ impl Verdict {
 
     /// Compares the rows of a file with those that the run appended to it. Others may have written rows between them.
     fn check_rows(&mut self, path: &str, rows: &[AppendedRow], bytes: &[u8]) {
-        let mut there: Vec<ExistingRow> = Vec::new();
+        let mut existing: Vec<ExistingRow> = Vec::new();
         // The index of a line by its offset and by its content, so that each row needs one lookup.
-        let mut places: HashMap<u64, usize> = HashMap::new();
-        let mut says: HashMap<Digest, VecDeque<usize>> = HashMap::new();
+        let mut by_offset: HashMap<u64, usize> = HashMap::new();
+        let mut by_content: HashMap<Digest, VecDeque<usize>> = HashMap::new();
         let mut at = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let row = form(&serde_json::from_slice(line).unwrap_or_default());
-            places.insert(at, there.len());
-            says.entry(row).or_default().push_back(there.len());
-            there.push(ExistingRow { row, used: false });
+            by_offset.insert(at, existing.len());
+            by_content.entry(row).or_default().push_back(existing.len());
+            existing.push(ExistingRow { row, used: false });
             at += line.len() as u64;
         }
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         let mut displaced = Vec::new();
         for row in rows {
-            match places.get(&row.at).map(|index| &mut there[*index]) {
+            match by_offset.get(&row.at).map(|index| &mut existing[*index]) {
                 Some(found) if !found.used && found.row == row.row => found.used = true,
                 _ => displaced.push(row),
             }
         }
         // First the rows that moved: a line that is then left at a row's offset is that row, changed.
         displaced.retain(|row| {
-            let same = says.get_mut(&row.row);
+            let same = by_content.get_mut(&row.row);
             let elsewhere =
-                same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !there[*index].used));
+                same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !existing[*index].used));
             if let Some(index) = elsewhere {
-                there[index].used = true;
-                told.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
+                existing[index].used = true;
+                messages.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
             }
             elsewhere.is_none()
         });
         for row in displaced {
-            let place = places.get(&row.at).copied().filter(|index| !there[*index].used);
-            told.push(match place {
+            let place = by_offset.get(&row.at).copied().filter(|index| !existing[*index].used);
+            messages.push(match place {
                 Some(index) => {
-                    there[index].used = true;
+                    existing[index].used = true;
                     format!("line {} was changed (line {} of the journal)", index + 1, row.line)
                 }
                 None => format!("a row is missing (line {} of the journal)", row.line),
             });
         }
-        let asked: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
-        for (index, _) in there.iter().enumerate().filter(|(_, found)| !found.used && asked.contains(&found.row)) {
-            told.push(format!("line {} stands there twice", index + 1));
+        let appended: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
+        for (index, _) in existing.iter().enumerate().filter(|(_, found)| !found.used && appended.contains(&found.row))
+        {
+            messages.push(format!("line {} stands there twice", index + 1));
         }
-        let more = told.len().saturating_sub(NAMED);
-        told.truncate(NAMED);
-        told.iter().for_each(|what| self.differs(path, what));
+        let more = messages.len().saturating_sub(NAMED);
+        messages.truncate(NAMED);
+        messages.iter().for_each(|what| self.differs(path, what));
         if more > 0 {
             self.differs(path, &format!("and {more} more"));
         }

@@ -193,13 +193,13 @@ impl World {
         effect: Effect,
         key: EffectKey,
         again: bool,
-        pulse: Heartbeat,
+        heartbeat: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
             Effect::Chat(Chat { mut request, conversation, show }) => {
                 request.messages = conversation.iter().map(|item| item.message.clone()).collect();
-                async move { world.chat(request, show, key, &pulse).await }.boxed_local()
+                async move { world.chat(request, show, key, &heartbeat).await }.boxed_local()
             }
             Effect::Ui(UiOp::Ask(question)) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });
@@ -222,7 +222,7 @@ impl World {
                 let files = self.files.clone();
                 blocking(move || files.perform(&op)).boxed_local()
             }
-            Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
+            Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Time(_) | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. }) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
@@ -238,16 +238,22 @@ impl World {
         done
     }
 
-    async fn command(&self, command: &ExecCommand, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
+    async fn command(&self, command: &ExecCommand, key: EffectKey, heartbeat: &Heartbeat) -> Result<Value> {
         let (folder, _held) = self.repository.lend(&command.tree).await?;
-        let ran = self.commands.run(command, &folder, &key.to_string(), &|| pulse.beat()).await?;
+        let ran = self.commands.run(command, &folder, &key.to_string(), &|| heartbeat.beat()).await?;
         if let Some(text) = self.commands.remark(command, &folder, &ran) {
             self.front.show(&Event::Notice { text });
         }
         Ok(plain(&ran))
     }
 
-    async fn chat(&self, request: ChatRequest, show: CallDisplay, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
+    async fn chat(
+        &self,
+        request: ChatRequest,
+        show: CallDisplay,
+        key: EffectKey,
+        heartbeat: &Heartbeat,
+    ) -> Result<Value> {
         let call = key.to_string();
         let request = request.in_order();
         self.front.show(&Event::CallStarted {
@@ -261,9 +267,9 @@ impl World {
         }
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
-                CallEvent::Alive => return pulse.beat(),
+                CallEvent::Alive => return heartbeat.beat(),
                 CallEvent::Delta(text) => {
-                    pulse.beat();
+                    heartbeat.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },

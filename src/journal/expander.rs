@@ -9,7 +9,7 @@ use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-/// A single text or line may expand to this many bytes, plus this many times the bytes written so far.
+/// A single text or line may expand to `ROOM` bytes plus `TIMES` times the bytes written so far.
 const ROOM: usize = 64 << 20;
 const TIMES: usize = 4;
 /// The same for all lines together; more, because each call of a long debate repeats what was said before it.
@@ -177,8 +177,8 @@ impl TextExpander {
                     self.written += items.len() * size_of::<Value>();
                     self.lists.insert(id, self.folded.len());
                     self.folded.push(FoldedList { before, items });
-                    let whole = self.whole_list()?;
-                    return self.expand_items(whole, depth);
+                    let items = self.whole_list()?;
+                    return self.expand_items(items, depth);
                 }
                 let inner = match members.remove("$object") {
                     Some(Value::Object(inner)) => inner,
@@ -313,16 +313,16 @@ mod tests {
         let mut expander = TextExpander::default();
         expander.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
         expander.all = ROOM_IN_ALL;
-        let told = (0..1000).find_map(|_| expander.expand(json!({ "$text": "long" })).err()).unwrap_or_default();
-        assert!(told.contains("the lines up to here"), "{told}");
+        let failure = (0..1000).find_map(|_| expander.expand(json!({ "$text": "long" })).err()).unwrap_or_default();
+        assert!(failure.contains("the lines up to here"), "{failure}");
         // A list that grows by one item in each line.
         let mut expander = TextExpander::default();
-        let told = (1..60_000).find_map(|line| {
+        let failure = (1..60_000).find_map(|line| {
             let list = json!({ "$list": format!("l{line}"), "$after": format!("l{}", line - 1), "items": [1] });
             let first = json!({ "$list": "l1", "items": [1] });
             expander.expand(if line == 1 { first } else { list }).err()
         });
-        assert!(told.is_some_and(|why| why.contains("more than")));
+        assert!(failure.is_some_and(|why| why.contains("more than")));
         // A list that continues itself.
         let mut expander = TextExpander::default();
         expander.expand(json!({ "$list": "l", "items": [1] })).unwrap();

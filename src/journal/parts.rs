@@ -98,7 +98,7 @@ impl RecentTexts {
         let mut longest: (usize, Option<Digest>) = (0, None);
         for (id, earlier) in self.texts.iter().rev() {
             let (one, other) = (earlier.as_bytes(), text.as_bytes());
-            // A text that differs here, or ends before, shares no longer beginning.
+            // A text that differs here, or ends before, cannot share a longer beginning.
             let beyond = longest.0.saturating_sub(BLOCK)..longest.0 + 1;
             if one.get(beyond.clone()).is_some_and(|end| other.get(beyond) == Some(end)) {
                 let length = common(one, other);
@@ -158,10 +158,10 @@ fn hash(line: &str) -> u64 {
 }
 
 /// Returns the length of the common beginning of two texts, in bytes.
-fn common(one: &[u8], other: &[u8]) -> usize {
-    let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK)).take_while(|(one, other)| one == other);
+fn common(left: &[u8], right: &[u8]) -> usize {
+    let blocks = left.chunks_exact(BLOCK).zip(right.chunks_exact(BLOCK)).take_while(|(left, right)| left == right);
     let at = blocks.count() * BLOCK;
-    at + one[at..].iter().zip(&other[at..]).take_while(|(one, other)| one == other).count()
+    at + left[at..].iter().zip(&right[at..]).take_while(|(left, right)| left == right).count()
 }
 
 /// Returns the last character boundary up to `at`.

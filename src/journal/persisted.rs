@@ -85,7 +85,7 @@ pub(super) struct Failure {
     lost: Option<Lost>,
 }
 
-/// What those attempts of a model call used that brought no reply.
+/// What attempts of a model call without a reply used.
 #[derive(Serialize, Deserialize)]
 struct Lost {
     attempts: u64,

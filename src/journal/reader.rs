@@ -204,8 +204,8 @@ mod tests {
         let (_folder, path, bytes) = journal();
         let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
         for cut in last..bytes.len() {
-            let whole = read(&path, &bytes[..cut], |_, _| Ok(())).unwrap();
-            assert_eq!((whole.lines, whole.torn), (2, (cut - last) as u64));
+            let intact = read(&path, &bytes[..cut], |_, _| Ok(())).unwrap();
+            assert_eq!((intact.lines, intact.torn), (2, (cut - last) as u64));
         }
         assert_eq!(read(&path, &bytes, |_, _| Ok(())).unwrap().lines, 3);
     }
@@ -233,14 +233,17 @@ mod tests {
         let why = |bytes: &[u8]| read(&path, bytes, |_, _| Ok(())).unwrap_err().message;
         // Number and digest are right, but it follows another line.
         let (own, other) = (lines(&bytes), write("other", JournalTail::default(), &["uno", "two", "three"]));
-        let told = why(&[&own[0][..], &own[1], &other[2]].concat());
+        let message = why(&[&own[0][..], &own[1], &other[2]].concat());
         assert!(
-            told.contains("journal.jsonl:3: ") && told.ends_with("it does not follow the line before it"),
-            "{told}"
+            message.contains("journal.jsonl:3: ") && message.ends_with("it does not follow the line before it"),
+            "{message}"
         );
         // It follows no line, as the first must, but its number is not 1.
-        let told = why(&write("later", JournalTail { seq: 6, ..JournalTail::default() }, &["one"]).concat());
-        assert!(told.contains("journal.jsonl:1: ") && told.ends_with("its number is not the next one"), "{told}");
+        let message = why(&write("later", JournalTail { seq: 6, ..JournalTail::default() }, &["one"]).concat());
+        assert!(
+            message.contains("journal.jsonl:1: ") && message.ends_with("its number is not the next one"),
+            "{message}"
+        );
     }
 
     #[test]

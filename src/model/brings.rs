@@ -1,9 +1,9 @@
 //! Merge risks: files of a change that other programs run or obey without the person who merges it. They are reported before
 //! the merge. This file has the lists, and checks paths, modes and texts; reading the files is up to the host.
 //!
-//! Listed is what git runs as a hook, what a server runs after a push, and what starts by itself when a folder is opened,
-//! entered, installed or built. Not listed are sources, tests and `Makefile`s, which run only when a person starts them.
-//! Git keeps no set-uid modes, so that none can be merged.
+//! The lists contain what git runs as a hook, what a server runs after a push, and what starts by itself when a folder is
+//! opened, entered, installed or built. They do not contain sources, tests and `Makefile`s, which run only when a person
+//! starts them. Git keeps no set-uid modes, so that none can be merged.
 
 use std::collections::BTreeSet;
 

@@ -29,7 +29,7 @@ struct KnownSecret {
     text: String,
 }
 
-/// Secrets shorter than this are not redacted, because they would match ordinary text. In bytes.
+/// Secrets of fewer bytes than this are not redacted, because they would match ordinary text.
 const SHORTEST: usize = 8;
 
 /// How often the end of a text is searched again for a secret that begins before the last one found.

@@ -8,7 +8,7 @@ const WORDS: &[&str] = &["KEY", "PWD", "PAT", "DSN", "AUTH", "PW", "COOKIE"];
 /// A name that ends with one of these holds a secret.
 const ENDS: &[&str] = &["PWD", "DATABASE_URL", "DB_URL", "CONNECTION_STRING", "CONN_STR", "CONNSTR", "WEBHOOK_URL"];
 
-/// A name that contains one of these has such a part for another reason.
+/// A name that contains one of these has such a part for another reason, and holds no secret.
 const OTHERS: &[&str] = &[
     "ASKPASS",
     "COMPASS",
@@ -29,7 +29,7 @@ const OTHERS: &[&str] = &[
     "TOKEN_LIMIT",
     "TOKENS_PER",
 ];
-/// A name with one of these endings says something about a secret: where it is, whose it is, how long it is valid.
+/// A name with one of these endings holds no secret, but something about one: where it is, whose it is, how long it is valid.
 const ABOUT: &[&str] = &[
     "_FILE",
     "_PATH",

@@ -1,7 +1,7 @@
-//! How long work may take: by the time that a thread has computed, so that a loaded machine changes no result.
+//! Limits on CPU time: work is limited by the CPU time of its thread, so that a loaded machine does not change results.
 //!
-//! Behind it stands a limit of time on the wall, `PATIENCE` times as long, for work that computes nothing and for systems
-//! that do not tell a thread's time (there the wall's time counts alone).
+//! As a backstop there is a limit on wall time, `PATIENCE` times as long, for work that waits without computing. On systems
+//! that do not report a thread's CPU time, only wall time counts.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How many times longer than it may compute a piece of work may take.
+/// How many times longer than its CPU time work may take in wall time.
 const PATIENCE: u32 = 30;
 
-/// How often a helper's clock is looked at.
+/// How often a helper's clock is checked.
 const TICK: Duration = Duration::from_millis(5);
 
-/// A helper's stack: as large as that of a main thread, so that what recurses there does so here.
+/// The stack of a helper, in bytes: as large as that of a main thread, so that recursion gets as deep.
 const STACK: usize = 8 << 20;
 
-/// How many helpers may be left to themselves at once.
+/// How many abandoned helpers may still run at once.
 const MOST_ABANDONED: usize = 2;
 
 thread_local! {
-    /// What this thread's helpers have computed for it, in nanoseconds. It is looked at from other threads, and
-    /// a thread's clock may outlive it.
-    static ASIDE: &'static AtomicU64 = Box::leak(Box::default());
-    /// The limit that this thread works under, if it does.
+    /// The CPU time that helpers spent for this thread, in nanoseconds. Leaked, because other threads read it, and a
+    /// [`ThreadClock`] may outlive its thread.
+    static HELPER_TIME: &'static AtomicU64 = Box::leak(Box::default());
+    /// The limit that holds for this thread, if there is one.
     static LIMIT: Cell<Option<CpuLimit>> = const { Cell::new(None) };
 }
 
-/// Helpers that were given up and still compute.
+/// How many abandoned helpers still run.
 static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
-/// What has become of a helper; whoever comes second to its end settles [`ABANDONED`].
+/// Whether a helper has ended or was abandoned. The second of the two to happen decrements [`ABANDONED`].
 #[derive(Default)]
 struct HelperState(AtomicBool);
 
@@ -49,7 +49,7 @@ impl HelperState {
     }
 }
 
-/// Settles the fate of a helper when it ends, however it does.
+/// Notes the end of a helper, even if it panics.
 struct HelperGuard(Arc<HelperState>);
 
 impl Drop for HelperGuard {
@@ -58,55 +58,58 @@ impl Drop for HelperGuard {
     }
 }
 
-/// A thread, as the clock of its computing.
+/// The CPU clock of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadClock {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     clock: Option<i32>,
-    aside: &'static AtomicU64,
+    helper_time: &'static AtomicU64,
 }
 
 impl ThreadClock {
-    /// Returns the thread that asks.
+    /// Returns the clock of the calling thread.
     pub fn current() -> ThreadClock {
         #[cfg(target_os = "linux")]
         {
             let mut clock = 0;
-            // SAFETY: the thread is this one, which lives, and the clock's number is written into a local variable.
+            // SAFETY: the thread is the calling one, so it is alive, and the clock's id is written into a local variable.
             let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-            ThreadClock { clock: (failed == 0).then_some(clock), aside: ASIDE.with(|aside| *aside) }
+            ThreadClock {
+                clock: (failed == 0).then_some(clock),
+                helper_time: HELPER_TIME.with(|helper_time| *helper_time),
+            }
         }
         #[cfg(not(target_os = "linux"))]
-        ThreadClock { clock: None, aside: ASIDE.with(|aside| *aside) }
+        ThreadClock { clock: None, helper_time: HELPER_TIME.with(|helper_time| *helper_time) }
     }
 
-    /// Returns how long the thread has computed, with what its helpers did, from whichever thread asks. `None` where
-    /// nobody knows.
+    /// Returns the CPU time of the thread and its helpers; any thread may call this. `None` if the system does not report
+    /// it.
     pub fn spent(self) -> Option<Duration> {
         #[cfg(target_os = "linux")]
         {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the time is written into a local variable; the clock of a thread that ended is an error.
+            // SAFETY: the time is written into a local variable; reading the clock of an ended thread returns an error.
             let failed = unsafe { libc::clock_gettime(self.clock?, &raw mut time) };
-            let aside = Duration::from_nanos(self.aside.load(Ordering::Relaxed));
-            (failed == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32) + aside)
+            let helper_time = Duration::from_nanos(self.helper_time.load(Ordering::Relaxed));
+            (failed == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32) + helper_time)
         }
         #[cfg(not(target_os = "linux"))]
         None
     }
 }
 
-/// A limit on what a thread does from now on.
+/// A limit on the time that a thread may take from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuLimit {
     thread: ThreadClock,
-    /// What the thread has computed when the limit is reached.
+    /// The thread's CPU time at which the limit is reached.
     cpu: Option<Duration>,
     wall: Instant,
 }
 
 impl CpuLimit {
-    /// From now on, `thread` may compute for `time`.
+    /// Returns a limit that lets `thread` compute for `time` from now on.
     pub fn new(thread: ThreadClock, time: Duration) -> CpuLimit {
         let cpu = thread.spent().map(|spent| spent + time);
         let wall = Instant::now() + if cpu.is_some() { time * PATIENCE } else { time };
@@ -119,64 +122,65 @@ impl CpuLimit {
         computed || Instant::now() >= self.wall
     }
 
-    /// Tells whether the thread has computed this much longer than it may.
+    /// Tells whether the thread has exceeded its CPU time by at least this much.
     pub fn is_over_by(&self, more: Duration) -> bool {
         self.thread.spent().zip(self.cpu).is_some_and(|(spent, limit)| spent >= limit + more)
     }
 
-    /// Makes it the limit that this thread works under: its helpers get no more than is left of it.
+    /// Sets the limit of the calling thread: its helpers get no more than what is left of it.
     pub fn hold(limit: Option<CpuLimit>) {
         LIMIT.set(limit);
     }
 
-    /// Returns how much of the time is left.
+    /// Returns how much time is left.
     fn remaining(&self) -> Duration {
         let wall = self.wall.saturating_duration_since(Instant::now());
         self.thread.spent().zip(self.cpu).map_or(wall, |(spent, limit)| limit.saturating_sub(spent))
     }
 }
 
-/// The work was given up.
+/// The error for work that took too long or could not start.
 #[derive(Debug)]
 pub struct Overrun;
 
-/// Does work that cannot be interrupted: on a thread of its own, for no longer than `most` and than what is left of the
-/// limit that this thread works under. It counts as computed by this thread. A helper whose time is over is given up:
-/// it goes on to its end, or to that of the process, and nobody listens to it. While too many of them do, no work
-/// begins.
+/// Runs work that cannot be interrupted on a helper thread, for no longer than `most` and what is left of the calling
+/// thread's limit. Its CPU time counts as that of the calling thread. A helper that exceeds its time is abandoned: it
+/// runs on, but its result is ignored. While too many abandoned helpers run, no new work starts.
 ///
 /// # Errors
 ///
-/// The work took too long, or could not begin.
+/// [`Overrun`] if the work took too long or could not start.
 pub fn run_within<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Overrun> {
     let most = LIMIT.get().map_or(most, |limit| most.min(limit.remaining()));
     if ABANDONED.load(Ordering::SeqCst) >= MOST_ABANDONED {
         return Err(Overrun);
     }
-    let (begun, limits) = mpsc::sync_channel(1);
-    let (done, results) = mpsc::sync_channel(1);
-    let fate = Arc::new(HelperState::default());
-    let ends = HelperGuard(Arc::clone(&fate));
+    let (send_limit, limits) = mpsc::sync_channel(1);
+    let (send_result, results) = mpsc::sync_channel(1);
+    let state = Arc::new(HelperState::default());
+    let guard = HelperGuard(Arc::clone(&state));
     let helper = move || {
-        let ends = ends;
+        let guard = guard;
         let thread = ThreadClock::current();
         let limit = CpuLimit::new(thread, most);
-        let _ = begun.send((thread, thread.spent(), limit));
-        let _ = done.send(work());
-        drop(ends);
+        let _ = send_limit.send((thread, thread.spent(), limit));
+        let _ = send_result.send(work());
+        drop(guard);
     };
     let helper = std::thread::Builder::new().name("helper".to_owned()).stack_size(STACK).spawn(helper);
     let helper = helper.map_err(|_| Overrun)?;
     let began = Instant::now();
     let (thread, before, limit) = limits.recv().map_err(|_| Overrun)?;
-    // The clock of a thread that is over is gone; the time of the wall is never less.
+    // An ended thread has no clock any more; wall time is never less than its CPU time.
     let spent =
         || thread.spent().zip(before).map_or_else(|| began.elapsed(), |(now, before)| now.saturating_sub(before));
     let mut counted = Duration::ZERO;
     let mut count = || {
         let more = spent().saturating_sub(counted);
         counted += more;
-        ASIDE.with(|aside| aside.fetch_add(u64::try_from(more.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed));
+        HELPER_TIME.with(|helper_time| {
+            helper_time.fetch_add(u64::try_from(more.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed)
+        });
     };
     let result = loop {
         match results.recv_timeout(TICK) {
@@ -184,11 +188,11 @@ pub fn run_within<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + 
             Err(RecvTimeoutError::Timeout) => {
                 count();
                 if limit.is_over() {
-                    fate.give_up();
+                    state.give_up();
                     break Err(Overrun);
                 }
             }
-            // What it panicked with is raised here, too.
+            // A panic of the helper goes on in this thread.
             Err(RecvTimeoutError::Disconnected) => match helper.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
                 Ok(()) => return Err(Overrun),

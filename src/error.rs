@@ -1,4 +1,4 @@
-//! What went wrong, in the form that a person, a flow and a journal all get.
+//! Failures, in the one form that people, flows and journals all get.
 //!
 //! There is one type, [`Failure`], because a failure is also data here: it is written to the journal as
 //! the outcome of an effect, given to Lua as an error value, and printed at the edge with its hint.
@@ -28,12 +28,12 @@ macro_rules! codes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($variant,)+
-            /// One that a newer program wrote down, by its number among those that this process met.
+            /// A code that a newer version wrote, as an index into the unknown names that this process has seen.
             Unknown(u16),
         }
 
         impl Code {
-            /// Every code there is, in the order of the exit statuses.
+            /// All codes.
             pub const ALL: &[Code] = &[$(Code::$variant),+];
 
             /// Returns the name that people, flows and journals see.
@@ -120,12 +120,12 @@ impl Code {
         Code::ALL.iter().copied().find(|code| code.name() == name)
     }
 
-    /// Returns the code with this name, also where only a newer program knows it.
+    /// Returns the code with this name, even if only a newer version knows it.
     pub fn of(name: &str) -> Code {
         Code::parse(name).unwrap_or_else(|| {
             let mut names = UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner);
             let known = names.iter().position(|known| *known == name);
-            // Each is kept once, for as long as the process lives. Nobody has so many that numbers run out.
+            // Each name is leaked once. No process sees enough names to run out of numbers.
             let number = known.or((names.len() < usize::from(u16::MAX)).then_some(names.len())).unwrap_or(0);
             if number == names.len() {
                 names.push(Box::leak(name.to_owned().into_boxed_str()));
@@ -135,7 +135,7 @@ impl Code {
     }
 }
 
-/// The names of the codes that only newer programs know.
+/// The names of the codes that only newer versions know.
 static UNKNOWN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn unknown(number: u16) -> &'static str {
@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for Code {
     }
 }
 
-/// Where a failure is: in a file of a flow or of the user's.
+/// Where a failure is: in a file of a flow or of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub file: String,
@@ -164,7 +164,7 @@ pub struct Place {
     /// As a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The line itself, for people: up to 160 characters of it.
+    /// The text of the line, for people, up to 160 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
 }
@@ -176,7 +176,7 @@ impl Place {
 }
 
 impl std::fmt::Display for Place {
-    /// As compilers write it, with the line itself behind a gutter where it is known.
+    /// Formats it as compilers do: with the text of the line behind a gutter, if it is known.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.file)?;
         let Some(line) = self.line else { return Ok(()) };
@@ -187,13 +187,14 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What attempts of a model call used that brought no reply. Nobody says how much it was: it is counted by what came.
+/// What attempts of a model call without a reply used. The server reports no usage for them, so it is estimated from the
+/// bytes received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
-    /// Attempts that the server took and began to answer.
+    /// How many attempts the server accepted and began to answer.
     pub attempts: u64,
-    /// What came of their replies, in bytes.
+    /// How many bytes of their replies arrived.
     pub bytes: u64,
 }
 
@@ -208,18 +209,18 @@ pub struct Failure {
     /// What the reader can do now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What stands behind it, outermost first: causes, or a list of faults.
+    /// Causes, outermost first, or a list of single errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// Where it is.
+    /// Where it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Box<Place>>,
-    /// Of a model call: what its attempts used.
+    /// For a model call, what its attempts used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Box<Lost>>,
 }
 
-/// What most functions of this crate return.
+/// The result of most functions of this crate.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
@@ -232,13 +233,13 @@ impl Failure {
         self
     }
 
-    /// Adds one line of what stands behind this failure.
+    /// Adds one line about the cause of this failure.
     pub fn because(mut self, detail: impl std::fmt::Display) -> Failure {
         self.details.push(detail.to_string());
         self
     }
 
-    /// Returns a failure of the disk that names the path, with a hint for the usual causes.
+    /// Returns a `disk-failed` failure that names the path, with a hint for the usual causes.
     pub fn io(path: &std::path::Path, doing: &str, error: &std::io::Error) -> Failure {
         use std::io::ErrorKind as Kind;
         let failure = Failure::new(Code::DiskFailed, format!("cannot {doing} {}: {error}", path.display()));
@@ -267,7 +268,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns as much of a word as is compared: what is looked for may be of any length.
+/// Returns the first characters of a word, because the word may have any length.
 fn beginning(word: &str) -> &str {
     word.char_indices().nth(64).map_or(word, |(end, _)| &word[..end])
 }

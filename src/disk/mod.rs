@@ -1,10 +1,9 @@
-//! Files that nietz reads and writes on its own account: configuration, locks, journals, personas, documents.
+//! Opens, reads and writes nietz's own files: configuration, locks, journals, personas, documents.
 //!
-//! What stands at their paths came with a checkout, an archive or another process, and may be anything: a link to
-//! somebody's home, a pipe that nobody writes to, a device without an end. [`read`] opens them all in one way: no link
-//! leads out of the folder that the caller names, nothing waits, and no more is read than the caller allows. [`temp_file`]
-//! writes them in one way: beside the old file, which is there until the new one is whole. [`owner`] says whether a file can
-//! be taken for the user's word.
+//! A checkout, an archive or another process may have put anything at their paths: a link into somebody's home, a pipe
+//! that nobody writes to, an endless device. [`read`] opens them all in one way: it follows no link out of the folder that
+//! the caller names, never waits, and reads no more than the caller allows. [`temp_file`] writes a new file beside the old
+//! one, which stays until the new one is complete. [`owner`] checks that nobody but the user can have written a file.
 
 pub(crate) mod temp_file;
 pub(crate) mod owner;
@@ -19,34 +18,35 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Failure, Result};
 
-/// The most bytes of a file of settings, of locks and grants: what people and `nietz pack` write by hand or by the line.
+/// The limit for small files, in bytes: configuration, locks and grants, as people and `nietz pack` write them.
 pub const SETTINGS: u64 = 4 << 20;
 
-/// Which links are followed on the way to a file.
+/// Which links are followed when a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub enum Links<'a> {
-    /// All: the user named the file, or keeps it in a folder of their own.
+    /// All links: the user named the file, or keeps it in a folder of their own.
     All,
-    /// Those that stay below this folder, where the path begins.
+    /// Links that stay below this folder, with which the path begins.
     Below(&'a Path),
-    /// The path is known to have none, but for its last part, which may be none either.
+    /// No link as the last part of the path; the parts before are known to be none.
     NotLast,
 }
 
-/// Returns the bytes of a file, or nothing where there is none.
+/// Returns the bytes of a file, or `None` if there is no file.
 ///
-/// Fails with `path-refused` for what is no plain file, and for a link that must not be followed; with
-/// `document-unreadable` for one of more than `most` bytes.
+/// # Errors
+///
+/// As [`open`], and `document-unreadable` if the file has more than `most` bytes.
 pub fn read(path: &Path, links: Links<'_>, most: u64) -> Result<Option<Vec<u8>>> {
     open(path, links)?.map(|file| read_open(file, path, most)).transpose()
 }
 
-/// Returns the bytes of an open file, if they are no more than allowed.
+/// Returns the bytes of an open file, unless there are more than allowed.
 fn read_open(file: File, path: &Path, most: u64) -> Result<Vec<u8>> {
     let length = file.metadata().map_or(0, |found| found.len().min(most));
-    // Room for one more byte, so that the read which finds the end needs no more.
+    // One spare byte, so that the read which finds the end of the file does not grow the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    // One byte more than allowed tells too large from just large enough, even while the file grows.
+    // Reading one byte more than allowed detects a file that is too large, even while it grows.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Failure::io(path, "read", &error))?;
     match u64::try_from(bytes.len()) {
         Ok(length) if length <= most => Ok(bytes),
@@ -58,9 +58,13 @@ fn read_open(file: File, path: &Path, most: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// Opens a plain file for reading; nothing where there is none.
+/// Opens a plain file for reading; returns `None` if there is no file.
+///
+/// # Errors
+///
+/// `path-refused` if it is no plain file, or a link that must not be followed; `disk-failed` if it cannot be opened.
 pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
-    // A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
+    // Without these flags, opening a pipe would wait for a writer, and a terminal could become the controlling one.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match links {
         Links::All => rustix::fs::openat(CWD, path, flags, Mode::empty()),
@@ -76,7 +80,11 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
     }
 }
 
-/// Writes a plain file, in place: for what can be made again at once. A link at its place is refused.
+/// Writes a plain file in place, which is only for files that can easily be made again.
+///
+/// # Errors
+///
+/// `path-refused` if the path is a link or no plain file, `disk-failed` if it cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let flags =
         OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -90,8 +98,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(failed)
 }
 
-/// Makes a folder below another that the user works in, with what is between them. No link on the way may lead out of
-/// it, or into a repository's own folder.
+/// Makes a folder below a root that the user works in, with all folders between them.
+///
+/// # Errors
+///
+/// `path-refused` if a link between them leads out of the root or into a `.git` folder, `disk-failed` if a folder cannot
+/// be made.
 pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
     let below = folder.strip_prefix(root).map_err(|_| refused(folder, "is outside"))?;
     let top = root.canonicalize().map_err(|error| Failure::io(root, "find", &error))?;
@@ -113,18 +125,26 @@ pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file below a folder that the user works in, as `write` does, and makes the folders that it needs.
+/// Writes a file below a root that the user works in, as [`write()`] does, and makes the folders that it needs.
+///
+/// # Errors
+///
+/// As [`make_folder`] and [`write()`].
 pub fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     make_folder(root, temp_file::parent_folder(path))?;
     write(path, bytes)
 }
 
-/// Tells whether a folder is there and below another, its links followed.
+/// Tells whether a folder exists below another, after following links.
 pub fn is_below(root: &Path, folder: &Path) -> bool {
     matches!((root.canonicalize(), folder.canonicalize()), (Ok(root), Ok(folder)) if folder.starts_with(&root))
 }
 
-/// Refuses what is no plain file.
+/// Refuses anything but a plain file.
+///
+/// # Errors
+///
+/// `path-refused` if the open file is a folder, a pipe or a device.
 pub fn require_plain_file(file: &File, path: &Path) -> Result<()> {
     let kind = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?.file_type();
     let what = match kind {
@@ -136,7 +156,7 @@ pub fn require_plain_file(file: &File, path: &Path) -> Result<()> {
     Err(refused(path, what))
 }
 
-/// Tells whether the path leads to this very file, links at its end not followed.
+/// Tells whether the path names this very open file; a link at its end is not followed.
 pub fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
@@ -144,13 +164,13 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Returns the failure for something at a path of nietz's own that is no plain file, or no folder.
+/// Returns the failure for a path of nietz's own that is not a plain file or folder.
 pub fn refused(path: &Path, what: &str) -> Failure {
     Failure::new(Code::PathRefused, format!("{} {what}, where nietz keeps a file of its own", path.display()))
         .hint("look at what it is and who put it there; then remove it, or put the file itself in its place")
 }
 
-/// Opens what the kernel finds below a folder, without leaving it on the way.
+/// Opens a file below a folder without following a link out of it.
 fn below(folder: &Path, path: &Path, flags: OFlags) -> Result<std::os::fd::OwnedFd, Errno> {
     let Ok(part) = path.strip_prefix(folder) else { return Err(Errno::XDEV) };
     #[cfg(target_os = "linux")]
@@ -160,7 +180,7 @@ fn below(folder: &Path, path: &Path, flags: OFlags) -> Result<std::os::fd::Owned
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..100 {
             match rustix::fs::openat2(&root, part, flags, Mode::empty(), resolve) {
-                // Something was renamed meanwhile, so that the kernel could not be sure.
+                // A rename happened meanwhile, so that the kernel could not be sure.
                 Err(Errno::AGAIN) => {}
                 // Some sandboxes do not know the call.
                 Err(Errno::NOSYS) => break,

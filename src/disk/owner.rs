@@ -1,5 +1,5 @@
-//! Whose a file is that grants something: what the user is said to trust, addresses that keys go to, commands that print
-//! keys. What others could have written into it is nobody's word.
+//! Checks who can have written a file that grants something: whom the user trusts, where keys are sent, which commands print
+//! keys. A file that others could have written does not count as the user's word.
 
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -11,40 +11,48 @@ use rustix::fs::OFlags;
 use super::{Links, open, read_open, require_plain_file, temp_file};
 use crate::error::{Code, Failure, Result};
 
-/// How long to wait between two tries of a lock.
+/// How long to wait between two attempts to lock.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The bits of a mode that let others write, and the one that keeps them from replacing what is not theirs.
+/// The mode bits that let others write, and the one that keeps them from replacing files of other users.
 const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Returns the bytes of a file of the user's own, or nothing where there is none.
+/// Returns the bytes of a file that only the user can have written, or `None` if there is no file.
 ///
-/// Fails as [`super::read`] does, and with `config-invalid` for a file that others can write, or replace in its folder.
+/// # Errors
+///
+/// As [`super::read`], and `config-invalid` if others can write the file, or replace it in its folder.
 pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     let Some(file) = open(path, Links::All)? else { return Ok(None) };
-    let found = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?;
+    let metadata = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?;
     let folder = temp_file::parent_folder(path);
-    let around = folder.metadata().map_err(|error| Failure::io(folder, "look at", &error))?;
-    for (place, found) in [(path, &found), (folder, &around)] {
-        if let Some(why) = problem(found) {
+    let of_folder = folder.metadata().map_err(|error| Failure::io(folder, "look at", &error))?;
+    for (place, metadata) in [(path, &metadata), (folder, &of_folder)] {
+        if let Some(why) = problem(metadata) {
             return Err(refused(place, &why));
         }
     }
     read_open(file, path, most).map(Some)
 }
 
-/// Makes a folder of the user's own, if it is not there: nobody else looks into it.
+/// Makes a folder that nobody else can read, if it does not exist.
+///
+/// # Errors
+///
+/// `disk-failed` if it cannot be made.
 pub fn make_folder(folder: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Failure::io(folder, "create", &error))
 }
 
-/// Waits until no other process of this user holds this lock, and makes it where there is none. Whoever it is held by, the
-/// wait has an end.
+/// Locks the file at `path`, which is made if it does not exist, and waits up to `patience` while another process holds
+/// the lock.
 ///
-/// Fails with `document-busy` when it has.
+/// # Errors
+///
+/// `document-busy` if the lock is still held then, `path-refused` if the path is no plain file, `disk-failed` otherwise.
 pub fn lock(path: &Path, patience: Duration) -> Result<File> {
     make_folder(temp_file::parent_folder(path))?;
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -66,16 +74,16 @@ pub fn lock(path: &Path, patience: Duration) -> Result<File> {
     }
 }
 
-/// Tells why a file or a folder could hold what the user did not put there; nothing where only they, the system, or a
-/// group that is theirs alone can write.
-pub fn problem(found: &Metadata) -> Option<String> {
+/// Tells why somebody else could have written a file or folder; `None` if only the user, the system, or the user's
+/// private group can write it.
+pub fn problem(metadata: &Metadata) -> Option<String> {
     let user = rustix::process::geteuid().as_raw();
-    let (owner, group, mode) = (found.uid(), found.gid(), found.mode());
-    let kept = found.is_dir() && mode & STICKY != 0;
+    let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode());
+    let sticky = metadata.is_dir() && mode & STICKY != 0;
     match () {
         () if owner != user && owner != 0 => Some(format!("belongs to another user (number {owner})")),
-        () if mode & OTHERS != 0 && !kept => Some("can be written by everybody".to_owned()),
-        () if mode & GROUP != 0 && !kept && !is_private(group, user) => {
+        () if mode & OTHERS != 0 && !sticky => Some("can be written by everybody".to_owned()),
+        () if mode & GROUP != 0 && !sticky && !is_private(group, user) => {
             Some(format!("can be written by a group (number {group})"))
         }
         () => None,
@@ -90,17 +98,17 @@ fn refused(place: &Path, why: &str) -> Failure {
     .hint("look at what is in it; then make it yours alone: chown it to you, and chmod go-w")
 }
 
-/// Tells whether a group is one that many systems make for each user, under whose `umask` of 002 all files can be written
-/// by it: it has the user's name, and nobody else in it.
+/// Tells whether a group is the private group of the user: it has the user's name and no other members. Many systems make
+/// one for each user, with a `umask` of 002, so that the group can write all of the user's files.
 #[cfg(target_os = "linux")]
 fn is_private(group: u32, user: u32) -> bool {
     use std::ffi::CStr;
 
-    /// Longer than any entry.
+    /// A buffer larger than any entry, in bytes.
     const MOST: usize = 1 << 20;
 
-    // SAFETY: entries of zeros are valid, all buffers are ours and outlive the calls, and their lengths are told. What the
-    // entries point to is in `texts`, and is read before it is changed.
+    // SAFETY: zeroed entries are valid; all buffers are local, outlive the calls and are passed with their lengths. The
+    // entries point into `texts`, and are read before `texts` is changed.
     unsafe {
         let mut texts: Vec<libc::c_char> = vec![0; 1 << 12];
         let mut found = std::ptr::null_mut();
@@ -135,7 +143,7 @@ fn is_private(group: u32, user: u32) -> bool {
     }
 }
 
-/// Elsewhere, groups of users are shared.
+/// On other systems, users share groups.
 #[cfg(not(target_os = "linux"))]
 fn is_private(_: u32, _: u32) -> bool {
     false
@@ -165,7 +173,7 @@ mod tests {
             (0o755, 0o666, false),
             (0o755, 0o646, false),
             (0o777, 0o600, false),
-            // As in a folder for temporary files: nobody can replace what is not theirs.
+            // As in a folder for temporary files: nobody can replace files of other users.
             (0o1777, 0o600, true),
         ] {
             mode(&folder, of_folder);

@@ -1,7 +1,7 @@
-//! A file that is written beside the one that it will replace, so that there is always a whole one.
+//! Temporary files: each is written beside the file that it will replace, so that there is always a complete file.
 //!
-//! Whoever writes a draft holds a lock on it. A draft without one was left by a process that was killed:
-//! [`remove_stale`] removes it, and never one of a process that lives.
+//! The process that writes a temporary file holds a lock on it. One without a lock was left by a killed process:
+//! [`remove_stale`] removes only those.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::Write as _;
@@ -13,31 +13,43 @@ use crate::error::{Failure, Result};
 
 const PREFIX: &str = ".nietz-";
 const SUFFIX: &str = ".tmp";
-/// How often a draft is begun anew that somebody took for a left one before it was locked.
+/// How often another temporary file is tried, if somebody took the last one for a stale file before it was locked.
 const TRIES: usize = 100;
 
-/// A whole file that has not its name yet. Dropped, it is gone.
+/// A complete file that is not at its path yet. Dropping this removes it.
 pub struct TempFile(tempfile::NamedTempFile);
 
 impl TempFile {
-    /// Writes the bytes beside a path; the disk begins with them while the caller does something else.
+    /// Writes the bytes to a temporary file beside `path`; the disk starts writing them while the caller goes on.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be made or written.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<TempFile> {
-        // The mode that any new file gets.
+        // The usual mode of a new file.
         TempFile::with_mode(path, bytes, 0o666)
     }
 
-    /// The same, with the mode that it has where there is no old file, as far as the user's `umask` lets it.
+    /// Like [`TempFile::write`]; `mode`, less the user's `umask`, counts only if no old file is replaced.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be made or written.
     pub fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<TempFile> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
         let mut file = new(parent_folder(path), mode).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
-        // Linux begins to write at this advice. Where it does not, the sync does all of the work.
+        // This advice makes Linux start writing. If it does not, the sync does all of the work.
         #[cfg(target_os = "linux")]
         let _ = rustix::fs::fadvise(file.as_file(), 0, None, rustix::fs::Advice::DontNeed);
         Ok(TempFile(file))
     }
 
-    /// Puts the file in place of the old one, with its mode; it is on the disk when this returns.
+    /// Replaces the old file, keeping that file's mode. The new file is on the disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be synced or renamed, or its folder cannot be synced.
     pub fn publish(self, path: &Path) -> Result<()> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
         let file = self.0;
@@ -48,7 +60,7 @@ impl TempFile {
             file.as_file().set_permissions(old.permissions()).map_err(failed)?;
         }
         file.as_file().sync_all().map_err(failed)?;
-        // Dropped on any failure, the draft is removed and the old file stays as it is.
+        // On failure the temporary file is dropped, and so removed; the old file stays as it is.
         file.persist(path).map_err(|error| failed(error.error))?;
         sync_folder(parent_folder(path))
     }
@@ -58,7 +70,7 @@ fn mode(file: &Metadata) -> u32 {
     file.permissions().mode()
 }
 
-/// Makes a draft and locks it.
+/// Makes a temporary file and locks it.
 fn new(folder: &Path, mode: u32) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
@@ -66,17 +78,17 @@ fn new(folder: &Path, mode: u32) -> std::io::Result<tempfile::NamedTempFile> {
     for _ in 0..TRIES {
         let file = builder.tempfile_in(folder)?;
         match file.as_file().try_lock() {
-            // Between its making and its lock it looked as one that was left.
+            // Before it was locked, it looked stale to another process, which removed it.
             Ok(()) if !is_at(file.as_file(), file.path()) => {}
             Err(TryLockError::WouldBlock) => {}
-            // Where files cannot be locked, none is taken for a left one.
+            // If files cannot be locked here, `remove_stale` cannot lock them either and removes none.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
     Err(std::io::ErrorKind::ResourceBusy.into())
 }
 
-/// Removes drafts of processes that were killed. What cannot be removed stays for the next time.
+/// Removes temporary files of killed processes. A file that cannot be removed is left for the next time.
 pub fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -91,9 +103,13 @@ pub fn remove_stale(folder: &Path) {
     }
 }
 
-/// Makes a new name or a removal in a folder durable.
+/// Makes new and removed names in a folder durable.
+///
+/// # Errors
+///
+/// `disk-failed` if the folder cannot be synced.
 pub fn sync_folder(folder: &Path) -> Result<()> {
-    // Other systems cannot open a folder, and make names durable on their own.
+    // Other systems cannot open a folder, and make names durable by themselves.
     #[cfg(unix)]
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Failure::io(folder, "sync", &error))?;
     Ok(())
@@ -136,10 +152,10 @@ mod tests {
     #[test]
     fn no_draft_is_lost_to_those_who_clear() {
         let folder = tempfile::tempdir().unwrap();
-        let over = std::sync::atomic::AtomicBool::new(false);
+        let finished = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                while !finished.load(std::sync::atomic::Ordering::SeqCst) {
                     remove_stale(folder.path());
                 }
             });
@@ -147,7 +163,7 @@ mod tests {
                 let path = folder.path().join(format!("d{}", round % 7));
                 TempFile::write(&path, b"x").unwrap().publish(&path).unwrap();
             }
-            over.store(true, std::sync::atomic::Ordering::SeqCst);
+            finished.store(true, std::sync::atomic::Ordering::SeqCst);
         });
         assert_eq!(names(folder.path()), ["d0", "d1", "d2", "d3", "d4", "d5", "d6"]);
     }

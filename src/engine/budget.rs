@@ -1,5 +1,5 @@
-//! The budget of one run: what a call could use at worst is set aside before it starts, and what it did use
-//! is counted when it is over. So calls side by side cannot overshoot together.
+//! The budget of one run: before a call starts, its worst case is reserved; when it is over, what it really used is
+//! counted. So concurrent calls cannot exceed the budget together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use crate::error::{Code, Failure, Lost, Result};
 use crate::model::budget::{Budget, Price, Spent, cost, dollars};
 use crate::model::chat::{ChatRequest, FinishReason, HashedMessage, Usage};
 
-/// The longest reply, in tokens, that is set aside for a call that names no limit of its own.
+/// The tokens of reply that are reserved for a call without a limit of its own.
 const REPLY: u64 = 8192;
 
-/// When nothing else is under way, a call starts with no less than this of its reply affordable.
+/// When no other call is under way, a call starts if the budget has room for at least this many tokens of reply.
 const LEAST_REPLY: u64 = 512;
 
-/// A token is seldom longer than this, in bytes: what is counted for a call is no less than that, whatever its
-/// server says.
+/// A token is seldom longer than this, in bytes. So a call counts for at least its bytes divided by this, whatever its
+/// server reports.
 const LONGEST_TOKEN: u64 = 8;
 
-/// From so many on, the user is told when four fifths of the calls are used.
+/// If the limit on calls is at least this, the user is told when four fifths of the calls are used.
 const MANY_CALLS: u64 = 100;
 
-/// What is told to the user while calls are made.
+/// Shows a notice to the user while calls are made.
 pub type NoticeSink = Box<dyn Fn(String)>;
 
 /// Counts what a run uses and holds it to its budget.
@@ -39,22 +39,23 @@ pub struct Meter {
     /// Calls that ended, well or not.
     ended: Cell<u64>,
     reserved: Cell<UpperBound>,
-    /// What calls that were given up half-way could have used: nobody says what they did use.
+    /// What calls that were given up half-way could have used at worst: what they really used is unknown.
     lost: Cell<UpperBound>,
-    /// Tokens of all calls, each with no less than its texts must have.
+    /// Tokens of all calls; each call counts for at least the tokens that its texts must have.
     tokens: Cell<u64>,
-    /// US dollars of all calls whose price was known.
+    /// The cost of all calls whose price was known, in US dollars.
     paid: Cell<f64>,
-    /// The cost that is told next, in US dollars, and whether it was told that the calls are nearly used up.
+    /// At which cost the user is told next, in US dollars.
     next_cost: Cell<f64>,
+    /// Whether the user was told that the calls are nearly used up.
     few_calls_told: Cell<bool>,
     /// Why no further call starts.
     closed: RefCell<Option<Failure>>,
-    /// Told when something that was set aside is free again.
+    /// Notified when a reservation is released.
     freed: Notify,
 }
 
-/// What calls under way could use at worst.
+/// The worst case of one call, or of several together.
 #[derive(Clone, Copy, Debug, Default)]
 struct UpperBound {
     calls: u64,
@@ -62,7 +63,7 @@ struct UpperBound {
     cost: f64,
 }
 
-/// What was set aside for one call. It is free again when the call is over, and lost when it is given up.
+/// The reservation of one call, released when the call is over. If the call is given up, it counts as lost.
 struct Reservation {
     meter: Rc<Meter>,
     bound: UpperBound,
@@ -71,11 +72,11 @@ struct Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut aside = self.meter.reserved.get();
-        aside.calls -= self.bound.calls;
-        aside.tokens = aside.tokens.saturating_sub(self.bound.tokens);
-        aside.cost = if aside.calls == 0 { 0.0 } else { aside.cost - self.bound.cost };
-        self.meter.reserved.set(aside);
+        let mut reserved = self.meter.reserved.get();
+        reserved.calls -= self.bound.calls;
+        reserved.tokens = reserved.tokens.saturating_sub(self.bound.tokens);
+        reserved.cost = if reserved.calls == 0 { 0.0 } else { reserved.cost - self.bound.cost };
+        self.meter.reserved.set(reserved);
         if !self.finished {
             let lost = self.meter.lost.get();
             let (tokens, cost) = (lost.tokens.saturating_add(self.bound.tokens), lost.cost + self.bound.cost);
@@ -90,7 +91,7 @@ impl Meter {
         Meter::of(budget, None)
     }
 
-    /// Like [`Meter::new`]; tells what a run that goes on for long has used.
+    /// Like [`Meter::new`], and tells the user what a long run has used.
     pub fn telling(budget: Budget, tell: NoticeSink) -> Rc<Meter> {
         Meter::of(budget, Some(tell))
     }
@@ -113,7 +114,7 @@ impl Meter {
         })
     }
 
-    /// Returns when the time of this process is over, and what is said then.
+    /// Returns when the time limit of this process is reached, and the failure to end with.
     pub fn deadline(&self) -> Option<(Instant, Failure)> {
         let time = self.budget.time?;
         let failure = Failure::new(Code::BudgetUsedUp, format!("the time of this run is over: {time}"))
@@ -121,8 +122,13 @@ impl Meter {
         Some((self.since.checked_add(time.0)?, failure))
     }
 
-    /// Makes a call within the budget: waits until its worst case can be set aside, lowers the limit of its
-    /// reply where less can be afforded, and counts what it used.
+    /// Makes a call within the budget: waits until its worst case can be reserved, lowers the limit of its reply if the
+    /// budget has room for less only, and counts what the call used.
+    ///
+    /// # Errors
+    ///
+    /// `budget-used-up` if the call cannot start or the lowered limit cut its reply, `price-unknown` if there is a limit on
+    /// cost and the model has no price, and the failures of `perform`.
     pub async fn call<F: Future<Output = Result<Value>>>(
         self: Rc<Meter>,
         mut request: ChatRequest,
@@ -131,15 +137,15 @@ impl Meter {
         perform: impl FnOnce(ChatRequest) -> F,
     ) -> Result<Value> {
         let wanted = wanted_reply(&request);
-        let mut aside = Meter::reserve(&self, &mut request, conversation, price).await?;
+        let mut reservation = Meter::reserve(&self, &mut request, conversation, price).await?;
         let lowered = request.max_tokens.filter(|&limit| u64::from(limit) < wanted);
-        let asked = CallLowerBound::new(&request, conversation);
+        let lower_bound = CallLowerBound::new(&request, conversation);
         let outcome = perform(request).await;
-        self.add(&asked, &label, &outcome, price);
-        self.add_lost(&asked, &outcome, price);
+        self.add(&lower_bound, &label, &outcome, price);
+        self.add_lost(&lower_bound, &outcome, price);
         self.tell_what_is_used();
-        aside.finished = true;
-        drop(aside);
+        reservation.finished = true;
+        drop(reservation);
         match &outcome {
             Ok(reply) => {
                 match (lowered, FinishReason::deserialize(&reply["finish"])) {
@@ -156,7 +162,7 @@ impl Meter {
         }
     }
 
-    /// Counts a call of the past. What its reply cost is recorded with it; attempts without a reply cost what they would now.
+    /// Counts a recorded call. The cost of its reply is recorded with it; attempts without a reply are counted at today's price.
     pub fn count(
         &self,
         request: &ChatRequest,
@@ -164,30 +170,31 @@ impl Meter {
         (label, price): (&str, Option<Price>),
         outcome: &Result<Value>,
     ) {
-        let asked = CallLowerBound::new(request, conversation);
-        self.add(&asked, label, outcome, None);
-        self.add_lost(&asked, outcome, price);
+        let lower_bound = CallLowerBound::new(request, conversation);
+        self.add(&lower_bound, label, outcome, None);
+        self.add_lost(&lower_bound, outcome, price);
         while self.paid.get() >= self.next_cost.get() {
             self.next_cost.set(self.next_cost.get() * 2.0);
         }
     }
 
-    fn add(&self, asked: &CallLowerBound, label: &str, outcome: &Result<Value>, price: Option<Price>) {
+    fn add(&self, lower_bound: &CallLowerBound, label: &str, outcome: &Result<Value>, price: Option<Price>) {
         self.ended.set(self.ended.get() + 1);
         let Ok(reply) = outcome else { return };
         let mut all = self.spent.borrow_mut();
-        let spent = all.entry((asked.model.clone(), label.to_owned())).or_insert_with(|| Spent {
-            model: asked.model.clone(),
+        let spent = all.entry((lower_bound.model.clone(), label.to_owned())).or_insert_with(|| Spent {
+            model: lower_bound.model.clone(),
             label: label.to_owned(),
             calls: 0,
             usage: Usage::default(),
             cost: Some(0.0),
         });
-        let told = Usage::deserialize(&reply["usage"]).unwrap_or_default();
-        let least = Usage { input: asked.least, output: least_output(reply), cached: 0 };
-        let counted = Usage { input: told.input.max(least.input), output: told.output.max(least.output), ..told };
+        let reported = Usage::deserialize(&reply["usage"]).unwrap_or_default();
+        let least = Usage { input: lower_bound.least, output: least_output(reply), cached: 0 };
+        let counted =
+            Usage { input: reported.input.max(least.input), output: reported.output.max(least.output), ..reported };
         spent.calls += 1;
-        spent.usage += told;
+        spent.usage += reported;
         self.tokens.set(self.tokens.get().saturating_add(counted.total()));
         let cost = reply["cost"].as_f64();
         let least_cost = price.filter(|_| cost.is_some()).map_or(0.0, |price| price.of(least));
@@ -195,21 +202,21 @@ impl Meter {
         spent.cost = spent.cost.zip(cost).map(|(sum, cost)| sum + cost);
     }
 
-    /// Counts what attempts used that brought no reply: a server that breaks off is paid all the same.
-    fn add_lost(&self, asked: &CallLowerBound, outcome: &Result<Value>, price: Option<Price>) {
+    /// Counts what attempts without a reply used: a server that breaks off is paid all the same.
+    fn add_lost(&self, lower_bound: &CallLowerBound, outcome: &Result<Value>, price: Option<Price>) {
         let lost = match outcome {
             Ok(reply) => Lost::deserialize(&reply["lost"]).ok(),
             Err(failure) => failure.lost.as_deref().copied(),
         };
         let Some(lost) = lost else { return };
-        let input = asked.least.saturating_mul(lost.attempts);
+        let input = lower_bound.least.saturating_mul(lost.attempts);
         let used = Usage { input, output: lost.bytes / LONGEST_TOKEN, cached: 0 };
         self.tokens.set(self.tokens.get().saturating_add(used.total()));
         self.paid.set(self.paid.get() + price.map_or(0.0, |price| price.of(used)));
     }
 
-    /// Tells what a run has cost that no limit holds, at a dollar and whenever that has doubled, and that the calls are
-    /// nearly used up.
+    /// Tells the user the cost of a run without a limit on cost, at one dollar and at each doubling, and tells when the
+    /// calls are nearly used up.
     fn tell_what_is_used(&self) {
         let Some(tell) = &self.tell else { return };
         let (paid, next) = (self.paid.get(), self.next_cost.get());
@@ -251,12 +258,12 @@ impl Meter {
             if let Some(failure) = &*meter.closed.borrow() {
                 return Err(failure.clone());
             }
-            let aside = meter.reserved.get();
-            let room = meter.room(aside, input, price);
+            let reserved = meter.reserved.get();
+            let room = meter.room(reserved, input, price);
             let reply = match room {
                 Ok(room) if room >= wanted => wanted,
-                Ok(room) if aside.calls == 0 && room >= wanted.min(LEAST_REPLY) => room,
-                _ if aside.calls > 0 => {
+                Ok(room) if reserved.calls == 0 && room >= wanted.min(LEAST_REPLY) => room,
+                _ if reserved.calls > 0 => {
                     meter.freed.notified().await;
                     continue;
                 }
@@ -270,34 +277,34 @@ impl Meter {
                 worst.cost = price.map_or(0.0, |price| price.of(Usage { input, output: reply, cached: 0 }));
             }
             meter.reserved.set(UpperBound {
-                calls: aside.calls + worst.calls,
-                tokens: aside.tokens.saturating_add(worst.tokens),
-                cost: aside.cost + worst.cost,
+                calls: reserved.calls + worst.calls,
+                tokens: reserved.tokens.saturating_add(worst.tokens),
+                cost: reserved.cost + worst.cost,
             });
             return Ok(Reservation { meter: Rc::clone(meter), bound: worst, finished: false });
         }
     }
 
-    /// Returns how many tokens of reply a call with this input could have, or why it cannot start.
-    fn room(&self, aside: UpperBound, input: u64, price: Option<Price>) -> Result<u64, String> {
+    /// Returns how many tokens of reply the budget leaves for a call with this input, or why the call cannot start.
+    fn room(&self, reserved: UpperBound, input: u64, price: Option<Price>) -> Result<u64, String> {
         let Budget { calls, tokens, cost: limit, .. } = self.budget;
         let lost = self.lost.get();
-        if calls.is_some_and(|calls| self.ended.get() + lost.calls + aside.calls >= calls) {
+        if calls.is_some_and(|calls| self.ended.get() + lost.calls + reserved.calls >= calls) {
             return Err("the calls of this run are used up".to_owned());
         }
         let mut room = u64::MAX;
         if let Some(tokens) = tokens {
-            let taken = [self.tokens.get(), lost.tokens, aside.tokens, input];
-            room = taken.into_iter().fold(tokens, u64::saturating_sub);
+            let used = [self.tokens.get(), lost.tokens, reserved.tokens, input];
+            room = used.into_iter().fold(tokens, u64::saturating_sub);
         }
         if let (Some(limit), Some(price)) = (limit, price) {
-            // What a recorded call of an unknown price did cost, nobody knows: the rest is held to the limit.
-            room = room.min(price.room(limit - self.paid.get() - lost.cost - aside.cost, input));
+            // The cost of recorded calls without a known price is unknown; all other calls are held to the limit.
+            room = room.min(price.room(limit - self.paid.get() - lost.cost - reserved.cost, input));
         }
         Ok(room)
     }
 
-    /// Starts no further call, and returns why.
+    /// Lets no further call start, and returns the failure that says why.
     fn close(&self, why: String) -> Failure {
         let spent = self.spent();
         let mut used =
@@ -313,22 +320,22 @@ impl Meter {
     }
 }
 
-/// What is known of a call when it has ended.
+/// The least that a call can have used.
 struct CallLowerBound {
     model: String,
-    /// The least tokens that the request can have had.
+    /// The least number of tokens that the request can have had.
     least: u64,
 }
 
 impl CallLowerBound {
     fn new(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> CallLowerBound {
         let bytes = request.system.as_ref().map_or(0, String::len)
-            + conversation.iter().map(|said| said.message.size()).sum::<usize>();
+            + conversation.iter().map(|item| item.message.size()).sum::<usize>();
         CallLowerBound { model: request.model.clone(), least: bytes as u64 / LONGEST_TOKEN }
     }
 }
 
-/// Returns the least tokens that a reply can have had.
+/// Returns the least number of tokens that a reply can have had.
 fn least_output(reply: &Value) -> u64 {
     let length = |value: &Value| value.as_str().map_or(0, str::len);
     let calls = reply["tool_calls"].as_array().into_iter().flatten().map(|call| length(&call["arguments"]));
@@ -341,26 +348,26 @@ fn unknown_price(model: &str) -> Failure {
     )
 }
 
-/// Returns the longest reply that a call may have where the budget has room for it.
+/// Returns the limit of a call's reply if the budget has room for it, in tokens.
 fn wanted_reply(request: &ChatRequest) -> u64 {
     request.max_tokens.map_or(REPLY, u64::from)
 }
 
-/// Returns more tokens than the request can have: no tokenizer makes more tokens than there are bytes, and
-/// what providers put around messages and tools is small.
+/// Returns an upper bound of the request's tokens: no tokenizer makes more tokens than there are bytes, and what
+/// providers put around messages and tools is small.
 fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 {
     let json = |value: &Value| value.to_string().len();
-    let messages = conversation.iter().map(|said| {
+    let messages = conversation.iter().map(|item| {
         let calls =
-            said.message.tool_calls.iter().map(|call| call.arguments.len() + call.name.len() + call.id.len() + 16);
-        said.message.size() + calls.sum::<usize>() + 16
+            item.message.tool_calls.iter().map(|call| call.arguments.len() + call.name.len() + call.id.len() + 16);
+        item.message.size() + calls.sum::<usize>() + 16
     });
     let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len() + json(&tool.parameters) + 64);
     let bytes = messages.sum::<usize>()
         + request.system.as_ref().map_or(0, String::len)
         + tools.sum::<usize>()
         + if request.tools.is_empty() { 0 } else { 512 }
-        // Where a provider does not hold a reply to a schema by itself, it stands in the prompt as well.
+        // If a provider cannot enforce a schema, the schema is part of the prompt as well.
         + request.schema.as_ref().map_or(0, |schema| 2 * json(schema) + 512)
         + 64;
     bytes as u64

@@ -1,7 +1,8 @@
 //! THE one place where an effect happens.
 //!
-//! Key it; give back what is recorded; refuse what is not permitted; write the intent; let the world perform
-//! it; write the outcome; sync; give it to the flow. Nothing else calls an adapter.
+//! For each effect the gate makes its key, returns a recorded outcome if there is one, refuses what is not permitted,
+//! writes the intent, lets the world perform the effect, writes the outcome and syncs it before the flow gets it. Nothing
+//! else calls an adapter.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,28 +28,28 @@ use crate::model::permission::Permissions;
 use crate::model::redact::{Cleaner, Redactor};
 use crate::model::text::excerpt;
 
-/// What the gate says to an effect.
+/// How the gate admits an effect.
 pub enum Admission {
-    /// It is done, now or in the past without having waited.
+    /// The effect is done or refused, and never had to wait.
     Now(Result<Value>),
-    /// It was done in the past, of this run or of another: when it is the outcome's turn, the flow is given it by
-    /// [`Gate::deliver_recorded`].
+    /// The outcome is recorded, by this run or by the replay source: [`Gate::deliver_recorded`] delivers it to the flow when
+    /// it is the slot's turn.
     Recorded(DeliverySlot, EffectKey, Result<Value>),
-    /// It is under way.
+    /// The effect is under way.
     Live(LiveEffect),
 }
 
-/// An effect under way. Dropping the future cancels it, unless it `lasts`: then it comes to its end all the same.
+/// An effect under way. Dropping the future cancels the effect, unless it `lasts`: then it still runs to its end.
 pub struct LiveEffect {
     pub key: EffectKey,
     pub future: LocalBoxFuture<'static, Result<Value>>,
     pub heartbeat: Heartbeat,
     pub lasts: bool,
-    /// It waits for a person.
+    /// Whether the effect waits for a person.
     pub asks: bool,
 }
 
-/// What a run's journal says, and what goes on with it.
+/// A run's journal: what it has recorded, and the writer that continues it.
 pub struct OpenJournal {
     pub writer: JournalWriter,
     pub history: History,
@@ -71,22 +72,22 @@ struct GateState {
     permissions: Permissions,
     /// Written before the first new line of a resumed run.
     resume: Option<ResumeRecord>,
-    /// What was said since the last answer, while the run catches up: shown again when it goes live.
+    /// Messages of the flow since the last recorded answer, collected during replay and shown when the run goes live.
     unseen: Vec<Event>,
     given_back: usize,
     seed: u64,
     replay_source: Option<ReplaySource>,
-    /// The failures that the process ends with.
+    /// The failures that this process ends with.
     void: Vec<EffectKey>,
 }
 
 impl Gate {
-    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, recorded: OpenJournal, seed: u64) -> Gate {
-        let OpenJournal { writer, history: past, resume } = recorded;
+    pub fn new(world: Rc<World>, redactor: Redactor, meter: Rc<Meter>, journal: OpenJournal, seed: u64) -> Gate {
+        let OpenJournal { writer, history, resume } = journal;
         let state = GateState {
             writer,
-            keys: if past.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },
-            history: past,
+            keys: if history.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },
+            history,
             permissions: Permissions::default(),
             resume,
             unseen: Vec::new(),
@@ -98,21 +99,21 @@ impl Gate {
         Gate { world, cleaner: Cleaner::new(redactor), meter, state: RefCell::new(state) }
     }
 
-    /// Sets what the flow's manifest declared.
+    /// Sets the permissions that the flow's manifest declares.
     pub fn permit(&self, permissions: Permissions) {
         self.state.borrow_mut().permissions = permissions;
     }
 
-    /// Lets the run take from an earlier journal what its own does not have.
-    pub fn set_replay_source(&self, donor: ReplaySource) {
+    /// Lets the run take outcomes that its own journal does not have from an earlier journal.
+    pub fn set_replay_source(&self, replay_source: ReplaySource) {
         let state = &mut *self.state.borrow_mut();
-        if donor.has_first_format() {
+        if replay_source.has_first_format() {
             state.keys = KeyMaker::of_both_formats();
         }
-        state.replay_source = Some(donor);
+        state.replay_source = Some(replay_source);
     }
 
-    /// Gives the donor back, with what was taken from it.
+    /// Removes and returns the replay source, which knows what was taken from it.
     pub fn take_replay_source(&self) -> Option<ReplaySource> {
         self.state.borrow_mut().replay_source.take()
     }
@@ -122,14 +123,17 @@ impl Gate {
         &self.world
     }
 
-    /// Names a branch or scope inside `scope`.
+    /// Returns the path of a new branch or named scope inside `scope`.
     pub fn scope(&self, scope: &str, name: &str) -> String {
         self.state.borrow_mut().keys.scope(scope, name)
     }
 
-    /// Lets an effect happen, or gives back what it returned before.
+    /// Lets an effect happen, or returns its recorded outcome.
     ///
-    /// An `Err` of this function is no outcome: the journal cannot be written, and the run must stop.
+    /// # Errors
+    ///
+    /// An `Err` is no outcome of the effect: the run must stop, because the journal cannot be read or written, a replayed
+    /// save is no longer valid, or the effect is missing in a cassette (`cassette-missed`).
     pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admission> {
         effect.facts_mut().redact(&self.cleaner);
         let state = &mut *self.state.borrow_mut();
@@ -140,23 +144,23 @@ impl Gate {
             }
             return Ok(Admission::Now(Ok(Value::Null)));
         }
-        let asked = EffectRequest {
+        let effect_request = EffectRequest {
             scope,
             kind: facts.kind(),
             request: facts.request(),
-            conversation: PrefixDigests::of(facts.conversation().iter().map(|said| said.digest())),
+            conversation: PrefixDigests::of(facts.conversation().iter().map(|item| item.digest())),
         };
         let keys = state.keys.next(&EffectIdentity {
-            kind: asked.kind,
+            kind: effect_request.kind,
             scope,
-            request: &asked.request,
-            list: asked.conversation.list_digest(),
+            request: &effect_request.request,
+            list: effect_request.conversation.list_digest(),
             declared: self.world.declared(&effect),
             dependencies: &facts.dependencies(),
         });
-        let (under, before) = state.history.state_of_either(keys)?;
-        let began = match before {
-            RecordedState::Ended(turn, outcome) => {
+        let (recorded_key, recorded) = state.history.state_of_either(keys)?;
+        let unfinished = match recorded {
+            RecordedState::Ended(slot, outcome) => {
                 if let Effect::Chat(chat) = &effect {
                     self.count(chat, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
@@ -164,18 +168,18 @@ impl Gate {
                         refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
                     self.world.models.recall(&chat.request.model, &refused);
                 }
-                return Ok(state.give_back(&self.world, &effect, (turn, under), outcome));
+                return Ok(state.give_back(&self.world, &effect, (slot, recorded_key), outcome));
             }
-            RecordedState::Began(prepared) => Some(UnfinishedIntent { prepared, has_intent: under == keys.key }),
+            RecordedState::Began(prepared) => Some(UnfinishedIntent { prepared, has_intent: recorded_key == keys.key }),
             RecordedState::Never => None,
         };
         match state.replay_source {
-            Some(_) => self.replay_or_begin(state, effect, keys, asked, began),
-            None => self.begin(state, effect, keys.key, asked, began),
+            Some(_) => self.replay_or_begin(state, effect, keys, effect_request, unfinished),
+            None => self.begin(state, effect, keys.key, effect_request, unfinished),
         }
     }
 
-    /// Counts a model call of the past.
+    /// Counts a recorded model call.
     fn count(&self, chat: &Chat, outcome: &Result<Value>) {
         let by = (chat.show.label.as_str(), self.world.models.price(&chat.request.model));
         self.meter.count(&chat.request, &chat.conversation, by, outcome);
@@ -187,27 +191,27 @@ impl Gate {
         state: &mut GateState,
         effect: Effect,
         keys: EffectKeys,
-        mut asked: EffectRequest<'_>,
-        began: Option<UnfinishedIntent>,
+        mut effect_request: EffectRequest<'_>,
+        unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
         let GateState { replay_source: Some(source), permissions, .. } = &mut *state else {
-            return self.begin(state, effect, keys.key, asked, began);
+            return self.begin(state, effect, keys.key, effect_request, unfinished);
         };
         let facts = effect.facts();
-        let alone = source.is_exclusive_for(facts.replay_class());
-        if alone && let Err(refused) = check_permitted(&effect, permissions) {
+        let exclusive = source.is_exclusive_for(facts.replay_class());
+        if exclusive && let Err(refused) = check_permitted(&effect, permissions) {
             return Ok(Admission::Now(Err(refused)));
         }
         let key = keys.key;
-        let Some((turn, outcome)) = source.take(keys, facts.replay_class())? else {
-            if !alone {
-                return self.begin(state, effect, key, asked, began);
+        let Some((slot, outcome)) = source.take(keys, facts.replay_class())? else {
+            if !exclusive {
+                return self.begin(state, effect, key, effect_request, unfinished);
             }
             if !facts.conversation().is_empty() {
-                let messages = facts.conversation().iter().map(|said| serde_json::to_value(&said.message));
-                asked.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
+                let messages = facts.conversation().iter().map(|item| serde_json::to_value(&item.message));
+                effect_request.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
             }
-            return Err(source.describe_miss(asked.kind, asked.scope, &asked.request)?);
+            return Err(source.describe_miss(effect_request.kind, effect_request.scope, &effect_request.request)?);
         };
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {
@@ -217,29 +221,29 @@ impl Gate {
         if facts.recovery() == Recovery::SingleLine
             && let Ok(ok) = &outcome
         {
-            state.write_single(&self.world, key, asked, &effect, ok)?;
+            state.write_single(&self.world, key, effect_request, &effect, ok)?;
             return Ok(Admission::Now(outcome));
         }
-        // One that stands there already was taken just before the process ended.
-        if !began.is_some_and(|began| began.has_intent) {
-            state.write_intent(&self.world, key, asked, &effect, None)?;
+        // The journal has the intent already if the process ended just after taking the outcome.
+        if !unfinished.is_some_and(|unfinished| unfinished.has_intent) {
+            state.write_intent(&self.world, key, effect_request, &effect, None)?;
         }
         match facts.replay_display(&outcome) {
             ReplayDisplay::Said { markdown, from } => self.world.front.show(&said_event(markdown, from)),
             ReplayDisplay::Answered(question) => self.world.front.answered_before(question),
             ReplayDisplay::Nothing => {}
         }
-        Ok(Admission::Recorded(turn, key, outcome))
+        Ok(Admission::Recorded(slot, key, outcome))
     }
 
-    /// Lets an effect happen that nothing is recorded of, or nothing but its intent.
+    /// Lets an effect happen of which nothing is recorded, or only its intent.
     fn begin(
         &self,
         state: &mut GateState,
         effect: Effect,
         key: EffectKey,
-        asked: EffectRequest<'_>,
-        began: Option<UnfinishedIntent>,
+        effect_request: EffectRequest<'_>,
+        unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
         if let Err(refused) = check_permitted(&effect, &state.permissions) {
             return Ok(Admission::Now(Err(refused)));
@@ -248,12 +252,12 @@ impl Gate {
         let facts = effect.facts();
         if let Some(mut ok) = self.world.perform_now(&effect, key, state.seed) {
             self.cleaner.value(&mut ok);
-            state.write_single(&self.world, key, asked, &effect, &ok)?;
+            state.write_single(&self.world, key, effect_request, &effect, &ok)?;
             return Ok(Admission::Now(Ok(ok)));
         }
         let (mut prepared, mut known) = (None, None);
         if facts.recovery() == Recovery::Probe {
-            let before = began.as_ref().and_then(|began| began.prepared.as_ref());
+            let before = unfinished.as_ref().and_then(|unfinished| unfinished.prepared.as_ref());
             known = before.and_then(|before| self.world.probe(&effect, before));
             if known.is_none() {
                 match self.world.prepare(&effect) {
@@ -262,51 +266,56 @@ impl Gate {
                 }
             }
         }
-        let again = began.is_some() || state.history.truncated;
-        // An intent that stands in the journal already is not written again, unless it was prepared anew.
-        if prepared.is_some() || !began.is_some_and(|began| began.has_intent) {
-            state.write_intent(&self.world, key, asked, &effect, prepared.as_ref())?;
+        let again = unfinished.is_some() || state.history.truncated;
+        // An intent that is in the journal already is written again only if it was prepared anew.
+        if prepared.is_some() || !unfinished.is_some_and(|unfinished| unfinished.has_intent) {
+            state.write_intent(&self.world, key, effect_request, &effect, prepared.as_ref())?;
             if facts.needs_intent() && known.is_none() {
                 state.writer.sync()?;
             }
         }
-        let (pulse, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
-        // What is known already comes as what is performed does, so that a later process gives it back in its turn.
+        let (heartbeat, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
+        // A known outcome is delivered like a performed one, so that a later process replays it in the same slot.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
-            None => self.perform(effect, key, state.seed, again, pulse.clone()),
+            None => self.perform(effect, key, state.seed, again, heartbeat.clone()),
         };
-        Ok(Admission::Live(LiveEffect { key, future, heartbeat: pulse, lasts, asks }))
+        Ok(Admission::Live(LiveEffect { key, future, heartbeat, lasts, asks }))
     }
 
-    /// Performs an effect, a model call within the budget.
+    /// Performs an effect; a model call only within the budget.
     fn perform(
         &self,
         effect: Effect,
         key: EffectKey,
         seed: u64,
         again: bool,
-        pulse: Heartbeat,
+        heartbeat: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
         let Effect::Chat(Chat { mut request, conversation, show }) = effect else {
-            return world.perform(effect, key, again, pulse);
+            return world.perform(effect, key, again, heartbeat);
         };
         if world.models.is_seeded(&request.model) {
             request.seed.get_or_insert_with(|| chance(seed, key).as_u64());
         }
-        // The key is made: what a flow asks for is the reply, and what is thought before has room of its own.
+        // The flow's limit is for the reply alone, so reasoning gets room of its own. The key is made already and keeps the
+        // flow's limit.
         request.max_tokens = request.max_tokens.map(|limit| limit.saturating_add(world.models.thinks(&request.model)));
         let meter = Rc::clone(&self.meter);
         let by = (show.label.clone(), world.models.price(&request.model));
-        let said = conversation.clone();
+        let messages = conversation.clone();
         let perform =
-            move |request| world.perform(Effect::Chat(Chat { request, conversation, show }), key, again, pulse);
-        async move { meter.call(request, &said, by, perform).await }.boxed_local()
+            move |request| world.perform(Effect::Chat(Chat { request, conversation, show }), key, again, heartbeat);
+        async move { meter.call(request, &messages, by, perform).await }.boxed_local()
     }
 
-    /// Takes the secrets out of an outcome and writes it. It is not synced yet. One that is `held` is not given to
-    /// the flow before the next that is not.
+    /// Redacts an outcome and writes it, without syncing it. A `held` outcome is delivered to the flow together with the
+    /// next one that is not held.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`JournalWriter::append`].
     pub fn record_outcome(&self, key: EffectKey, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
         if let Ok(value) = &mut outcome {
@@ -321,14 +330,18 @@ impl Gate {
         Ok(outcome)
     }
 
-    /// Makes it part of the run that the flow is given recorded outcomes, together and in this order, and returns them.
+    /// Records that outcomes are delivered to the flow together and in this order, and returns them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`JournalWriter::append`].
     pub fn deliver_recorded(
         &self,
         together: Vec<(DeliverySlot, EffectKey, Result<Value>)>,
     ) -> Result<Vec<Result<Value>>> {
         let last = together.len().saturating_sub(1);
-        let held = |(turn, key, _): &(DeliverySlot, EffectKey, Result<Value>)| {
-            matches!(turn, DeliverySlot::Held { .. }).then(|| key.to_string())
+        let held = |(slot, key, _): &(DeliverySlot, EffectKey, Result<Value>)| {
+            matches!(slot, DeliverySlot::Held { .. }).then(|| key.to_string())
         };
         let keys: Vec<String> = together.iter().filter_map(held).collect();
         if !keys.is_empty() {
@@ -336,7 +349,7 @@ impl Gate {
             state.go_live(&self.world)?;
             state.writer.append(&Record::Given(GivenRecord { keys }))?;
         }
-        let given = together.into_iter().enumerate().map(|(at, (turn, key, outcome))| match turn {
+        let given = together.into_iter().enumerate().map(|(at, (slot, key, outcome))| match slot {
             DeliverySlot::Taken { .. } => self.record_outcome(key, outcome, at < last),
             DeliverySlot::Given { .. } | DeliverySlot::Held { .. } => Ok(outcome),
         });
@@ -348,32 +361,40 @@ impl Gate {
         self.state.borrow().history.used_time(scope)
     }
 
-    /// Waits until all outcomes are on the disk; only then may the flow see them.
+    /// Waits until all outcomes are on the disk; the flow must not see them before that.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the journal cannot be synced.
     pub fn sync(&self) -> Result<()> {
         self.state.borrow_mut().writer.sync()
     }
 
-    /// Returns what the run used, by model and persona; what is recorded from earlier counts too.
+    /// Returns what the run used, by model and persona, recorded calls included.
     pub fn spent(&self) -> Vec<Spent> {
         self.meter.spent()
     }
 
-    /// Returns when the time of this process is over, and what is said then.
+    /// Returns when the time limit of this process is reached, and the failure to end with.
     pub fn deadline(&self) -> Option<(tokio::time::Instant, Failure)> {
         self.meter.deadline()
     }
 
-    /// Returns whether this process has written nothing: the run was finished already.
+    /// Tells whether this process has written nothing, because it only replayed the run.
     pub fn only_replayed(&self) -> bool {
         self.state.borrow().resume.is_some()
     }
 
-    /// Notes the failures that the flow ended with, so that a later process tries again what failed.
+    /// Sets the failures that the flow ended with, so that a later process tries these effects again.
     pub fn set_void_failures(&self, failures: Vec<EffectKey>) {
         self.state.borrow_mut().void = failures;
     }
 
-    /// Writes how the run ended. A finished run that was only replayed has its end already.
+    /// Writes how the run ended, unless the run was only replayed and has the same end already.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`JournalWriter::append`] and [`JournalWriter::sync`].
     pub fn close(&self, mut end: EndRecord) -> Result<()> {
         end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
         end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
@@ -391,11 +412,11 @@ impl Gate {
 /// An effect that a process began and did not end.
 struct UnfinishedIntent {
     prepared: Option<Value>,
-    /// Its intent stands in the journal under the key that it has now.
+    /// Whether the journal has its intent under today's key, and not under that of the first format.
     has_intent: bool,
 }
 
-/// What an effect asks for, as it is keyed and recorded.
+/// A request in the form in which it is keyed and recorded.
 struct EffectRequest<'a> {
     scope: &'a str,
     kind: &'static str,
@@ -404,17 +425,17 @@ struct EffectRequest<'a> {
 }
 
 impl GateState {
-    /// Writes an effect that happened at once.
+    /// Writes an effect and its outcome in a single line.
     fn write_single(
         &mut self,
         world: &World,
         key: EffectKey,
-        asked: EffectRequest<'_>,
+        effect_request: EffectRequest<'_>,
         effect: &Effect,
         ok: &Value,
     ) -> Result<()> {
-        let (kind, scope) = (asked.kind, asked.scope);
-        let request = self.intern(asked, effect)?;
+        let (kind, scope) = (effect_request.kind, effect_request.scope);
+        let request = self.intern(effect_request, effect)?;
         let ok = self.writer.intern_outcome(ok)?;
         let (key, at) = (key.to_string(), world.clock());
         self.writer
@@ -422,32 +443,32 @@ impl GateState {
             .map(drop)
     }
 
-    /// Writes that an effect is about to happen, with what has to be known to find out whether it did.
+    /// Writes that an effect is about to happen, with what is needed after a crash to find out whether it did.
     fn write_intent(
         &mut self,
         world: &World,
         key: EffectKey,
-        asked: EffectRequest<'_>,
+        effect_request: EffectRequest<'_>,
         effect: &Effect,
         prepared: Option<&Value>,
     ) -> Result<()> {
-        let (kind, scope) = (asked.kind, asked.scope);
-        let request = self.intern(asked, effect)?;
+        let (kind, scope) = (effect_request.kind, effect_request.scope);
+        let request = self.intern(effect_request, effect)?;
         let (key, at) = (key.to_string(), world.clock());
         self.writer
             .append(&Record::Intent(IntentRecord { key: &key, kind, scope, request: &request, prepared, at }))
             .map(drop)
     }
 
-    /// Returns a request as it is written: what stands in the journal already is referred to.
-    fn intern(&mut self, asked: EffectRequest<'_>, effect: &Effect) -> Result<Value> {
-        let mut request = self.writer.intern(asked.request, true)?;
+    /// Returns a request as it is written: with references to what the journal has already.
+    fn intern(&mut self, effect_request: EffectRequest<'_>, effect: &Effect) -> Result<Value> {
+        let mut request = self.writer.intern(effect_request.request, true)?;
         let conversation = effect.facts().conversation();
         if !conversation.is_empty() {
             let item = |index: usize| {
                 serde_json::to_value(&conversation[index].message).expect("a message is plain data with text keys")
             };
-            request["messages"] = self.writer.intern_list(&asked.conversation, conversation.len(), item)?;
+            request["messages"] = self.writer.intern_list(&effect_request.conversation, conversation.len(), item)?;
         }
         Ok(request)
     }
@@ -456,7 +477,7 @@ impl GateState {
         self.resume.is_none()
     }
 
-    /// The first effect that is not recorded: from here on the run is live.
+    /// Ends the replay at the first effect that is not recorded: from here on the run is live.
     fn go_live(&mut self, world: &World) -> Result<()> {
         if let Some(resume) = self.resume.take() {
             self.writer.append(&Record::Resume(resume))?;
@@ -470,7 +491,7 @@ impl GateState {
         &mut self,
         world: &World,
         effect: &Effect,
-        (turn, key): (DeliverySlot, EffectKey),
+        (slot, key): (DeliverySlot, EffectKey),
         outcome: Result<Value>,
     ) -> Admission {
         self.given_back += 1;
@@ -487,7 +508,7 @@ impl GateState {
         }
         match effect.facts().recovery() {
             Recovery::SingleLine | Recovery::Unrecorded => Admission::Now(outcome),
-            Recovery::Retry | Recovery::Probe => Admission::Recorded(turn, key, outcome),
+            Recovery::Retry | Recovery::Probe => Admission::Recorded(slot, key, outcome),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a journal says has happened: outcomes by key, intents without an outcome, texts.
+//! What a journal has recorded: outcomes by key, intents without an outcome, long texts.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -19,29 +19,29 @@ use crate::journal::texts::InternedTexts;
 use crate::journal::writer::JournalTail;
 use crate::model::event::EndStatus;
 
-/// How many of the last texts a new one is looked for in.
+/// In how many of the latest texts a new text is searched for repeated parts.
 const LAST_TEXTS: usize = 16;
 
-/// An outcome as it stands in the journal; parsed when it is needed.
+/// A recorded outcome: the byte range of its JSON in the journal, parsed only when needed, or its failure.
 #[derive(Clone, Debug)]
 enum StoredOutcome {
     Ok(Range<usize>),
     Failed(Box<Failure>),
 }
 
-/// When a flow is given a recorded outcome, among others that it waits for.
+/// When a recorded outcome is delivered to the flow, relative to other outcomes that the flow waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliverySlot {
-    /// Together with all others of this line, by place.
+    /// Together with all other outcomes delivered at line `with`, ordered by `place`.
     Given { with: u64, place: u64 },
-    /// The process ended before the flow was given it: now, with all others of that kind, by line.
+    /// The process ended before delivery: the outcome is delivered now, with all others in this state, ordered by line.
     Held { line: u64 },
-    /// As the donor's flow was given it: after all that the run's own journal has.
+    /// As in the replay source, but after all outcomes of the run's own journal.
     Taken { with: u64, place: u64 },
 }
 
 impl DeliverySlot {
-    /// Tells whether the flow is given both before it goes on after one.
+    /// Tells whether both outcomes are delivered together, before the flow goes on.
     pub fn is_with(self, other: DeliverySlot) -> bool {
         match (self, other) {
             (DeliverySlot::Given { with, .. }, DeliverySlot::Given { with: other, .. })
@@ -51,7 +51,7 @@ impl DeliverySlot {
         }
     }
 
-    /// Returns the turn that this is in a run which takes from the one that has it.
+    /// Returns the slot that this becomes in a run that uses this journal as its replay source.
     #[must_use]
     pub fn for_replay(self) -> DeliverySlot {
         match self {
@@ -68,48 +68,56 @@ impl DeliverySlot {
 pub struct History {
     bytes: Vec<u8>,
     outcomes: HashMap<EffectKey, (DeliverySlot, StoredOutcome)>,
-    /// Intents without an outcome, and what was prepared for them.
+    /// Intents without an outcome, with what was prepared for them.
     unfinished: HashMap<EffectKey, Option<Value>>,
     expander: TextExpander,
     pub first: Option<Box<OpenRecord>>,
     pub end: Option<Box<EndRecord>>,
     pub whole: IntactPrefix,
-    /// Whether lines behind a broken one were given up: what they recorded may have happened.
+    /// Whether lines from a broken one on were cut off: the effects that they recorded may have happened.
     pub truncated: bool,
-    /// Effects that the journal holds an outcome of.
+    /// How many effects have an outcome.
     pub effects: usize,
-    /// Whether it has lines of the first format: their keys are others.
+    /// Whether the journal has lines of the first format, whose keys are made differently.
     pub first_format: bool,
-    /// Whether work went on side by side in lines of the first format, which do not say what was given together.
+    /// Whether effects ran concurrently in lines of the first format, which do not record what was delivered together.
     pub unordered: bool,
     times: EffectTimes,
 }
 
-/// What became of an effect, as the journal has it.
+/// The state of an effect, as its journal has recorded it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordedState {
-    /// It never began.
+    /// The effect never began.
     Never,
-    /// It began, and nobody knows whether it happened.
+    /// The effect began, with what was prepared for it; whether it happened is unknown.
     Began(Option<Value>),
-    /// It has an outcome.
+    /// The effect has an outcome.
     Ended(DeliverySlot, Result<Value>),
 }
 
 impl History {
-    /// Reads the journal at `path`, and where the writer that continues it goes on.
+    /// Reads the journal at `path`; also returns the tail that a writer needs to continue it.
+    ///
+    /// # Errors
+    ///
+    /// As [`reader::read_bytes`] and [`reader::read`].
     pub fn read(path: &Path) -> Result<(History, JournalTail)> {
         History::read_with(path, false)
     }
 
-    /// Reads a journal that nobody continues: what it says is given back as it was, the failure that ended it too.
+    /// Reads a journal that is not continued: all its outcomes are kept, also the failures that it ended with.
+    ///
+    /// # Errors
+    ///
+    /// As [`History::read`].
     pub fn read_as_it_was(path: &Path) -> Result<History> {
-        History::read_with(path, true).map(|(past, _)| past)
+        History::read_with(path, true).map(|(history, _)| history)
     }
 
     fn read_with(path: &Path, as_it_was: bool) -> Result<(History, JournalTail)> {
         let bytes = reader::read_bytes(path)?;
-        let mut past = History::default();
+        let mut history = History::default();
         let mut texts = InternedTexts::default();
         let mut process = Process::default();
         let mut last_texts = VecDeque::new();
@@ -118,15 +126,15 @@ impl History {
             let start = raw.get().as_ptr() as usize - base;
             start..start + raw.get().len()
         };
-        let whole = reader::read(path, &bytes, |line, record| {
+        let intact = reader::read(path, &bytes, |line, record| {
             let seq = line.seq;
             match record {
-                ReadRecord::Open(open) => past.first = Some(open),
+                ReadRecord::Open(open) => history.first = Some(open),
                 ReadRecord::Resume(_) => {
-                    past.close_process(std::mem::take(&mut process), as_it_was);
-                    past.end = None;
+                    history.close_process(std::mem::take(&mut process), as_it_was);
+                    history.end = None;
                 }
-                ReadRecord::End(end) => past.end = Some(end),
+                ReadRecord::End(end) => history.end = Some(end),
                 ReadRecord::Text(text) => {
                     let id = parse_key(path, seq, text.id)?;
                     texts.add_known(id);
@@ -134,17 +142,17 @@ impl History {
                     if last_texts.len() > LAST_TEXTS {
                         last_texts.pop_front();
                     }
-                    text.add_to(&mut past.expander).map_err(|why| damaged(path, seq, &why))?;
+                    text.add_to(&mut history.expander).map_err(|why| damaged(path, seq, &why))?;
                 }
                 ReadRecord::Intent(intent) => {
                     let key = parse_key(path, seq, intent.key)?;
                     let prepared = intent.prepared.map(|raw| serde_json::from_str(raw.get()));
                     let prepared = prepared.transpose().map_err(|error| damaged(path, seq, &error))?;
-                    past.unfinished.insert(key, prepared);
+                    history.unfinished.insert(key, prepared);
                     process.note_activity(&intent.scope, seq);
                     if line.v == 1 {
                         process.first_format = true;
-                        past.unordered = past.unordered || process.is_beside_another(&intent.scope);
+                        history.unordered = history.unordered || process.is_beside_another(&intent.scope);
                     }
                     process.begin(key, intent.kind, intent.scope.into_owned(), intent.at);
                 }
@@ -152,10 +160,10 @@ impl History {
                     let key = parse_key(path, seq, outcome.key)?;
                     let interrupted = outcome.failure.as_ref().is_some_and(|it| it.code == Code::Interrupted);
                     if interrupted {
-                        // Older journals have these. Nobody knows how far such an effect came.
+                        // Only older journals have these outcomes. How far such an effect came is unknown.
                         return Ok(());
                     }
-                    past.unfinished.remove(&key);
+                    history.unfinished.remove(&key);
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => StoredOutcome::Ok(place(raw)),
                         (None, Some(failure)) => {
@@ -164,56 +172,57 @@ impl History {
                         }
                         _ => return Err(damaged(path, seq, &"an outcome is either ok or a failure")),
                     };
-                    past.outcomes.insert(key, (DeliverySlot::Held { line: seq }, recorded));
-                    past.times.add(process.close_effect(key, outcome.at));
+                    history.outcomes.insert(key, (DeliverySlot::Held { line: seq }, recorded));
+                    history.times.add(process.close_effect(key, outcome.at));
                     process.held.push(key);
                     if !outcome.held {
-                        past.give(process.held.drain(..), seq);
+                        history.give(process.held.drain(..), seq);
                     }
                 }
                 ReadRecord::Given(given) => {
                     let keys: Vec<EffectKey> =
                         given.keys.iter().map(|key| parse_key(path, seq, key)).collect::<Result<_>>()?;
-                    past.give(keys, seq);
+                    history.give(keys, seq);
                 }
                 ReadRecord::Effect(done) => {
                     let key = parse_key(path, seq, done.key)?;
                     process.first_format |= line.v == 1;
                     process.note_activity(&done.scope, seq);
                     process.at = done.at;
-                    past.outcomes
+                    history
+                        .outcomes
                         .insert(key, (DeliverySlot::Given { with: seq, place: 0 }, StoredOutcome::Ok(place(done.ok))));
                 }
             }
             Ok(())
         })?;
-        past.close_process(process, as_it_was);
+        history.close_process(process, as_it_was);
         for (id, name) in last_texts {
-            if past.expander.length(name).is_some_and(|length| length <= parts::LONGEST) {
-                past.expander.text(name).iter().for_each(|text| texts.keep(id, text));
+            if history.expander.length(name).is_some_and(|length| length <= parts::LONGEST) {
+                history.expander.text(name).iter().for_each(|text| texts.keep(id, text));
             }
         }
-        past.effects = past.outcomes.len();
-        past.whole = whole.clone();
-        past.bytes = bytes;
-        Ok((past, JournalTail { seq: whole.lines, prev: whole.sum, length: whole.length, texts }))
+        history.effects = history.outcomes.len();
+        history.whole = intact.clone();
+        history.bytes = bytes;
+        Ok((history, JournalTail { seq: intact.lines, prev: intact.sum, length: intact.length, texts }))
     }
 
-    /// Notes that a flow was given outcomes together.
+    /// Notes that outcomes were delivered to the flow together.
     fn give(&mut self, keys: impl IntoIterator<Item = EffectKey>, with: u64) {
         for (place, key) in (0..).zip(keys) {
-            if let Some((turn, _)) = self.outcomes.get_mut(&key) {
-                *turn = DeliverySlot::Given { with, place };
+            if let Some((slot, _)) = self.outcomes.get_mut(&key) {
+                *slot = DeliverySlot::Given { with, place };
             }
         }
     }
 
-    /// A process is over. The failures that it ended with are void, and so is one that nothing at all followed: what
-    /// failed is tried again. So is every document that the disk refused: there may be room by now, and doing it again
-    /// loses nothing. Any other failure is given back: the flow went on after it.
+    /// Handles the end of a process: removes its void failures, so that their effects are tried again. The void failures are
+    /// those that the process ended with, one that nothing followed, and those of documents that the disk refused: there may
+    /// be room by now, and repeating the save loses nothing. All other failures are replayed: the flow went on after them.
     ///
-    /// In the first format nobody wrote down which they were: there a failure is void that nothing followed in its
-    /// scope, around it or inside of it. A run that is done went on even after its last failure.
+    /// The first format does not record the void failures: there a failure is void if nothing followed it in its scope,
+    /// around it or inside it. In a run that is done no failure is void.
     fn close_process(&mut self, mut process: Process, as_it_was: bool) {
         self.first_format |= process.first_format;
         let spans = process.close_remaining();
@@ -232,7 +241,7 @@ impl History {
             false => !process.went_on("/", *seq),
         };
         for key in process.failures.iter().filter(|failure| nothing_followed(failure)).map(|(key, _)| *key) {
-            // Nobody was told of the doubt, so that nobody has decided: what was begun is in doubt as before.
+            // The user was not told of the doubt and cannot have decided: the command stays in doubt.
             let in_doubt = |failure: &Failure| failure.code == Code::CommandInDoubt && !void.contains(&key);
             if matches!(self.outcomes.get(&key), Some((_, StoredOutcome::Failed(failure))) if in_doubt(failure)) {
                 self.unfinished.insert(key, Some(Value::Object(serde_json::Map::new())));
@@ -247,28 +256,32 @@ impl History {
         }
     }
 
-    /// Returns the first line as it was read.
+    /// Returns the bytes of the first line.
     pub fn first_line(&self) -> &[u8] {
         reader::first_line(&self.bytes)
     }
 
-    /// Returns how long effects in a scope took so far, in all processes; waiting for a person is not counted.
+    /// Returns how long effects in a scope took in all processes so far, without the time spent waiting for a person.
     pub fn used_time(&self, scope: &str) -> Duration {
         self.times.used_time(scope)
     }
 
-    /// Tells whether there is an outcome of the effect with this key.
+    /// Tells whether the effect with this key has an outcome.
     pub fn has(&self, key: EffectKey) -> bool {
         self.outcomes.contains_key(&key)
     }
 
-    /// Forgets the outcome of an effect, as if it had never been asked for.
+    /// Forgets an effect, as if the flow had never requested it.
     pub fn forget(&mut self, key: EffectKey) {
         self.outcomes.remove(&key);
         self.unfinished.remove(&key);
     }
 
-    /// Returns what became of an effect, and under which of its keys that stands.
+    /// Returns the state of an effect, and the one of its keys under which the journal has it.
+    ///
+    /// # Errors
+    ///
+    /// `journal-broken` if the outcome cannot be expanded.
     pub fn state_of_either(&mut self, keys: EffectKeys) -> Result<(EffectKey, RecordedState)> {
         match (self.state_of(keys.key)?, keys.first.filter(|_| self.first_format)) {
             (RecordedState::Never, Some(first)) => Ok((first, self.state_of(first)?)),
@@ -276,13 +289,17 @@ impl History {
         }
     }
 
-    /// Returns what became of the effect with this key.
+    /// Returns the state of the effect with this key.
+    ///
+    /// # Errors
+    ///
+    /// `journal-broken` if the outcome cannot be expanded.
     pub fn state_of(&mut self, key: EffectKey) -> Result<RecordedState> {
         match self.outcomes.get(&key) {
-            Some((turn, StoredOutcome::Failed(failure))) => Ok(RecordedState::Ended(*turn, Err((**failure).clone()))),
-            Some((turn, StoredOutcome::Ok(range))) => {
-                let turn = *turn;
-                let line = match turn {
+            Some((slot, StoredOutcome::Failed(failure))) => Ok(RecordedState::Ended(*slot, Err((**failure).clone()))),
+            Some((slot, StoredOutcome::Ok(range))) => {
+                let slot = *slot;
+                let line = match slot {
                     DeliverySlot::Given { with: line, .. }
                     | DeliverySlot::Taken { with: line, .. }
                     | DeliverySlot::Held { line } => line,
@@ -290,7 +307,7 @@ impl History {
                 let value: Value = serde_json::from_slice(&self.bytes[range.clone()])
                     .map_err(|error| damaged(Path::new("journal"), line, &error))?;
                 let value = self.expander.expand(value).map_err(|why| damaged(Path::new("journal"), line, &why))?;
-                Ok(RecordedState::Ended(turn, Ok(value)))
+                Ok(RecordedState::Ended(slot, Ok(value)))
             }
             None => Ok(self
                 .unfinished
@@ -318,7 +335,7 @@ mod tests {
     use crate::journal::lines::{IntentRecord, OutcomeRecord, Record};
     use crate::journal::writer::{JournalTail, JournalWriter};
 
-    /// Programs before this one told the flow of an interruption, which may have gone on after it.
+    /// Earlier versions told the flow of an interruption, and the flow may have gone on after it.
     #[test]
     fn an_interruption_that_an_older_journal_calls_an_outcome_is_none() {
         let folder = tempfile::tempdir().unwrap();
@@ -336,8 +353,8 @@ mod tests {
                 .unwrap();
         }
         writer.sync().unwrap();
-        for mut past in [History::read(&path).unwrap().0, History::read_as_it_was(&path).unwrap()] {
-            let before = past.state_of(EffectKey::parse(&interrupted).unwrap()).unwrap();
+        for mut history in [History::read(&path).unwrap().0, History::read_as_it_was(&path).unwrap()] {
+            let before = history.state_of(EffectKey::parse(&interrupted).unwrap()).unwrap();
             assert_eq!(before, RecordedState::Began(Some(json!({ "from": "here" }))));
         }
     }

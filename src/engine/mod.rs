@@ -1,7 +1,8 @@
-//! Where effects happen. The gate is the one place; `past` is what a journal says has happened already;
-//! `donor` is another journal that a run takes from: a cassette, or the run that it was forked from; `budget` is what
-//! it holds model calls to; `world` holds the adapters that the gate performs through; `run` opens, locks and lists runs,
-//! and `own` is which of them the user began here.
+//! Performs and records effects. `gate` is the only place where an effect happens; `history` holds what the run's own
+//! journal has recorded; `replay_source` is another journal that supplies outcomes: a cassette, or the run that this one
+//! was forked from; `budget` limits model calls; `world` holds the adapters; `runs` opens, locks and lists runs, and
+//! `run_records` knows which of them the user began here. `process` and `verify` read journals for `history` and
+//! `nietz verify`.
 
 pub mod budget;
 pub(crate) mod replay_source;

@@ -1,4 +1,4 @@
-//! What one process did of a run, as its lines tell it: where the flow went on, and how long it took.
+//! What one process of a run did, read from its lines: where the flow went on, and how long effects took.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,37 +6,37 @@ use std::time::Duration;
 use crate::error::Code;
 use crate::journal::key::EffectKey;
 
-/// The kinds of effects on documents: saves are made by content, and rows are looked for.
+/// The kinds of effects on documents. All can be repeated safely: saves go by content, and rows are searched for first.
 const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list", "scan", "query"];
 
-/// The lines of a journal between two resumptions.
+/// What the lines of a journal between two resumptions say.
 #[derive(Default)]
 pub(super) struct Process {
     /// The line of the last activity in each scope.
     active: HashMap<String, u64>,
     last_active: u64,
     pub(super) scopes: HashMap<EffectKey, String>,
-    /// With the lines of their outcomes.
+    /// Failed effects, with the lines of their outcomes.
     pub(super) failures: Vec<(EffectKey, u64)>,
-    /// Outcomes that the flow was not given yet.
+    /// Outcomes that were not delivered to the flow yet.
     pub(super) held: Vec<EffectKey>,
-    /// Effects on documents that the disk refused.
+    /// Effects on documents that failed because of the disk.
     pub(super) refused: Vec<EffectKey>,
     /// Effects without an outcome.
     open: HashMap<EffectKey, OpenEffect>,
-    /// It wrote the first format.
+    /// Whether the process wrote the first format.
     pub(super) first_format: bool,
-    /// When the last line was written that says so, in milliseconds since 1970.
+    /// The time of the last line that has one, in milliseconds since 1970.
     pub(super) at: u64,
 }
 
-/// An effect that is under way.
+/// An effect that has begun and has no outcome yet.
 struct OpenEffect {
-    /// In milliseconds since 1970.
+    /// When it began, in milliseconds since 1970.
     at: u64,
-    /// A person is asked.
+    /// Whether it waits for a person.
     asks: bool,
-    /// It is one on documents.
+    /// Whether it is an effect on documents.
     documents: bool,
 }
 
@@ -68,37 +68,37 @@ impl Process {
         self.scopes.insert(key, scope);
     }
 
-    /// Notes a failure of an effect that is under way, and its line.
+    /// Notes that an open effect failed, and the line of its outcome.
     pub(super) fn note_failure(&mut self, key: EffectKey, code: Code, seq: u64) {
         self.failures.push((key, seq));
-        if code == Code::DiskFailed && self.open.get(&key).is_some_and(|begun| begun.documents) {
+        if code == Code::DiskFailed && self.open.get(&key).is_some_and(|effect| effect.documents) {
             self.refused.push(key);
         }
     }
 
-    /// Returns when an effect was under way that is over now; nothing of one that asked a person.
+    /// Closes an effect and returns when it was under way; `None` if it waited for a person.
     pub(super) fn close_effect(&mut self, key: EffectKey, at: u64) -> Option<EffectSpan> {
         self.at = at;
-        let begun = self.open.remove(&key)?;
+        let effect = self.open.remove(&key)?;
         let scope = || self.scopes.get(&key).cloned().unwrap_or_default();
-        (!begun.asks).then(|| EffectSpan { scope: scope(), from: begun.at, to: at })
+        (!effect.asks).then(|| EffectSpan { scope: scope(), from: effect.at, to: at })
     }
 
-    /// Returns when effects were under way that the process ended in.
+    /// Closes the effects that had no outcome when the process ended, and returns when they were under way.
     pub(super) fn close_remaining(&mut self) -> Vec<EffectSpan> {
         let keys: Vec<EffectKey> = self.open.keys().copied().collect();
         keys.into_iter().filter_map(|key| self.close_effect(key, self.at)).collect()
     }
 
-    /// Tells whether something else is under way in a scope that is neither around this one nor inside of it.
+    /// Tells whether an effect is open in a scope that is neither around this one nor inside it.
     pub(super) fn is_beside_another(&self, scope: &str) -> bool {
         let scopes = self.open.keys().filter_map(|key| self.scopes.get(key));
         scopes.into_iter().any(|other| !is_inside(other, scope) && !is_inside(scope, other))
     }
 
-    /// Tells whether the flow went on after this line: in the scope, around it, or inside of it.
+    /// Tells whether the flow went on after this line: in the scope, around it, or inside it.
     pub(super) fn went_on(&self, scope: &str, seq: u64) -> bool {
-        // All scopes are inside of the outermost.
+        // All scopes are inside the outermost.
         if scope == "/" || self.last_active <= seq {
             return self.last_active > seq;
         }
@@ -111,22 +111,22 @@ impl EffectTimes {
         self.0.extend(span);
     }
 
-    /// Returns how long something was under way in a scope; what went on side by side counts once.
+    /// Returns how long effects were under way in a scope; concurrent effects are counted once.
     pub(super) fn used_time(&self, scope: &str) -> Duration {
         let mut spans: Vec<(u64, u64)> =
             self.0.iter().filter(|span| is_inside(&span.scope, scope)).map(|span| (span.from, span.to)).collect();
         spans.sort_unstable();
-        let mut over = 0;
+        let mut counted_to = 0;
         let millis = spans.into_iter().fold(0, |sum, (from, to)| {
-            let new = to.saturating_sub(from.max(over));
-            over = over.max(to);
+            let new = to.saturating_sub(from.max(counted_to));
+            counted_to = counted_to.max(to);
             sum + new
         });
         Duration::from_millis(millis)
     }
 }
 
-/// Tells whether a scope is another or inside of it.
+/// Tells whether `scope` is `outer` or inside it.
 pub fn is_inside(scope: &str, outer: &str) -> bool {
     outer == "/" || scope.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

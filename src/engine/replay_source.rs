@@ -1,5 +1,5 @@
-//! An earlier journal that a run takes outcomes from: the cassette that a test replays, or the run that another
-//! is forked from. What is taken is written into the run's own journal, so that the run needs its donor no more.
+//! An earlier journal that a run takes outcomes from: the cassette that a test replays, or the run that this one was
+//! forked from. Replayed outcomes are written into the run's own journal, so that it needs the replay source no longer.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,33 +14,33 @@ use crate::journal::key::{EffectKey, EffectKeys};
 use crate::model::difference::{PATIENCE, differences, likeness};
 use crate::model::effect::ReplayClass;
 
-/// How many lines that nobody asked for are named.
+/// How many unused lines a report names.
 const NAMED: usize = 10;
 
-/// Which effects are taken from a donor.
+/// Which effects are taken from a replay source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayMode {
-    /// All of them.
+    /// All effects.
     Everything,
-    /// What models and people said, time and chance: what was paid for, and what a result depends on. Documents, files,
-    /// git and commands happen anew, in another folder.
+    /// Replies of models, answers of people, time and randomness: what was paid for, and what results depend on.
+    /// Documents, files, git and commands are performed anew, in another folder.
     WhatWasSaid,
-    /// All but documents, which happen anew in an empty folder. Files, git and commands would find nothing there: what
-    /// the donor does not have of them is an error.
+    /// All effects but those on documents, which are performed anew in an empty folder. Files, git and commands would find
+    /// nothing there: if the replay source does not have such an effect, that is an error.
     AllButDocuments,
 }
 
-/// A journal that outcomes are taken from.
+/// An earlier journal, and which of its outcomes were taken.
 pub struct ReplaySource {
     path: PathBuf,
     history: History,
     mode: ReplayMode,
-    /// Only this donor answers: what it does not have is an error, and the world is never asked.
+    /// Whether a missing effect is an error instead of being performed.
     exclusive: bool,
     replayed: HashSet<EffectKey>,
 }
 
-/// A recorded request.
+/// A request that the journal has recorded.
 struct RecordedRequest {
     seq: u64,
     key: EffectKey,
@@ -50,41 +50,51 @@ struct RecordedRequest {
 }
 
 impl ReplaySource {
-    /// Returns a donor that a run may also go on without.
-    pub fn new(path: &Path, takes: ReplayMode) -> Result<ReplaySource> {
-        let past = History::read_as_it_was(path)?;
-        Ok(ReplaySource {
-            path: path.to_owned(),
-            history: past,
-            mode: takes,
-            exclusive: false,
-            replayed: HashSet::new(),
-        })
+    /// Opens a replay source; the run performs what `mode` does not take from it, or what it does not have.
+    ///
+    /// # Errors
+    ///
+    /// As [`History::read`].
+    pub fn new(path: &Path, mode: ReplayMode) -> Result<ReplaySource> {
+        let history = History::read_as_it_was(path)?;
+        Ok(ReplaySource { path: path.to_owned(), history, mode, exclusive: false, replayed: HashSet::new() })
     }
 
-    /// Returns the run that another is forked from. What it ended with is tried again.
+    /// Opens the run that another is forked from. The failures that it ended with are tried again.
+    ///
+    /// # Errors
+    ///
+    /// As [`History::read`].
     pub fn for_fork(path: &Path) -> Result<ReplaySource> {
-        let (past, _) = History::read(path)?;
+        let (history, _) = History::read(path)?;
         Ok(ReplaySource {
             path: path.to_owned(),
-            history: past,
+            history,
             mode: ReplayMode::Everything,
             exclusive: false,
             replayed: HashSet::new(),
         })
     }
 
-    /// Returns a cassette: the only one who answers.
+    /// Opens a cassette: it must have every effect, and nothing is performed.
+    ///
+    /// # Errors
+    ///
+    /// As [`History::read`].
     pub fn cassette(path: &Path) -> Result<ReplaySource> {
         Ok(ReplaySource { exclusive: true, ..ReplaySource::new(path, ReplayMode::Everything)? })
     }
 
-    /// Tells whether nobody but this donor answers such an effect.
-    pub fn is_exclusive_for(&self, source: ReplayClass) -> bool {
-        self.exclusive || self.mode == ReplayMode::AllButDocuments && source == ReplayClass::Surroundings
+    /// Tells whether effects of this class may come from this replay source only.
+    pub fn is_exclusive_for(&self, class: ReplayClass) -> bool {
+        self.exclusive || self.mode == ReplayMode::AllButDocuments && class == ReplayClass::Surroundings
     }
 
-    /// Forgets the effect in this line, and all that were asked for after it.
+    /// Forgets the effect in this line and all effects that were requested after it.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`], because the journal is read again.
     pub fn forget_from(&mut self, line: u64) -> Result<()> {
         for entry in self.entries()?.into_iter().filter(|entry| entry.seq >= line) {
             self.history.forget(entry.key);
@@ -102,34 +112,42 @@ impl ReplaySource {
         self.replayed.contains(&key)
     }
 
-    /// Tells whether effects are looked for by their keys of the first format, too.
+    /// Tells whether effects must be looked up by their keys of the first format as well.
     pub fn has_first_format(&self) -> bool {
         self.history.first_format
     }
 
-    /// Returns the outcome of an effect and when the flow is given it, if it is there and is taken.
-    pub fn take(&mut self, keys: EffectKeys, source: ReplayClass) -> Result<Option<(DeliverySlot, Result<Value>)>> {
-        let taken = match (source, self.mode) {
+    /// Returns the outcome of an effect and when it is delivered, if the mode takes this class and the journal has it.
+    ///
+    /// # Errors
+    ///
+    /// `journal-broken` if the outcome cannot be expanded.
+    pub fn take(&mut self, keys: EffectKeys, class: ReplayClass) -> Result<Option<(DeliverySlot, Result<Value>)>> {
+        let taken = match (class, self.mode) {
             _ if self.exclusive => true,
             (ReplayClass::Shown, _) => false,
             (ReplayClass::Said, _) | (_, ReplayMode::Everything) => true,
-            (ReplayClass::Surroundings, takes) => takes == ReplayMode::AllButDocuments,
+            (ReplayClass::Surroundings, mode) => mode == ReplayMode::AllButDocuments,
             (ReplayClass::Documents, _) => false,
         };
         if !taken {
             return Ok(None);
         }
-        let (key, before) = self.history.state_of_either(keys)?;
-        Ok(match before {
-            RecordedState::Ended(turn, outcome) => {
+        let (key, state) = self.history.state_of_either(keys)?;
+        Ok(match state {
+            RecordedState::Ended(slot, outcome) => {
                 self.replayed.insert(key);
-                Some((turn.for_replay(), outcome))
+                Some((slot.for_replay(), outcome))
             }
             RecordedState::Never | RecordedState::Began(_) => None,
         })
     }
 
-    /// Says that an effect is not recorded: what it asks for, and how that differs from the nearest request that is.
+    /// Returns the failure for an effect that is not recorded: how its request differs from the nearest recorded one.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`], because the journal is read again.
     pub fn describe_miss(&self, kind: &str, scope: &str, request: &Value) -> Result<Failure> {
         let entries = self.entries()?;
         let here = if scope == "/" { String::new() } else { format!(" in {scope}") };
@@ -157,28 +175,33 @@ impl ReplaySource {
         let nearest = same
             .into_iter()
             .map(|entry| {
-                // One that nobody asked for yet, at the same place, is most likely what this one was.
+                // An unused request in the same scope is most likely the earlier version of this one.
                 let unused = if self.replayed.contains(&entry.key) { 0.0 } else { 1.0 };
                 let place = if entry.scope == scope { 0.25 } else { 0.0 };
                 (likeness(&entry.request, request, until) + unused + place, entry)
             })
-            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+            .max_by(|(left, _), (right, _)| left.total_cmp(right));
         let Some((_, nearest)) = nearest else {
-            let asked = differences(&json!({}), request).join("\n");
-            return Ok(failure.because(format!("no `{kind}` is recorded; it asks for\n{asked}")));
+            let content = differences(&json!({}), request).join("\n");
+            return Ok(failure.because(format!("no `{kind}` is recorded; it asks for\n{content}")));
         };
-        let told = differences(&nearest.request, request).join("\n");
-        Ok(failure.because(format!("the nearest is line {}; from it to what is asked for now:\n{told}", nearest.seq)))
+        let changes = differences(&nearest.request, request).join("\n");
+        Ok(failure
+            .because(format!("the nearest is line {}; from it to what is asked for now:\n{changes}", nearest.seq)))
     }
 
-    /// Returns a line for each effect that is recorded and that nobody asked for.
+    /// Describes each recorded effect that was not used, one line each.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`], because the journal is read again.
     pub fn unused(&self) -> Result<Vec<String>> {
         let mut entries = self.entries()?;
         entries.retain(|entry| self.history.has(entry.key) && !self.replayed.contains(&entry.key));
         let mut seen = HashSet::new();
         entries.retain(|entry| seen.insert(entry.key));
         let count = entries.len();
-        let mut told: Vec<String> = entries
+        let mut lines: Vec<String> = entries
             .into_iter()
             .take(NAMED)
             .map(|entry| {
@@ -187,9 +210,9 @@ impl ReplaySource {
             })
             .collect();
         if count > NAMED {
-            told.push(format!("… and {} more", count - NAMED));
+            lines.push(format!("… and {} more", count - NAMED));
         }
-        Ok(told)
+        Ok(lines)
     }
 
     fn entries(&self) -> Result<Vec<RecordedRequest>> {
@@ -197,11 +220,15 @@ impl ReplaySource {
     }
 }
 
-/// Returns the first line of a donor that read documents and got others than the run that took from it: those were there
-/// before the donor's run, and not before this one.
-pub fn first_different_read(donor: &Path, run: &Path) -> Result<Option<u64>> {
-    let (mut before, mut now) = (History::read_as_it_was(donor)?, History::read_as_it_was(run)?);
-    for entry in entries_of(donor)? {
+/// Returns the first line of a replay source that read documents with another result than the run replaying it: those
+/// documents existed before the recorded run, and not before this one.
+///
+/// # Errors
+///
+/// As [`History::read`].
+pub fn first_different_read(source: &Path, run: &Path) -> Result<Option<u64>> {
+    let (mut before, mut now) = (History::read_as_it_was(source)?, History::read_as_it_was(run)?);
+    for entry in entries_of(source)? {
         let reads = matches!(entry.kind.as_str(), "load" | "list" | "scan" | "rows" | "query");
         let (true, RecordedState::Ended(_, was), RecordedState::Ended(_, is)) =
             (reads, before.state_of(entry.key)?, now.state_of(entry.key)?)
@@ -219,7 +246,7 @@ pub fn first_different_read(donor: &Path, run: &Path) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Returns what documents say, however their files are written.
+/// Returns a value without the digests of files: what documents say, however their files are formatted.
 fn without_digests(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {
@@ -233,12 +260,12 @@ fn without_digests(mut value: Value) -> Value {
 }
 
 fn entries_of(journal: &Path) -> Result<Vec<RecordedRequest>> {
-    let mut found = Vec::new();
+    let mut requests = Vec::new();
     entries::read(journal, |mut entry| {
         if let Some(key) = entry["key"].as_str().and_then(EffectKey::parse)
             && matches!(entry["type"].as_str(), Some("intent" | "effect"))
         {
-            found.push(RecordedRequest {
+            requests.push(RecordedRequest {
                 seq: entry["seq"].as_u64().unwrap_or_default(),
                 key,
                 kind: entry["kind"].as_str().unwrap_or_default().to_owned(),
@@ -247,7 +274,7 @@ fn entries_of(journal: &Path) -> Result<Vec<RecordedRequest>> {
             });
         }
     })?;
-    Ok(found)
+    Ok(requests)
 }
 
 fn article(kind: &str) -> &'static str {

@@ -1,10 +1,10 @@
-//! Which runs this user began here: a record of each, outside of its workspace, where nothing that a checkout brings
-//! and nothing that a model writes can reach.
+//! Records of the runs that this user began. They are kept outside the workspaces, where neither a checkout nor a model
+//! can write.
 //!
-//! What a journal's first line grants and names (permissions, models, the flow) holds only where the same user wrote
-//! that line in that place. A record says so: it is found by the run and its place, and holds a MAC of the line, with
-//! a key that only the user can read. A journal that was brought along, copied, moved or exchanged has none, and its
-//! run is foreign.
+//! What a journal's first line grants and names (permissions, models, the flow) is valid only if the same user wrote
+//! that line in that place. The record proves it: it is found by the run and its place, and holds a MAC of the line, with
+//! a key that only the user can read. A journal that came with a checkout, or was copied, moved or replaced, has no
+//! record, and its run is foreign.
 
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
@@ -18,10 +18,10 @@ use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 
-/// The folder of records below the user's state, and the key in it.
+/// The folder of records below the user's folder for state, and the file with the key in it.
 const FOLDER: &str = "runs";
 const KEY: &str = "key";
-/// What the key and the MACs are for, so that they are good for nothing else.
+/// Domain separation: key and MACs are valid for this purpose only.
 const KEY_CONTEXT: &str = "nietz 2026-11 key of records of runs";
 const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
 
@@ -30,16 +30,16 @@ const LARGEST_RECORD: u64 = 64 << 10;
 
 type MacKey = [u8; 32];
 
-/// Whose a run is.
+/// Whether a run is the user's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// This user began it in this place.
     Own,
-    /// Anybody may have written its journal; why nothing says otherwise.
+    /// Anybody may have written its journal; holds why there is no proof to the contrary.
     Foreign(String),
 }
 
-/// Where a run is: links resolved, so that no other way to it is another place.
+/// Where a run is. Links in the paths are resolved, so that each place has one path only.
 pub struct RunLocation<'a> {
     pub workspace: &'a Path,
     pub folder: &'a Path,
@@ -53,7 +53,7 @@ pub struct RunRecords {
 }
 
 impl RunRecords {
-    /// `state` is the user's folder for state.
+    /// Expects the user's folder for state.
     pub fn new(state: &Path) -> RunRecords {
         RunRecords { folder: state.join(FOLDER) }
     }
@@ -63,13 +63,17 @@ impl RunRecords {
         &self.folder
     }
 
-    /// Tells whether a file of that folder is a record, by its name.
+    /// Tells by its name whether a file of that folder is a record.
     pub fn is_record(name: &str) -> bool {
         name != KEY && !name.starts_with('.')
     }
 
-    /// Records a run before its first line is written: one that is killed in between is the user's own, too. The file
-    /// is for syncing it together with that line.
+    /// Records a run before its first line is written, so that a run which is killed in between is the user's own as well.
+    /// Returns the record's file, to be synced together with that line.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the record cannot be written, `config-invalid` if others can read the key, or it is no key.
     pub fn add(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<File> {
         let failed = |error: std::io::Error| Failure::io(&self.folder, "write a record of the run below", &error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
@@ -79,7 +83,7 @@ impl RunRecords {
         };
         let mac = mac(&key, place, first_line).to_hex();
         let record = json!({ "run": place.run, "folder": place.folder.display().to_string(), "mac": mac.as_str() });
-        // For nobody else to read. Torn by a kill it is none, and neither is there a first line then.
+        // Readable by the user only. If a kill tears the record, the first line does not exist either.
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
         let mut options = File::options();
         options.create(true).truncate(true).write(true).mode(0o600).custom_flags(flags);
@@ -88,7 +92,7 @@ impl RunRecords {
         Ok(file)
     }
 
-    /// Tells whose the run is whose journal begins with this line.
+    /// Tells whether the user began the run whose journal begins with this line.
     pub fn origin(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Origin {
         match self.has(place, first_line) {
             Ok(true) => Origin::Own,
@@ -101,18 +105,18 @@ impl RunRecords {
         let path = self.record(place);
         let Some(text) = disk::read(&path, Links::NotLast, LARGEST_RECORD)? else { return Ok(false) };
         let Some(key) = self.key()? else { return Ok(false) };
-        // A record that was torn by a power cut is none.
+        // A record torn by a power cut does not count.
         let record: Value = serde_json::from_slice(&text).unwrap_or_default();
-        let noted = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
-        // Hashes are compared in constant time.
-        Ok(noted == Some(mac(&key, place, first_line)))
+        let recorded = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
+        // `blake3::Hash` compares in constant time.
+        Ok(recorded == Some(mac(&key, place, first_line)))
     }
 
     fn record(&self, place: &RunLocation<'_>) -> PathBuf {
         self.folder.join(Digest::of(&fields(place)).to_string())
     }
 
-    /// Returns the user's key, where there is one.
+    /// Returns the user's key, if there is one.
     fn key(&self) -> Result<Option<MacKey>> {
         let path = self.folder.join(KEY);
         let Some(mut file) = disk::open(&path, Links::NotLast)? else { return Ok(None) };
@@ -120,28 +124,28 @@ impl RunRecords {
             Failure::new(Code::ConfigInvalid, format!("{} {what}", path.display()))
                 .hint("remove it: a new one is made, and runs that were begun before are foreign then")
         };
-        let found = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
-        if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        let metadata = file.metadata().map_err(|error| Failure::io(&path, "read", &error))?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
             return Err(wrong("is not a file that only you can read and write"));
         }
         let mut key = MacKey::default();
         match file.read_exact(&mut key) {
-            Ok(()) if found.len() == key.len() as u64 => Ok(Some(key)),
-            _ => Err(wrong("is not a valid key")),
+            Ok(()) if metadata.len() == key.len() as u64 => Ok(Some(key)),
+            _ => Err(wrong("is no key")),
         }
     }
 
-    /// Makes the key. Of several processes that do so at once, one wins, and all use its.
+    /// Makes the key. If several processes do so at once, one wins, and all use its key.
     fn make_key(&self) -> Result<MacKey> {
         let path = self.folder.join(KEY);
         let failed = |error: std::io::Error| Failure::io(&path, "make", &error);
-        let mut chance = blake3::Hasher::new_derive_key(KEY_CONTEXT);
-        // Each holds 122 bits of the system's.
+        let mut hasher = blake3::Hasher::new_derive_key(KEY_CONTEXT);
+        // Each UUID holds 122 random bits from the system.
         for _ in 0..4 {
-            chance.update(uuid::Uuid::new_v4().as_bytes());
+            hasher.update(uuid::Uuid::new_v4().as_bytes());
         }
         let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
-        file.write_all(chance.finalize().as_bytes()).map_err(failed)?;
+        file.write_all(hasher.finalize().as_bytes()).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
         match file.persist_noclobber(&path) {
             Ok(_) => {}
@@ -158,7 +162,7 @@ fn mac(key: &MacKey, place: &RunLocation<'_>, first_line: &[u8]) -> blake3::Hash
     hasher.finalize()
 }
 
-/// Returns what a place is, each part with its length: no two places have the same bytes.
+/// Returns the bytes of a place, each part with its length, so that no two places have the same bytes.
 fn fields(place: &RunLocation<'_>) -> Vec<u8> {
     let parts = [place.run.as_bytes(), path(place.workspace), path(place.folder)];
     parts
@@ -188,50 +192,51 @@ mod tests {
     #[test]
     fn a_record_is_of_one_line_in_one_place_and_of_one_user() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let own = RunRecords::new(&one.path().join("state"));
-        own.add(&place("/w", "r1"), b"line\n").unwrap();
-        assert_eq!(own.origin(&place("/w", "r1"), b"line\n"), Origin::Own);
-        let foreign = |own: &RunRecords, place: &RunLocation<'_>, line: &[u8]| own.origin(place, line) != Origin::Own;
-        assert!(foreign(&own, &place("/w", "r1"), b"Line\n"));
-        assert!(foreign(&own, &place("/w", "r2"), b"line\n"));
-        assert!(foreign(&own, &place("/x", "r1"), b"line\n"));
-        // The same record with another user's key, as if it had been put there.
+        let records = RunRecords::new(&one.path().join("state"));
+        records.add(&place("/w", "r1"), b"line\n").unwrap();
+        assert_eq!(records.origin(&place("/w", "r1"), b"line\n"), Origin::Own);
+        let foreign =
+            |records: &RunRecords, place: &RunLocation<'_>, line: &[u8]| records.origin(place, line) != Origin::Own;
+        assert!(foreign(&records, &place("/w", "r1"), b"Line\n"));
+        assert!(foreign(&records, &place("/w", "r2"), b"line\n"));
+        assert!(foreign(&records, &place("/x", "r1"), b"line\n"));
+        // The same record in another user's folder with another key, as if somebody had copied it there.
         let theirs = RunRecords::new(other.path());
         theirs.add(&place("/w", "r0"), b"line\n").unwrap();
-        std::fs::copy(own.record(&place("/w", "r1")), theirs.record(&place("/w", "r1"))).unwrap();
+        std::fs::copy(records.record(&place("/w", "r1")), theirs.record(&place("/w", "r1"))).unwrap();
         assert!(foreign(&theirs, &place("/w", "r1"), b"line\n"));
-        assert_eq!(mode(&own.folder), 0o700);
+        assert_eq!(mode(&records.folder), 0o700);
     }
 
     #[test]
     fn the_key_and_the_records_are_for_the_user_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let own = RunRecords::new(folder.path());
-        own.add(&place("/w", "r1"), b"line\n").unwrap();
-        let key = own.folder.join(KEY);
-        assert_eq!((mode(&key), mode(&own.record(&place("/w", "r1")))), (0o600, 0o600));
-        // A key that others could have read proves nothing, and is not used for new records either.
+        let records = RunRecords::new(folder.path());
+        records.add(&place("/w", "r1"), b"line\n").unwrap();
+        let key = records.folder.join(KEY);
+        assert_eq!((mode(&key), mode(&records.record(&place("/w", "r1")))), (0o600, 0o600));
+        // A key that others could have read proves nothing and is not used for new records.
         std::fs::set_permissions(&key, PermissionsExt::from_mode(0o644)).unwrap();
-        let Origin::Foreign(why) = own.origin(&place("/w", "r1"), b"line\n") else { panic!("it is taken") };
+        let Origin::Foreign(why) = records.origin(&place("/w", "r1"), b"line\n") else { panic!("it is taken") };
         assert!(why.contains("only you can read"), "{why}");
-        assert_eq!(own.add(&place("/w", "r2"), b"line\n").unwrap_err().code, Code::ConfigInvalid);
+        assert_eq!(records.add(&place("/w", "r2"), b"line\n").unwrap_err().code, Code::ConfigInvalid);
         std::fs::remove_file(&key).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &key).unwrap();
-        assert!(own.add(&place("/w", "r2"), b"line\n").is_err());
+        assert!(records.add(&place("/w", "r2"), b"line\n").is_err());
     }
 
     #[test]
     fn processes_that_begin_at_once_agree_on_one_key() {
         let folder = tempfile::tempdir().unwrap();
-        let own = RunRecords::new(folder.path());
+        let records = RunRecords::new(folder.path());
         let names: Vec<String> = (0..16).map(|number| format!("r{number}")).collect();
         std::thread::scope(|scope| {
             for name in &names {
-                scope.spawn(|| own.add(&place("/w", name), b"line\n").unwrap());
+                scope.spawn(|| records.add(&place("/w", name), b"line\n").unwrap());
             }
         });
         for name in &names {
-            assert_eq!(own.origin(&place("/w", name), b"line\n"), Origin::Own, "{name}");
+            assert_eq!(records.origin(&place("/w", name), b"line\n"), Origin::Own, "{name}");
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Runs on disk: `.nietz/runs/<run>/` with the journal, which is what is locked. Opens, locks and lists them.
+//! Creates, locks, finds and lists the runs of a workspace: `.nietz/runs/<run>/` with the journal, which is the file that
+//! is locked.
 //!
-//! Whatever lies in a workspace may have come with it: no part of the way from it to a journal may be a link.
+//! Anything in a workspace may have come with a checkout, so no part of the path from it to a journal may be a link.
 
 use std::fs::{File, TryLockError};
 use std::io::{BufRead as _, Read as _};
@@ -26,20 +27,20 @@ use crate::model::text::excerpt;
 const RUNS: &str = ".nietz/runs";
 const JOURNAL: &str = "journal.jsonl";
 const IGNORE: &str = ".gitignore";
-/// How a folder is opened on the way to a run.
+/// How each folder on the path to a run is opened.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Folders that other users of the workspace have runs of their own in, and what is for this one alone: journals hold
-/// what people said.
+/// Other users of the workspace have runs in the shared folders. A run's own folder and journal are for its user alone,
+/// because journals hold what people said.
 const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o777);
 const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
-/// How often a journal is looked for that moves away while it is locked.
+/// How often locking is tried again when the journal is replaced at the same moment.
 const TRIES: usize = 100;
 /// How many runs a message names.
 const NAMED: usize = 5;
-/// How much of a journal is read for its first line, in bytes.
+/// How much of a journal is read to find its first line, in bytes.
 const LONGEST_FIRST_LINE: u64 = 1 << 20;
-/// The longest name of a run.
+/// The longest name of a run, in bytes.
 const LONGEST_NAME: usize = 100;
 
 /// The runs of one workspace.
@@ -49,11 +50,11 @@ pub struct Runs {
     records: RunRecords,
 }
 
-/// One run, held by this process while this lives.
+/// A run that this process has locked, until this value is dropped.
 pub struct LockedRun {
     pub id: String,
     pub journal: PathBuf,
-    /// The journal, which is locked as long as this is open.
+    /// The journal, locked as long as this file is open.
     file: File,
 }
 
@@ -62,20 +63,24 @@ pub struct Summary {
     pub id: String,
     pub open: Option<Box<OpenRecord>>,
     pub end: Option<Box<EndRecord>>,
-    /// Whether a process is at it now.
+    /// Whether a process has it locked now.
     pub busy: bool,
     pub origin: Origin,
     pub failure: Option<Failure>,
 }
 
 impl Runs {
-    /// `workspace` is a whole path without links; `own` is which runs the user began.
-    pub fn new(workspace: &Path, own: RunRecords) -> Runs {
-        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records: own }
+    /// Expects `workspace` as an absolute path without links; `records` are those of the user's own runs.
+    pub fn new(workspace: &Path, records: RunRecords) -> Runs {
+        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records }
     }
 
-    /// Makes the folder of a new run, for the user alone, and takes its lock. A run that is there keeps its place and its
-    /// journal.
+    /// Makes the folder of a new run, for the user alone, and locks the run. An existing run is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the name is invalid or the run exists, `path-refused` if a part of its path is a link, `run-busy` if
+    /// another process has it locked, `disk-failed` otherwise.
     pub fn create(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
         let mut at = OpenFolder::open(&self.workspace)?;
@@ -84,7 +89,7 @@ impl Runs {
         }
         at.ignore_all()?;
         let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
-        // One that came with a checkout is for all. One of another user cannot be changed, and its journal is theirs.
+        // A folder from a checkout may be open to all. Another user's folder cannot be changed; its journal is theirs.
         let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
         let locked = self.lock_journal(id, &folder, true)?;
         match locked.file.metadata() {
@@ -94,7 +99,12 @@ impl Runs {
         }
     }
 
-    /// Takes the lock of a run that is there.
+    /// Locks an existing run.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the name is invalid, `path-refused` if a part of its path is a link, `run-busy` if another process has
+    /// it locked, `disk-failed` otherwise.
     pub fn lock(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
         let mut at = OpenFolder::open(&self.workspace)?;
@@ -104,15 +114,15 @@ impl Runs {
         self.lock_journal(id, &at, false)
     }
 
-    /// Locks the journal itself. A file beside it could be removed by whoever clears up, and a second process would lock
-    /// the next one.
+    /// Locks the journal itself: somebody who cleans up could remove a separate lock file, and a second process would then
+    /// lock a new one.
     fn lock_journal(&self, id: &str, folder: &OpenFolder, make: bool) -> Result<LockedRun> {
         folder.refuse_links()?;
         let path = self.journal(id);
         for _ in 0..TRIES {
             let file = folder.journal(make)?;
             match file.try_lock() {
-                // The file that was locked may have left this path since it was opened.
+                // The file may have been moved or replaced between opening and locking.
                 Ok(()) if is_at(&file, &path) => return Ok(LockedRun { id: id.to_owned(), journal: path, file }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -126,13 +136,17 @@ impl Runs {
         Err(Failure::new(Code::RunBusy, message).hint("end whatever does that"))
     }
 
-    /// Records that the user begins this run here, with this first line. Its folder is there.
+    /// Records that the user begins this run here, with this first line. The run's folder must exist.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunRecords::add`].
     pub fn note_own(&self, id: &str, first_line: &[u8]) -> Result<File> {
         let folder = self.canonical_folder(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
         self.records.add(&self.location(id, &folder), first_line)
     }
 
-    /// Tells whose the run is whose journal has this first line.
+    /// Tells whether the user began the run whose journal has this first line.
     pub fn origin(&self, id: &str, first_line: &[u8]) -> Origin {
         match self.canonical_folder(id) {
             Ok(folder) => self.records.origin(&self.location(id, &folder), first_line),
@@ -148,8 +162,12 @@ impl Runs {
         RunLocation { workspace: &self.workspace, folder, run }
     }
 
-    /// Returns the id of the run that `wanted` names: whole, by a part that only one has, or the latest of the
-    /// user's own that can go on.
+    /// Returns the id of the run that `wanted` names, by its whole name or by a part that no other has; without a name the
+    /// user's latest run that can be resumed.
+    ///
+    /// # Errors
+    ///
+    /// `run-not-found` if no run fits or several do.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         let ids = self.ids();
         match wanted {
@@ -158,7 +176,11 @@ impl Runs {
         }
     }
 
-    /// Returns the id of the run that `wanted` names: any by its whole name, and the user's own by a part as well.
+    /// Returns the id of the run that `wanted` names: any run by its whole name, the user's own also by a part.
+    ///
+    /// # Errors
+    ///
+    /// `run-not-found` if no run fits or several do.
     pub fn find_own(&self, wanted: &str) -> Result<String> {
         let ids = self.ids();
         let is_own = |id: &&String| *id == wanted || id.contains(wanted) && self.summary(id).origin == Origin::Own;
@@ -177,7 +199,7 @@ impl Runs {
         }
         let fits: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && id.contains(wanted)).collect();
         match fits.as_slice() {
-            // A folder can have any name; one that is typed in a command line, or is told for that, is a name of a run.
+            // A folder can have any name, but only a valid run name may appear in command lines.
             [one] => check_name(one).map(|()| (*one).clone()),
             [] => {
                 let failure = Failure::new(Code::RunNotFound, format!("there is no run `{}` here", excerpt(wanted)));
@@ -196,8 +218,8 @@ impl Runs {
         }
     }
 
-    /// Returns the run that a person means who names none: the latest of their own that can go on, and that no process
-    /// is at. Whatever else a checkout brings is only named.
+    /// Returns the user's latest run that can be resumed, preferably one that no process has locked. Foreign runs are only
+    /// listed in the failure.
     fn latest(&self, ids: &[String]) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
         for id in self.by_age(ids).into_iter().rev() {
@@ -239,36 +261,37 @@ impl Runs {
         ids
     }
 
-    /// Returns the id of the run that was begun last.
+    /// Returns the id of the run that began last.
     pub fn newest(&self) -> Option<String> {
         self.by_age(&self.ids()).last().map(|id| (*id).clone())
     }
 
-    /// Returns ids in the order in which the runs were begun, oldest first: by what their first lines say, and within a
-    /// second by when their folders were made. Names need not begin with a time.
+    /// Sorts ids by when their runs began, oldest first: by the time in the first line, and within a second by when the
+    /// folder was made. Names need not begin with a time.
     fn by_age<'a>(&self, ids: &'a [String]) -> Vec<&'a String> {
-        let begun = |id: &String| {
+        let began = |id: &String| {
             let file = disk::open(&self.journal(id), Links::NotLast).ok().flatten();
             let mut line = Vec::new();
             file.and_then(|file| {
                 std::io::BufReader::new(file.take(LONGEST_FIRST_LINE)).read_until(b'\n', &mut line).ok()
             });
-            let said = serde_json::from_slice::<serde_json::Value>(&line).unwrap_or_default();
-            let second = said["is"]["open"]["at"].as_str().unwrap_or_default().to_owned();
+            let first_line = serde_json::from_slice::<serde_json::Value>(&line).unwrap_or_default();
+            let second = first_line["is"]["open"]["at"].as_str().unwrap_or_default().to_owned();
             let journal = || self.journal(id).symlink_metadata().and_then(|found| found.modified());
             let folder = self.folder.join(id).symlink_metadata().and_then(|found| found.created());
             (second, folder.or_else(|_| journal()).ok(), id.clone())
         };
         let mut sorted: Vec<&String> = ids.iter().collect();
-        sorted.sort_by_cached_key(|id| begun(id));
+        sorted.sort_by_cached_key(|id| began(id));
         sorted
     }
 
     /// Tells whether a folder with a journal has this name, and neither is a link.
     fn is_run(&self, name: &str) -> bool {
-        let found = |path: &Path| path.symlink_metadata().map(|found| found.file_type());
+        let kind_of = |path: &Path| path.symlink_metadata().map(|metadata| metadata.file_type());
         let folder = self.folder.join(name);
-        found(&folder).is_ok_and(|kind| kind.is_dir()) && found(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
+        kind_of(&folder).is_ok_and(|kind| kind.is_dir())
+            && kind_of(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
     }
 
     pub fn journal(&self, id: &str) -> PathBuf {
@@ -302,16 +325,20 @@ impl Runs {
     }
 }
 
-/// Tells whether nothing comes of going on: the run is done, or it was called wrongly, and would be again.
+/// Tells whether resuming is pointless: the run is done, or its command line was wrong and would be again.
 fn is_over(end: &EndRecord) -> bool {
     end.status == EndStatus::Done || end.failure.as_ref().is_some_and(|failure| failure.code == Code::Usage)
 }
 
-/// Refuses what is no name of a run: it becomes part of paths and of branches.
+/// Checks a run's name, which becomes part of paths and branch names.
+///
+/// # Errors
+///
+/// `usage` if the name is invalid.
 pub fn check_name(id: &str) -> Result<()> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let whole = !id.is_empty() && id.len() <= LONGEST_NAME && id.chars().all(fine);
-    if whole && !id.starts_with(['.', '-']) && !id.ends_with('.') && !id.contains("..") {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let valid = !id.is_empty() && id.len() <= LONGEST_NAME && id.chars().all(allowed);
+    if valid && !id.starts_with(['.', '-']) && !id.ends_with('.') && !id.contains("..") {
         return Ok(());
     }
     Err(Failure::new(Code::Usage, format!("`{}` is not a valid name for a run", excerpt(id)))
@@ -319,24 +346,32 @@ pub fn check_name(id: &str) -> Result<()> {
 }
 
 impl LockedRun {
-    /// Goes on with the journal behind what was read of it.
+    /// Returns a writer that continues the journal behind `tail`.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the journal cannot be cut to the length of the tail.
     pub fn writer(&self, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
         let file = self.file.try_clone().map_err(|error| Failure::io(&self.journal, "open", &error))?;
         JournalWriter::from_file(&self.journal, file, tail, fault)
     }
 
-    /// Reads what the run has done so far. With `whole`, a broken journal is kept beside and cut to the part
-    /// before the first broken line.
+    /// Reads what the run has done so far. With `whole`, a broken journal is cut before its first broken line, and a copy
+    /// of the broken file is kept beside it.
+    ///
+    /// # Errors
+    ///
+    /// As [`History::read`]; with `whole` also `disk-failed` if the copy cannot be written.
     pub fn read_history(&self, whole: bool) -> Result<(History, JournalTail)> {
-        let (mut past, tail) = match History::read(&self.journal) {
+        let (mut history, tail) = match History::read(&self.journal) {
             Err(failure) if whole && failure.code == Code::JournalBroken => {
                 self.keep_whole_part()?;
                 History::read(&self.journal)?
             }
             other => other?,
         };
-        past.truncated = self.broken_path(1).exists();
-        Ok((past, tail))
+        history.truncated = self.broken_path(1).exists();
+        Ok((history, tail))
     }
 
     /// Returns where a broken journal is kept.
@@ -347,15 +382,15 @@ impl LockedRun {
     fn keep_whole_part(&self) -> Result<()> {
         let bytes = reader::read_bytes(&self.journal)?;
         let length = reader::intact_prefix(&self.journal, &bytes).length;
-        // The file that is locked keeps its place: a copy of it is made, and then it is cut.
-        let (mut kept, path) = self.create_broken_file()?;
+        // The locked file must stay at its path, so it is copied and then cut.
+        let (mut copy, path) = self.create_broken_file()?;
         let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
-        std::io::Write::write_all(&mut kept, &bytes).and_then(|()| kept.sync_all()).map_err(failed)?;
+        std::io::Write::write_all(&mut copy, &bytes).and_then(|()| copy.sync_all()).map_err(failed)?;
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
         cut.map_err(|error| Failure::io(&self.journal, "cut", &error))
     }
 
-    /// Makes a new file for a broken journal.
+    /// Creates a new file for the copy of a broken journal.
     fn create_broken_file(&self) -> Result<(File, PathBuf)> {
         let mut number = 1;
         loop {
@@ -369,7 +404,7 @@ impl LockedRun {
     }
 }
 
-/// A folder on the way to a run, held open.
+/// A folder on the path to a run, held open.
 struct OpenFolder {
     folder: OwnedFd,
     path: PathBuf,
@@ -382,7 +417,7 @@ impl OpenFolder {
         Ok(OpenFolder { folder, path: path.to_owned() })
     }
 
-    /// Opens a folder in this one; with a mode, it is made if it is not there.
+    /// Opens a folder in this one; with a mode, a missing folder is created.
     fn enter(&self, name: &str, make: Option<Mode>) -> Result<OpenFolder> {
         let path = self.path.join(name);
         if let Some(mode) = make {
@@ -393,7 +428,7 @@ impl OpenFolder {
         }
         match rustix::fs::openat(&self.folder, name, FOLDER, Mode::empty()) {
             Ok(folder) => Ok(OpenFolder { folder, path }),
-            // The system calls a link that must not be followed no folder, too.
+            // For a link that must not be followed, the system may also report that it is not a folder.
             Err(Errno::LOOP | Errno::NOTDIR) if self.has(name, FileType::Symlink) => {
                 Err(disk::refused(&path, "is a link"))
             }
@@ -406,7 +441,7 @@ impl OpenFolder {
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == kind)
     }
 
-    /// Nothing in the folder of a run may lead out of it: what commands write is kept there, too.
+    /// Refuses links in the folder of a run, because the output of commands is kept there as well.
     fn refuse_links(&self) -> Result<()> {
         let failed = |error: Errno| Failure::io(&self.path, "list", &error.into());
         for entry in rustix::fs::Dir::read_from(&self.folder).map_err(failed)? {
@@ -418,7 +453,7 @@ impl OpenFolder {
         Ok(())
     }
 
-    /// Journals hold what people said: they are not committed by accident.
+    /// Writes a `.gitignore` for all runs: journals hold what people said and must not be committed by accident.
     fn ignore_all(&self) -> Result<()> {
         let path = self.path.join(IGNORE);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

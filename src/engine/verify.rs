@@ -1,4 +1,4 @@
-//! What a journal says was written, held against what is there: documents by their digests, rows by their places.
+//! Compares what a journal says was written with the files on disk: documents by their digests, rows by their offsets.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
@@ -10,33 +10,33 @@ use crate::journal::entries;
 use crate::journal::reader::IntactPrefix;
 use crate::model::digest::Digest;
 
-/// How many rows of one file are named that are not where they were.
+/// How many differing rows of one file are named.
 const NAMED: usize = 10;
 
-/// What a run wrote, as its journal says.
+/// What a run wrote, according to its journal.
 #[derive(Default)]
 pub struct RunWrites {
-    /// By path below the workspace: the digest of the last save with its line, or the line of the deletion.
+    /// By path below the workspace: the line of the last save or deletion, and the digest of what was saved.
     documents: BTreeMap<String, (u64, Option<String>)>,
     /// By path, in the order in which they were appended.
     rows: BTreeMap<String, Vec<AppendedRow>>,
-    /// Effects by key: what was asked for.
+    /// Kind and request of each writing effect, by key.
     asked: HashMap<String, (String, Value)>,
-    /// By collection and key: the path of a document that was saved.
+    /// The path of each saved document, by the digest of its collection and key.
     paths: HashMap<Digest, String>,
     pub whole: IntactPrefix,
 }
 
-/// A row that was appended.
+/// A row that the run appended.
 struct AppendedRow {
     /// The line of the journal.
     line: u64,
-    /// The offset in its file, in bytes.
+    /// The offset in the file, in bytes.
     at: u64,
     row: Digest,
 }
 
-/// How many documents and rows were looked at, and what does not agree.
+/// How many documents and rows were compared, and how they differ.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub documents: usize,
@@ -45,11 +45,15 @@ pub struct Verdict {
 }
 
 impl RunWrites {
-    /// Reads a journal, and checks its chain on the way.
+    /// Reads what a run wrote from its journal, whose digest chain is checked on the way.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`].
     pub fn read(path: &Path) -> Result<RunWrites> {
-        let mut written = RunWrites::default();
-        written.whole = entries::read(path, |entry| written.take(&entry))?;
-        Ok(written)
+        let mut writes = RunWrites::default();
+        writes.whole = entries::read(path, |entry| writes.take(&entry))?;
+        Ok(writes)
     }
 
     fn take(&mut self, entry: &Value) {
@@ -70,7 +74,7 @@ impl RunWrites {
                 let row = AppendedRow { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
                 self.rows.entry(path).or_default().push(row);
             }
-            // The outcome does not say the path: it is that of the document with the same name.
+            // The outcome of a deletion has no path: it is that of the document with the same name.
             _ => {
                 if let Some(path) = self.paths.get(&name(request)) {
                     self.documents.insert(path.clone(), (line, None));
@@ -79,13 +83,17 @@ impl RunWrites {
         }
     }
 
-    /// Compares with what is there; `read` returns the bytes of a file, or nothing where there is none.
+    /// Compares with the files on disk; `read` returns the bytes of a file, or `None` if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`.
     pub fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
         let mut verdict = Verdict { documents: self.documents.len(), ..Verdict::default() };
         for (path, (line, digest)) in &self.documents {
-            let found = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
-            match (digest, found) {
-                (Some(digest), Some(found)) if *digest == found => {}
+            let actual = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+            match (digest, actual) {
+                (Some(digest), Some(actual)) if *digest == actual => {}
                 (None, None) => {}
                 (Some(_), Some(_)) => verdict.differs(path, &format!("is not as line {line} saved it")),
                 (Some(_), None) => verdict.differs(path, &format!("is gone; line {line} saved it")),
@@ -108,76 +116,77 @@ impl Verdict {
         self.differences.push(format!("{path}: {what}"));
     }
 
-    /// Holds the rows of a file against those that were appended to it. Others may have written between them.
+    /// Compares the rows of a file with those that the run appended to it. Others may have written rows between them.
     fn check_rows(&mut self, path: &str, rows: &[AppendedRow], bytes: &[u8]) {
-        let mut there: Vec<ExistingRow> = Vec::new();
-        // Where a line is, by its place and by what it says: each is looked for once for each row.
-        let mut places: HashMap<u64, usize> = HashMap::new();
-        let mut says: HashMap<Digest, VecDeque<usize>> = HashMap::new();
+        let mut existing: Vec<ExistingRow> = Vec::new();
+        // The index of a line by its offset and by its content, so that each row needs one lookup.
+        let mut by_offset: HashMap<u64, usize> = HashMap::new();
+        let mut by_content: HashMap<Digest, VecDeque<usize>> = HashMap::new();
         let mut at = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let row = form(&serde_json::from_slice(line).unwrap_or_default());
-            places.insert(at, there.len());
-            says.entry(row).or_default().push_back(there.len());
-            there.push(ExistingRow { row, used: false });
+            by_offset.insert(at, existing.len());
+            by_content.entry(row).or_default().push_back(existing.len());
+            existing.push(ExistingRow { row, used: false });
             at += line.len() as u64;
         }
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         let mut displaced = Vec::new();
         for row in rows {
-            match places.get(&row.at).map(|index| &mut there[*index]) {
+            match by_offset.get(&row.at).map(|index| &mut existing[*index]) {
                 Some(found) if !found.used && found.row == row.row => found.used = true,
                 _ => displaced.push(row),
             }
         }
-        // Those that stand elsewhere first: what is left in a row's place then is that row, changed.
+        // First the rows that moved: a line that is then left at a row's offset is that row, changed.
         displaced.retain(|row| {
-            let same = says.get_mut(&row.row);
+            let same = by_content.get_mut(&row.row);
             let elsewhere =
-                same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !there[*index].used));
+                same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !existing[*index].used));
             if let Some(index) = elsewhere {
-                there[index].used = true;
-                told.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
+                existing[index].used = true;
+                messages.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
             }
             elsewhere.is_none()
         });
         for row in displaced {
-            let place = places.get(&row.at).copied().filter(|index| !there[*index].used);
-            told.push(match place {
+            let place = by_offset.get(&row.at).copied().filter(|index| !existing[*index].used);
+            messages.push(match place {
                 Some(index) => {
-                    there[index].used = true;
+                    existing[index].used = true;
                     format!("line {} was changed (line {} of the journal)", index + 1, row.line)
                 }
                 None => format!("a row is missing (line {} of the journal)", row.line),
             });
         }
-        let asked: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
-        for (index, _) in there.iter().enumerate().filter(|(_, found)| !found.used && asked.contains(&found.row)) {
-            told.push(format!("line {} stands there twice", index + 1));
+        let appended: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
+        for (index, _) in existing.iter().enumerate().filter(|(_, found)| !found.used && appended.contains(&found.row))
+        {
+            messages.push(format!("line {} stands there twice", index + 1));
         }
-        let more = told.len().saturating_sub(NAMED);
-        told.truncate(NAMED);
-        told.iter().for_each(|what| self.differs(path, what));
+        let more = messages.len().saturating_sub(NAMED);
+        messages.truncate(NAMED);
+        messages.iter().for_each(|what| self.differs(path, what));
         if more > 0 {
             self.differs(path, &format!("and {more} more"));
         }
     }
 }
 
-/// A row that is there.
+/// A row that is in the file.
 struct ExistingRow {
     row: Digest,
     used: bool,
 }
 
-/// Returns the name of the document that a request is about: its collection and its key.
+/// Returns the digest of the collection and key that a request names.
 fn name(request: &Value) -> Digest {
     form(&Value::Array(vec![request["collection"].clone(), request["key"].clone()]))
 }
 
-/// Returns what a row says, in whatever form: what was asked for was brought into the form of its schema before it was
-/// written. Numbers are one number however they are written, members have no order, and Lua's empty table is a list and a
-/// map.
+/// Returns a digest of a row's content that does not depend on its form, because the schema decides the form that is
+/// written: equal numbers are equal however they are written, members have no order, and an empty list equals an empty
+/// map (Lua has only the empty table).
 fn form(value: &Value) -> Digest {
     let mut bytes = Vec::new();
     write_form(value, &mut bytes);
@@ -187,7 +196,7 @@ fn form(value: &Value) -> Digest {
 fn write_form(value: &Value, into: &mut Vec<u8>) {
     match value {
         Value::Number(number) => {
-            // Zero and minus zero are one.
+            // Zero and minus zero are equal.
             let number = number.as_f64().unwrap_or_default() + 0.0;
             into.push(b'n');
             into.extend_from_slice(&number.to_bits().to_le_bytes());

@@ -1,4 +1,4 @@
-//! The adapters of one run, and which of them performs which effect. Only the gate calls this.
+//! The adapters of one run, and which adapter performs which effect. Only the gate calls them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use crate::model::effect::ui::UiOp;
 use crate::model::effect::{Effect, EffectFacts};
 use crate::model::event::Event;
 
-/// When something last happened in a live effect: a piece of a reply, a line of a command.
+/// When a live effect last showed progress: a piece of a reply, a line of a command's output.
 #[derive(Clone, Debug)]
 pub struct Heartbeat(Rc<Cell<Instant>>);
 
@@ -53,7 +53,7 @@ impl Default for Heartbeat {
     }
 }
 
-/// The most that a process writes into the documents of a run, in bytes.
+/// The most that one process writes into a run's documents, in bytes.
 const MOST_WRITTEN: u64 = 1 << 30;
 
 /// Everything outside of the process, as one run sees it.
@@ -63,12 +63,12 @@ pub struct World {
     pub models: Box<dyn Models>,
     pub store: Store,
     pub front: Rc<dyn FrontEnd>,
-    /// Whether the front end is told what calls ask and what they give back.
+    /// Whether the front end is sent the full requests and replies of model calls.
     pub details: bool,
     pub collections: RefCell<BTreeMap<String, Collection>>,
-    /// Digests of what they declare, once they were asked for.
+    /// Digests of the collections' declarations, cached when first needed.
     pub declared: RefCell<BTreeMap<String, Digest>>,
-    /// About how many bytes of documents were written.
+    /// Roughly how many bytes of documents this process has written.
     pub written: Cell<u64>,
     pub files: Files,
     pub repository: Repository,
@@ -77,8 +77,8 @@ pub struct World {
     pub now: Box<dyn Fn() -> u64>,
 }
 
-/// Returns the chance that an effect has in all runs with this seed: what a model draws from, so that it gives the same
-/// reply to the same request.
+/// Returns the randomness that an effect has in all runs with this seed. Seeded models draw from it, so that the same
+/// request gets the same reply.
 pub fn chance(seed: u64, key: EffectKey) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
@@ -86,7 +86,8 @@ pub fn chance(seed: u64, key: EffectKey) -> Digest {
     Digest::of(hasher.finalize().as_bytes())
 }
 
-/// Returns the chance that an effect has in one run alone. Ids are made of it, and two runs of one seed may work in one folder.
+/// Returns the randomness that an effect has in this run only. Flows make ids from it, and two runs with the same seed may
+/// work in one folder.
 fn own_chance(seed: u64, run: &str, key: EffectKey) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&chance(seed, key).bytes());
@@ -99,7 +100,7 @@ impl World {
         (self.now)()
     }
 
-    /// Returns what the flow declares about the documents that an effect writes: what is valid, and where they are.
+    /// Returns the digest of the collection that an effect writes into: its schema and its path.
     pub fn declared(&self, effect: &Effect) -> Option<Digest> {
         let collection = effect.facts().writes_into()?;
         let known = self.declared.borrow().get(collection).copied();
@@ -111,7 +112,7 @@ impl World {
         })
     }
 
-    /// Performs an effect that does not wait; nothing for one that may.
+    /// Performs an effect that never waits; returns `None` for all other effects.
     pub fn perform_now(&self, effect: &Effect, key: EffectKey, seed: u64) -> Option<Value> {
         match effect {
             Effect::Time(TimeOp::Clock) => Some(json!(self.clock())),
@@ -130,7 +131,7 @@ impl World {
         }
     }
 
-    /// Shows what is not recorded.
+    /// Shows an effect that is not recorded: a status or a progress bar.
     pub fn show_unrecorded(&self, effect: &Effect) {
         if let Effect::Ui(op) = effect {
             match op {
@@ -143,7 +144,11 @@ impl World {
         }
     }
 
-    /// Returns what has to be known to find out after a crash whether the effect happened.
+    /// Returns what [`World::probe`] needs after a crash to find out whether the effect happened.
+    ///
+    /// # Errors
+    ///
+    /// The adapter's failure, if the state before the effect cannot be read.
     pub fn prepare(&self, effect: &Effect) -> Result<Value> {
         match effect {
             Effect::Documents(op) => self.store.prepare(op, &self.collection_finder()).map(|found| plain(&found)),
@@ -153,7 +158,7 @@ impl World {
         }
     }
 
-    /// Returns the outcome of an effect whose intent stands in the journal, if it happened.
+    /// Returns the outcome of an effect whose intent is in the journal, if the effect happened.
     pub fn probe(&self, effect: &Effect, prepared: &Value) -> Option<Result<Value>> {
         match effect {
             Effect::Documents(op) => outcome(self.store.probe(op, &read(prepared)?, &self.collection_finder())),
@@ -164,7 +169,11 @@ impl World {
         }
     }
 
-    /// Checks a document whose saving is not done again by the schema of today.
+    /// Validates a replayed save against the collection's current schema, since the save itself is not repeated.
+    ///
+    /// # Errors
+    ///
+    /// The store's failure, if the document is no longer valid.
     pub fn still_valid(&self, effect: &Effect) -> Result<()> {
         match effect {
             Effect::Documents(op) => self.store.still_valid(op, &self.collection_finder()),
@@ -178,19 +187,19 @@ impl World {
         }
     }
 
-    /// Performs an effect that takes its time; `again` if a crash left it unknown whether it happened.
+    /// Performs an effect that may wait; `again` says that it may have happened already before a crash.
     pub fn perform(
         self: &Rc<World>,
         effect: Effect,
         key: EffectKey,
         again: bool,
-        pulse: Heartbeat,
+        heartbeat: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(self);
         match effect {
             Effect::Chat(Chat { mut request, conversation, show }) => {
-                request.messages = conversation.iter().map(|said| said.message.clone()).collect();
-                async move { world.chat(request, show, key, &pulse).await }.boxed_local()
+                request.messages = conversation.iter().map(|item| item.message.clone()).collect();
+                async move { world.chat(request, show, key, &heartbeat).await }.boxed_local()
             }
             Effect::Ui(UiOp::Ask(question)) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });
@@ -213,7 +222,7 @@ impl World {
                 let files = self.files.clone();
                 blocking(move || files.perform(&op)).boxed_local()
             }
-            Effect::Exec(command) => async move { world.command(&command, key, &pulse).await }.boxed_local(),
+            Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Time(_) | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. }) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
@@ -221,7 +230,7 @@ impl World {
         }
     }
 
-    /// Shows what the user is to know of what git did, or did not do.
+    /// Shows the notices that git operations left for the user.
     fn show_remarks(&self, done: Result<Value>) -> Result<Value> {
         for text in self.repository.remarks() {
             self.front.show(&Event::Notice { text });
@@ -229,16 +238,22 @@ impl World {
         done
     }
 
-    async fn command(&self, command: &ExecCommand, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
+    async fn command(&self, command: &ExecCommand, key: EffectKey, heartbeat: &Heartbeat) -> Result<Value> {
         let (folder, _held) = self.repository.lend(&command.tree).await?;
-        let ran = self.commands.run(command, &folder, &key.to_string(), &|| pulse.beat()).await?;
+        let ran = self.commands.run(command, &folder, &key.to_string(), &|| heartbeat.beat()).await?;
         if let Some(text) = self.commands.remark(command, &folder, &ran) {
             self.front.show(&Event::Notice { text });
         }
         Ok(plain(&ran))
     }
 
-    async fn chat(&self, request: ChatRequest, show: CallDisplay, key: EffectKey, pulse: &Heartbeat) -> Result<Value> {
+    async fn chat(
+        &self,
+        request: ChatRequest,
+        show: CallDisplay,
+        key: EffectKey,
+        heartbeat: &Heartbeat,
+    ) -> Result<Value> {
         let call = key.to_string();
         let request = request.in_order();
         self.front.show(&Event::CallStarted {
@@ -252,9 +267,9 @@ impl World {
         }
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
-                CallEvent::Alive => return pulse.beat(),
+                CallEvent::Alive => return heartbeat.beat(),
                 CallEvent::Delta(text) => {
-                    pulse.beat();
+                    heartbeat.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
@@ -267,7 +282,7 @@ impl World {
         if let Ok(reply) = &mut reply {
             reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
             if self.details {
-                // What it wants back is nobody's to read.
+                // The provider state is opaque and is only sent back to the provider.
                 let shown = ChatReply { state: None, ..reply.clone() };
                 self.front.show(&Event::CallReceived { call: call.clone(), reply: Box::new(shown) });
             }
@@ -283,18 +298,18 @@ impl World {
     fn document(&self, op: DocumentOp, again: bool) -> Result<Value> {
         op.written_value().map_or(Ok(()), |value| self.may_write(value))?;
         Ok(match self.store.perform(op, again, &self.collection_finder())? {
-            // A thousand documents are moved and not copied.
+            // Moves the documents of a page instead of copying them: there may be a thousand.
             DocumentOutcome::Page(page) => page.into_value(),
             other => plain(&other),
         })
     }
 
-    /// Returns what finds the collections that the flow declares.
+    /// Returns a lookup of the flow's declared collections by name.
     fn collection_finder(&self) -> impl Fn(&str) -> Result<Collection> {
         |name| self.collection(name)
     }
 
-    /// Counts what is about to be written, and refuses what is too much.
+    /// Counts what is about to be written, and refuses it above [`MOST_WRITTEN`].
     fn may_write(&self, value: &Value) -> Result<()> {
         let written = self.written.get().saturating_add(size(value));
         if written > MOST_WRITTEN {
@@ -307,7 +322,11 @@ impl World {
         Ok(())
     }
 
-    /// Returns the collection of this name, as the flow's manifest declared it.
+    /// Returns the collection that the flow's manifest declared under this name.
+    ///
+    /// # Errors
+    ///
+    /// `permission-refused` if the manifest declares none.
     pub fn collection(&self, name: &str) -> Result<Collection> {
         self.collections.borrow().get(name).cloned().ok_or_else(|| {
             let known = self.collections.borrow();
@@ -321,14 +340,14 @@ impl World {
     }
 }
 
-/// Does what waits for other processes and for the disk beside everything else. What was begun is always finished:
-/// the next request to the same worktree waits for it.
+/// Runs work that waits for other processes or the disk on a thread of its own. Such work is never cancelled:
+/// the next request to the same worktree waits for its end.
 async fn blocking<T: Serialize + Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<Value> {
     let done = tokio::task::spawn_blocking(move || work().map(|done| plain(&done))).await;
     done.unwrap_or_else(|error| Err(Failure::new(Code::Internal, format!("an operation ended early: {error}"))))
 }
 
-/// Returns about how long a value is as text, in bytes.
+/// Returns roughly how long a value is as JSON text, in bytes.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64 + 2,
@@ -345,12 +364,12 @@ fn in_doubt(command: &ExecCommand) -> Failure {
     Failure::new(Code::CommandInDoubt, message).hint("look into the worktree, then decide")
 }
 
-/// Returns what an intent noted; nothing where it is none of this effect's.
+/// Parses what an intent prepared; `None` if it does not have the form that this effect prepares.
 fn read<T: DeserializeOwned>(prepared: &Value) -> Option<T> {
     T::deserialize(prepared).ok()
 }
 
-/// Returns an outcome as it is recorded and given to the flow.
+/// Turns an adapter's typed outcome into the JSON that is recorded and given to the flow.
 fn outcome<T: Serialize>(found: Option<Result<T>>) -> Option<Result<Value>> {
     found.map(|found| found.map(|found| plain(&found)))
 }

@@ -1,4 +1,4 @@
-//! A journal's lines as plain objects, with long texts put back where they are used: for whatever shows, compares
+//! Reads a journal's lines as plain objects, with long texts put back where they are used, for code that shows, compares
 //! or explains what a run did.
 
 use std::path::Path;
@@ -10,14 +10,18 @@ use crate::journal::expander::TextExpander;
 use crate::journal::lines::ReadRecord;
 use crate::journal::reader::{self, IntactPrefix};
 
-/// Reads a journal and gives each line that says something to `each`. The object has `seq` and `type`: `open`,
+/// Reads a journal and passes each line, except long texts, to `each` as an object with `seq` and `type`: `open`,
 /// `resume`, `intent`, `outcome`, `effect`, `given` or `end`.
+///
+/// # Errors
+///
+/// As [`reader::read_bytes`] and [`reader::read`].
 pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<IntactPrefix> {
     let bytes = reader::read_bytes(path)?;
-    let mut unfold = TextExpander::default();
+    let mut expander = TextExpander::default();
     reader::read(path, &bytes, |line, record| {
         let seq = line.seq;
-        let entry = entry(record, &mut unfold)
+        let entry = entry(record, &mut expander)
             .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
         if let Some(mut entry) = entry {
             entry["seq"] = json!(seq);
@@ -27,15 +31,15 @@ pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<IntactPrefix> {
     })
 }
 
-/// Returns a line of the journal as one object; a long text is learnt, and is no entry of its own.
-fn entry(record: ReadRecord<'_>, unfold: &mut TextExpander) -> Result<Option<Value>, String> {
+/// Returns a line of the journal as one object. A long text is only remembered and is no entry of its own.
+fn entry(record: ReadRecord<'_>, expander: &mut TextExpander) -> Result<Option<Value>, String> {
     let mut value = |raw: &serde_json::value::RawValue| -> Result<Value, String> {
         let value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
-        unfold.expand(value)
+        expander.expand(value)
     };
     Ok(Some(match record {
         ReadRecord::Text(text) => {
-            text.add_to(unfold)?;
+            text.add_to(expander)?;
             return Ok(None);
         }
         ReadRecord::Open(open) => json!({ "type": "open", "open": *open }),

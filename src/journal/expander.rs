@@ -1,20 +1,21 @@
-//! Puts back what `texts` took out, and counts what that comes to.
+//! Puts back the texts and lists that `texts` took out, within limits on the expanded size.
 //!
-//! A journal that came with a checkout says what it likes: a short line may refer to one long text a thousand times, and
-//! a list to itself in another. So what one line and all lines may stand for is bounded by what stands in them.
+//! A journal that came with a checkout may hold anything: a short line may refer to one long text a thousand times, and
+//! lists may nest themselves in each other. So the expanded size of one line and of all lines is limited in proportion to
+//! what is written in the journal.
 
 use std::collections::HashMap;
 use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-/// What a single text, and what a line, may stand for beyond what was written, in bytes; and that times what was written.
+/// A single text or line may expand to `ROOM` bytes plus `TIMES` times the bytes written so far.
 const ROOM: usize = 64 << 20;
 const TIMES: usize = 4;
-/// The same for all lines: each call of a long debate repeats what was said before it.
+/// The same for all lines together; more, because each call of a long debate repeats what was said before it.
 const ROOM_IN_ALL: usize = 4 << 30;
 const TIMES_IN_ALL: usize = 64;
-/// How deep a value may be: as deep as JSON is read.
+/// How deeply a value may nest: as deeply as the JSON reader allows.
 const DEEPEST: usize = 128;
 
 /// Puts back what [`InternedTexts`](crate::journal::texts::InternedTexts) took out.
@@ -22,22 +23,22 @@ const DEEPEST: usize = 128;
 pub struct TextExpander {
     texts: HashMap<String, StoredText>,
     lists: HashMap<String, usize>,
-    /// As they were folded, by number: each goes on from one before it.
+    /// The folded lists, by number; each may continue an earlier one.
     folded: Vec<FoldedList>,
-    /// Bytes that were written, and bytes that were put back: of this value, and of all.
+    /// The bytes that were written, and the bytes that were put back, in this line and in all lines.
     written: usize,
     line: usize,
     all: usize,
 }
 
-/// A text as it was written.
+/// A text as it was written: in pieces.
 struct StoredText {
     length: usize,
-    /// With where each begins.
+    /// The pieces with their offsets in the text.
     pieces: Vec<(usize, OwnedPart)>,
 }
 
-/// The items of a list behind those of another.
+/// A list: the items of an earlier list, if any, and new items behind them.
 struct FoldedList {
     before: Option<usize>,
     items: Vec<Value>,
@@ -60,7 +61,11 @@ impl OwnedPart {
 }
 
 impl TextExpander {
-    /// Remembers a text, or says what is wrong with it.
+    /// Remembers a text.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong if the text refers to a missing part or would be too long.
     pub fn add_text(&mut self, id: &str, pieces: Vec<OwnedPart>) -> Result<(), String> {
         let mut length: usize = 0;
         let mut placed = Vec::with_capacity(pieces.len());
@@ -87,12 +92,16 @@ impl TextExpander {
         Ok(())
     }
 
-    /// Returns how long a text is that was learnt.
+    /// Returns the length of a remembered text, in bytes.
     pub fn length(&self, id: &str) -> Option<usize> {
         self.texts.get(id).map(|text| text.length)
     }
 
-    /// Returns a text that was learnt, or why there is none.
+    /// Returns a remembered text.
+    ///
+    /// # Errors
+    ///
+    /// Says why there is none: it is unknown, too long, or not UTF-8.
     pub fn text(&mut self, id: &str) -> Result<String, String> {
         self.line = 0;
         self.assemble_text(id)
@@ -103,9 +112,9 @@ impl TextExpander {
         let mut hops = 0;
         self.charge(length)?;
         let mut bytes = Vec::with_capacity(length);
-        // What is left to put together, last first: texts refer to others, and those again, without end.
-        let mut left = vec![(id, 0, length)];
-        while let Some((id, from, to)) = left.pop() {
+        // A stack instead of recursion, because texts refer to texts to any depth. The next range to append is on top.
+        let mut pending = vec![(id, 0, length)];
+        while let Some((id, from, to)) = pending.pop() {
             let text = self.texts.get(id).ok_or_else(|| absent(id))?;
             let first = text.pieces.partition_point(|(at, piece)| at + piece.length() <= from);
             for (at, piece) in &text.pieces[first..] {
@@ -117,11 +126,11 @@ impl TextExpander {
                 match piece {
                     OwnedPart::New(text) => bytes.extend_from_slice(&text.as_bytes()[begin - at..end - at]),
                     OwnedPart::Of { id: of, from: start, .. } => {
-                        // The rest of this text comes behind what its reference stands for.
+                        // The rest of this text follows the referenced text.
                         if end < to {
-                            left.push((id, end, to));
+                            pending.push((id, end, to));
                         }
-                        left.push((of, start + begin - at, start + end - at));
+                        pending.push((of, start + begin - at, start + end - at));
                         break;
                     }
                 }
@@ -134,9 +143,13 @@ impl TextExpander {
         String::from_utf8(bytes).map_err(|_| format!("what {id} stands for is not text"))
     }
 
-    /// Returns the value with everything put back, or why that cannot be.
+    /// Returns the value with all texts and lists put back.
     ///
-    /// Values must come in the order in which they were written, because a list may go on from one before it.
+    /// Values must be expanded in the order in which they were written, because a list may continue an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong if a reference is unknown or the expanded value would be too large or too deep.
     pub fn expand(&mut self, value: Value) -> Result<Value, String> {
         self.line = 0;
         self.expand_nested(value, 0)
@@ -164,8 +177,8 @@ impl TextExpander {
                     self.written += items.len() * size_of::<Value>();
                     self.lists.insert(id, self.folded.len());
                     self.folded.push(FoldedList { before, items });
-                    let whole = self.whole_list()?;
-                    return self.expand_items(whole, depth);
+                    let items = self.whole_list()?;
+                    return self.expand_items(items, depth);
                 }
                 let inner = match members.remove("$object") {
                     Some(Value::Object(inner)) => inner,
@@ -181,11 +194,11 @@ impl TextExpander {
         })
     }
 
-    /// Returns the items of the last list, as they were folded, with those of the lists that it goes on from.
+    /// Returns all items of the last list, still folded, including those of the lists that it continues.
     fn whole_list(&mut self) -> Result<Vec<Value>, String> {
         let mut parts = Vec::new();
         let mut next = self.folded.len().checked_sub(1);
-        // A list of many parts takes as long as one of many items.
+        // Each part counts as one more item, so that a chain of many empty lists is not free.
         let mut count: usize = 0;
         while let Some(number) = next {
             let list = &self.folded[number];
@@ -202,7 +215,7 @@ impl TextExpander {
         items.into_iter().map(|item| self.expand_nested(item, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
     }
 
-    /// Counts bytes that are put back.
+    /// Counts bytes that are put back, and fails above the limits.
     fn charge(&mut self, bytes: usize) -> Result<(), String> {
         self.line = self.line.saturating_add(bytes);
         self.all = self.all.saturating_add(bytes);
@@ -228,7 +241,7 @@ fn absent(id: &str) -> String {
     format!("it refers to {id}, which is not there")
 }
 
-/// Counts the values in one.
+/// Counts the values inside a value; long strings count as several.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().fold(1, |sum, item| sum + size(item)),
@@ -250,16 +263,16 @@ mod tests {
 
     #[test]
     fn a_text_of_nothing_and_one_that_grows_without_end_are_refused() {
-        let mut unfold = TextExpander::default();
-        unfold.add_text("a", vec![OwnedPart::New("0123456789".to_owned())]).unwrap();
-        assert!(unfold.add_text("b", vec![of("a", 11)]).unwrap_err().contains("part of a"));
-        assert!(unfold.add_text("b", vec![of("c", 1)]).unwrap_err().contains("c, which is not there"));
+        let mut expander = TextExpander::default();
+        expander.add_text("a", vec![OwnedPart::New("0123456789".to_owned())]).unwrap();
+        assert!(expander.add_text("b", vec![of("a", 11)]).unwrap_err().contains("part of a"));
+        assert!(expander.add_text("b", vec![of("c", 1)]).unwrap_err().contains("c, which is not there"));
         let mut last = "a".to_owned();
         let bomb = (0..60).map(|level| format!("d{level}")).find_map(|id| {
-            let length = unfold.length(&last).unwrap();
+            let length = expander.length(&last).unwrap();
             let pieces = (0..10).map(|_| of(&last, length)).collect();
             last.clone_from(&id);
-            unfold.add_text(&id, pieces).err()
+            expander.add_text(&id, pieces).err()
         });
         assert!(bomb.is_some_and(|why| why.contains("more than")));
     }
@@ -267,52 +280,52 @@ mod tests {
     #[test]
     fn what_one_line_stands_for_is_counted_however_it_is_written() {
         let long =
-            |unfold: &mut TextExpander| unfold.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
-        let told = |value: Value| {
-            let mut unfold = TextExpander::default();
-            long(&mut unfold);
-            unfold.expand(value).err().unwrap_or_default()
+            |expander: &mut TextExpander| expander.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
+        let failure_of = |value: Value| {
+            let mut expander = TextExpander::default();
+            long(&mut expander);
+            expander.expand(value).err().unwrap_or_default()
         };
         let text = json!({ "$text": "long" });
-        assert_eq!(told(Value::Array(vec![text.clone(); 60])), "");
-        assert!(told(Value::Array(vec![text.clone(); 3000])).contains("more than 68 MB"));
-        // Lists of lists: each stands for the one before it, twice.
-        let mut unfold = TextExpander::default();
-        long(&mut unfold);
-        unfold.expand(json!({ "$list": "l0", "items": [text, 1, 2, 3] })).unwrap();
+        assert_eq!(failure_of(Value::Array(vec![text.clone(); 60])), "");
+        assert!(failure_of(Value::Array(vec![text.clone(); 3000])).contains("more than 68 MB"));
+        // Lists of lists: each contains the one before it twice.
+        let mut expander = TextExpander::default();
+        long(&mut expander);
+        expander.expand(json!({ "$list": "l0", "items": [text, 1, 2, 3] })).unwrap();
         let doubled = (1..40).find_map(|level| {
             let before = json!({ "$list": format!("again{level}"), "$after": format!("l{}", level - 1), "items": [] });
-            unfold.expand(json!({ "$list": format!("l{level}"), "items": [before.clone(), before] })).err()
+            expander.expand(json!({ "$list": format!("l{level}"), "items": [before.clone(), before] })).err()
         });
         assert!(doubled.is_some_and(|why| why.contains("more than")));
-        // One inside of another, as often as there are lines.
-        let mut unfold = TextExpander::default();
-        unfold.expand(json!({ "$list": "l0", "items": [1] })).unwrap();
+        // Lists nested in each other, one level for each line.
+        let mut expander = TextExpander::default();
+        expander.expand(json!({ "$list": "l0", "items": [1] })).unwrap();
         let deep = (1..100_000).find_map(|level| {
             let before = json!({ "$list": "again", "$after": format!("l{}", level - 1), "items": [] });
-            unfold.expand(json!({ "$list": format!("l{level}"), "items": [before] })).err()
+            expander.expand(json!({ "$list": format!("l{level}"), "items": [before] })).err()
         });
         assert!(deep.is_some_and(|why| why.contains("deep")));
     }
 
     #[test]
     fn what_all_lines_stand_for_is_counted_too() {
-        let mut unfold = TextExpander::default();
-        unfold.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
-        unfold.all = ROOM_IN_ALL;
-        let told = (0..1000).find_map(|_| unfold.expand(json!({ "$text": "long" })).err()).unwrap_or_default();
-        assert!(told.contains("the lines up to here"), "{told}");
+        let mut expander = TextExpander::default();
+        expander.add_text("long", vec![OwnedPart::New("x".repeat(1 << 20))]).unwrap();
+        expander.all = ROOM_IN_ALL;
+        let failure = (0..1000).find_map(|_| expander.expand(json!({ "$text": "long" })).err()).unwrap_or_default();
+        assert!(failure.contains("the lines up to here"), "{failure}");
         // A list that grows by one item in each line.
-        let mut unfold = TextExpander::default();
-        let told = (1..60_000).find_map(|line| {
+        let mut expander = TextExpander::default();
+        let failure = (1..60_000).find_map(|line| {
             let list = json!({ "$list": format!("l{line}"), "$after": format!("l{}", line - 1), "items": [1] });
             let first = json!({ "$list": "l1", "items": [1] });
-            unfold.expand(if line == 1 { first } else { list }).err()
+            expander.expand(if line == 1 { first } else { list }).err()
         });
-        assert!(told.is_some_and(|why| why.contains("more than")));
-        // A list that goes on from itself.
-        let mut unfold = TextExpander::default();
-        unfold.expand(json!({ "$list": "l", "items": [1] })).unwrap();
-        assert_eq!(unfold.expand(json!({ "$list": "l", "$after": "l", "items": [2] })), Ok(json!([1, 2])));
+        assert!(failure.is_some_and(|why| why.contains("more than")));
+        // A list that continues itself.
+        let mut expander = TextExpander::default();
+        expander.expand(json!({ "$list": "l", "items": [1] })).unwrap();
+        assert_eq!(expander.expand(json!({ "$list": "l", "$after": "l", "items": [2] })), Ok(json!([1, 2])));
     }
 }

@@ -1,10 +1,10 @@
-//! Faults on order, so that a test can end the process at an exact line of the journal.
+//! Injected faults, so that a test can end the process at an exact line of the journal.
 //!
 //! `NIETZ_FAULT=kill@7` kills the process with SIGKILL right after line 7 was written (before it is synced);
-//! `NIETZ_FAULT=full@7` lets line 7 fail half-way as on a full disk; `NIETZ_FAULT=power@7` kills it after line 7, and
-//! of the journal only what was synced is left, as after a power cut. Nothing else reads that variable.
+//! `NIETZ_FAULT=full@7` makes the write of line 7 fail half-way, as on a full disk; `NIETZ_FAULT=power@7` kills the
+//! process after line 7 and leaves only the synced part of the journal, as after a power cut.
 
-/// What is to go wrong at which line.
+/// What fails, and at which line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedFault {
     KillAfter(u64),
@@ -13,11 +13,11 @@ pub enum InjectedFault {
 }
 
 impl InjectedFault {
-    /// Reads `kill@N`, `full@N` or `power@N`.
+    /// Parses `kill@N`, `full@N` or `power@N`.
     pub fn parse(text: &str) -> Option<InjectedFault> {
-        let (what, line) = text.split_once('@')?;
+        let (kind, line) = text.split_once('@')?;
         let line = line.parse().ok()?;
-        match what {
+        match kind {
             "kill" => Some(InjectedFault::KillAfter(line)),
             "full" => Some(InjectedFault::FullAt(line)),
             "power" => Some(InjectedFault::PowerCutAfter(line)),

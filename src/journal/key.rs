@@ -1,9 +1,9 @@
-//! How effects are told apart: by content, not by order.
+//! Keys of effects, which identify effects by content and not by order.
 //!
 //! The key of an effect is a digest of its kind, its canonical request, its scope and how often that same
-//! request has occurred in that scope. An effect on a stateful thing takes in the key of the last effect that
-//! changed that thing. So a finished branch stays finished when another one failed, and an edit re-runs what it
-//! touches, not what comes after it.
+//! request has occurred in that scope. The key of an effect that depends on something stateful (a document, a worktree,
+//! a branch) also includes the key of the last effect that changed it. So a finished branch stays finished when another
+//! one failed, and an edit re-runs the effects that it touches, not all that come after it.
 
 use std::collections::HashMap;
 
@@ -21,9 +21,9 @@ pub struct EffectIdentity<'a> {
     pub kind: &'a str,
     pub scope: &'a str,
     pub request: &'a Value,
-    /// The part of the request that is not in the value.
+    /// The digest of the conversation, which is not part of `request`.
     pub list: Option<Digest>,
-    /// What the flow declares about what the effect changes: a document is valid by that.
+    /// The digest of the collection that the effect writes into: its declaration decides whether a document is valid.
     pub declared: Option<Digest>,
     pub dependencies: &'a Dependencies,
 }
@@ -32,11 +32,11 @@ pub struct EffectIdentity<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectKeys {
     pub key: EffectKey,
-    /// What journals of the first format have it under.
+    /// The key in journals of the first format.
     pub first: Option<EffectKey>,
 }
 
-/// Makes the keys of a run, of both formats where its journal has lines of the first.
+/// Makes the keys of a run, in both formats if its journal has lines of the first format.
 #[derive(Default)]
 pub struct KeyMaker {
     now: Counter,
@@ -44,7 +44,7 @@ pub struct KeyMaker {
     buffer: Vec<u8>,
 }
 
-/// Counts what has occurred in a run.
+/// Counts the occurrences of each content, and remembers the last change of each dependency.
 #[derive(Default)]
 struct Counter {
     occurred: HashMap<EffectKey, u32>,
@@ -52,29 +52,29 @@ struct Counter {
 }
 
 impl KeyMaker {
-    /// Makes keys of the first format, too.
+    /// Returns a maker that makes keys of the first format as well.
     pub fn of_both_formats() -> KeyMaker {
         KeyMaker { first: Some(Counter::default()), ..KeyMaker::default() }
     }
 
-    /// Returns the key of the next effect, and its key in the first format if that is wanted.
-    pub fn next(&mut self, keyed: &EffectIdentity<'_>) -> EffectKeys {
+    /// Returns the key of the next effect, and its key in the first format if that is needed.
+    pub fn next(&mut self, identity: &EffectIdentity<'_>) -> EffectKeys {
         self.buffer.clear();
-        canonical::write(keyed.request, &mut self.buffer);
+        canonical::write(identity.request, &mut self.buffer);
         let mut hasher = blake3::Hasher::new();
-        for part in [keyed.kind.as_bytes(), keyed.scope.as_bytes(), &self.buffer] {
+        for part in [identity.kind.as_bytes(), identity.scope.as_bytes(), &self.buffer] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        if let Some(list) = keyed.list {
+        if let Some(list) = identity.list {
             hasher.update(&list.bytes());
         }
-        let first = self.first.as_mut().map(|counter| counter.next(hasher.clone(), keyed.dependencies));
+        let first = self.first.as_mut().map(|counter| counter.next(hasher.clone(), identity.dependencies));
         hasher.update(b"2");
-        if let Some(declared) = keyed.declared {
+        if let Some(declared) = identity.declared {
             hasher.update(&declared.bytes());
         }
-        EffectKeys { key: self.now.next(hasher, keyed.dependencies), first }
+        EffectKeys { key: self.now.next(hasher, identity.dependencies), first }
     }
 
     /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
@@ -85,9 +85,9 @@ impl KeyMaker {
 }
 
 impl Counter {
-    /// Returns the key of an effect whose content was hashed.
+    /// Returns the key of an effect whose content is hashed already.
     fn next(&mut self, mut hasher: blake3::Hasher, Dependencies { reads, writes }: &Dependencies) -> EffectKey {
-        for before in reads.iter().filter_map(|thing| self.chains.get(thing)) {
+        for before in reads.iter().filter_map(|dependency| self.chains.get(dependency)) {
             hasher.update(&before.bytes());
         }
         let content = EffectKey::so_far(&hasher);
@@ -96,8 +96,8 @@ impl Counter {
         hasher.update(b"#");
         hasher.update(&occurrence.to_le_bytes());
         let key = EffectKey::so_far(&hasher);
-        for thing in writes {
-            self.chains.insert(thing.clone(), key);
+        for dependency in writes {
+            self.chains.insert(dependency.clone(), key);
         }
         key
     }

@@ -1,9 +1,9 @@
-//! The lines of a journal, in the first format and the second. Persisted for good: fields are neither renamed nor
-//! reordered, and what they hold has a form of its own (`persisted`), which does not change with the program.
+//! The lines of a journal, in the first and the second format. They are persisted: fields are never renamed or reordered,
+//! and their values have types of their own (`persisted`), which do not change with the program.
 //!
-//! Both formats are read; the second is written. It adds which outcomes a flow was given together ([`OutcomeRecord::held`],
-//! [`GivenRecord`]), texts that are parts of earlier ones, and keys of saves that know their collection. Fields, codes and
-//! kinds of effects that this program does not know are no fault; a third format is.
+//! Both formats are read; only the second is written. It adds which outcomes were delivered to the flow together
+//! ([`OutcomeRecord::held`], [`GivenRecord`]), texts made of parts of earlier ones, and keys of saves that include their
+//! collection. Unknown fields, codes and kinds of effects are accepted; an unknown format is an error.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,12 +19,12 @@ use crate::model::command::Grants;
 use crate::model::effect::Sources;
 use crate::model::event::EndStatus;
 
-/// The format that is written; it stands in each line.
+/// The format that is written, as each line says.
 pub const VERSION: u32 = 2;
 /// The oldest format that is read.
 pub const OLDEST: u32 = 1;
 
-/// One line. The digest of a line is `sum`: BLAKE3, 128 bits in hex, over its text up to `,"sum"`.
+/// One line. `sum`, which is added behind these fields, is its digest: BLAKE3, 128 bits in hex, of the text up to `,"sum"`.
 #[derive(Serialize, Deserialize)]
 pub struct JournalLine<R> {
     pub v: u32,
@@ -35,7 +35,7 @@ pub struct JournalLine<R> {
     pub is: R,
 }
 
-/// What is written.
+/// A line's content, as it is written.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record<'a> {
@@ -49,7 +49,7 @@ pub enum Record<'a> {
     End(Box<EndRecord>),
 }
 
-/// What is read; requests and outcomes stay text until somebody needs them.
+/// A line's content, as it is read; requests and outcomes are parsed only when they are needed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadRecord<'a> {
@@ -67,20 +67,21 @@ pub enum ReadRecord<'a> {
     End(Box<EndRecord>),
 }
 
-/// The first line: what the run is, and all that its effects depend on besides the flow's files.
+/// The first line: identifies the run, and pins what its effects depend on besides the flow's files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenRecord {
     pub run: String,
-    /// The flow's name, and how it is found again.
+    /// The flow's name.
     pub flow: String,
+    /// Where the flow is found again.
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     pub params: Value,
-    /// The model that was chosen for the run, and the aliases, so that a resumed run asks the same ones.
+    /// The model that was chosen for the run. It and the aliases are pinned, so that a resumed run asks the same models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether it holds for personas that name another one, too.
+    /// Whether the chosen model also replaces those that personas name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_model: bool,
     #[serde(default)]
@@ -101,25 +102,25 @@ pub struct OpenRecord {
         deserialize_with = "take::<persisted::Budget, _, _>"
     )]
     pub budget: Budget,
-    /// The flow's settings, as the configuration had them.
+    /// The flow's settings from the configuration.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub settings: serde_json::Map<String, Value>,
     pub files: Sources,
     pub host: String,
     /// ISO 8601, UTC.
     pub at: String,
-    /// The name of the workspace's folder, as the flow is told it.
+    /// The name of the workspace's folder, as the flow sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The run that this one takes from, by its id, and from which line on it takes nothing.
+    /// The run that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
-    /// What this program does not know of.
+    /// Members that this version does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Where a run was forked from another.
+/// Where a run was forked from: the id of the other run, and the line from which on nothing is taken from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fork {
     pub run: String,
@@ -127,14 +128,14 @@ pub struct Fork {
     pub before: Option<u64>,
 }
 
-/// The run went on in another process.
+/// The run was resumed by another process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResumeRecord {
     pub host: String,
-    /// Source files that are not as they were, with their new digests.
+    /// Source files that were changed since, with their new digests.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub changed: Sources,
-    /// Bytes of a torn last line that were cut off.
+    /// How many bytes of a torn last line were cut off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub torn: u64,
     pub at: String,
@@ -144,7 +145,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A long text, written once; later lines refer to it as `{"$text": id}`. One that repeats others is written in parts.
+/// A long text, written once; later lines refer to it as `{"$text": id}`. A text that repeats others is written in parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct TextRecord<'a> {
     pub id: &'a str,
@@ -154,7 +155,7 @@ pub struct TextRecord<'a> {
     pub parts: Option<Vec<PartRecord<'a>>>,
 }
 
-/// A string that is new, or bytes of an earlier text.
+/// A new string, or a range of bytes of an earlier text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum PartRecord<'a> {
@@ -194,8 +195,12 @@ impl<'a> TextRecord<'a> {
 }
 
 impl ReadText<'_> {
-    /// Gives the text to whoever puts texts back, or says what is wrong with it.
-    pub fn add_to(self, unfold: &mut TextExpander) -> Result<(), String> {
+    /// Adds the text to the expander.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the text.
+    pub fn add_to(self, expander: &mut TextExpander) -> Result<(), String> {
         let pieces = match (self.text, self.parts) {
             (Some(text), None) => {
                 vec![OwnedPart::New(serde_json::from_str(text.get()).map_err(|error| error.to_string())?)]
@@ -203,7 +208,7 @@ impl ReadText<'_> {
             (None, Some(parts)) => parts.into_iter().map(OwnedPart::from).collect(),
             _ => return Err("a text is either one string or parts".to_owned()),
         };
-        unfold.add_text(self.id, pieces)
+        expander.add_text(self.id, pieces)
     }
 }
 
@@ -216,14 +221,14 @@ impl From<ReadPart> for OwnedPart {
     }
 }
 
-/// An effect is about to happen.
+/// The intent of an effect, written before the effect happens.
 #[derive(Clone, Debug, Serialize)]
 pub struct IntentRecord<'a> {
     pub key: &'a str,
     pub kind: &'a str,
     pub scope: &'a str,
     pub request: &'a Value,
-    /// What the adapter needs to find out after a crash whether it happened.
+    /// What the adapter needs after a crash to find out whether the effect happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prepared: Option<&'a Value>,
     pub at: u64,
@@ -242,7 +247,7 @@ pub struct ReadIntent<'a> {
     pub at: u64,
 }
 
-/// What an effect returned: `ok` or `failure`.
+/// The outcome of an effect: `ok` or `failure`.
 #[derive(Clone, Debug, Serialize)]
 pub struct OutcomeRecord<'a> {
     pub key: &'a str,
@@ -250,8 +255,8 @@ pub struct OutcomeRecord<'a> {
     pub ok: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "put_some::<persisted::Failure, _, _>")]
     pub failure: Option<&'a Failure>,
-    /// The flow is not given it yet: it gets it together with the next outcome of this process that is not held, in the
-    /// order of their lines. Where the process ended before, a later [`GivenRecord`] says when.
+    /// Whether the outcome waits: it is delivered to the flow together with the next outcome of this process that is not
+    /// held, in the order of their lines. If the process ends before that, a later [`GivenRecord`] says when.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     pub at: u64,
@@ -260,7 +265,7 @@ pub struct OutcomeRecord<'a> {
 #[derive(Debug, Deserialize)]
 pub struct ReadOutcome<'a> {
     pub key: &'a str,
-    /// `null` is an outcome too: there is no such document.
+    /// `null` is an outcome as well: that of loading a document that does not exist.
     #[serde(borrow, default, deserialize_with = "present")]
     pub ok: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "take_some::<persisted::Failure, _, _>")]
@@ -270,18 +275,18 @@ pub struct ReadOutcome<'a> {
     pub at: u64,
 }
 
-/// The flow is given outcomes that an earlier process held, all together and in this order.
+/// The flow gets outcomes that an earlier process held, all together and in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenRecord {
     pub keys: Vec<String>,
 }
 
-/// Reads a member that is there, whatever it holds; serde takes `null` for an absent one.
+/// Reads a member that is present even if it is `null`, which serde would take for an absent one.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// An effect that happened at once: intent and outcome in one line.
+/// An effect that happened without waiting: intent and outcome in one line.
 #[derive(Clone, Debug, Serialize)]
 pub struct EffectRecord<'a> {
     pub key: &'a str,
@@ -304,7 +309,7 @@ pub struct ReadEffect<'a> {
     pub at: u64,
 }
 
-/// The run ended, for now or for good.
+/// The run ended, possibly to be resumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndRecord {
     #[serde(serialize_with = "put::<persisted::Status, _, _>", deserialize_with = "take::<persisted::Status, _, _>")]
@@ -321,10 +326,10 @@ pub struct EndRecord {
     #[serde(serialize_with = "put::<persisted::Usage, _, _>", deserialize_with = "take::<persisted::Usage, _, _>")]
     pub usage: Usage,
     pub calls: u64,
-    /// The keys of the failures that the process ended with: they are void, and what failed is tried again.
+    /// The keys of the failures that the process ended with. They are void: their effects are tried again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub void: Vec<String>,
-    /// By model and persona.
+    /// What was used, by model and persona.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -333,7 +338,7 @@ pub struct EndRecord {
     )]
     pub spent: Vec<Spent>,
     pub at: String,
-    /// What this program does not know of.
+    /// Members that this version does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }

@@ -1,12 +1,12 @@
 //! The run's append-only record of effects and outcomes.
 //!
 //! A journal is a text file of JSON lines. Each line carries its number, the digest of the line before it and
-//! its own, so that a change anywhere is found. Lines are never rewritten; a last line that was torn by a
+//! its own digest, so that any change is found. Lines are never rewritten; a last line that was torn by a
 //! crash is cut off. Long texts are written once and referred to by their digest.
 //!
-//! `lines` are the formats, in forms of their own (`persisted`); both are read for good. `writer` and `reader`
-//! know the format and the disk, and nothing of what effects mean; `entries` is the same for people. `key` is how effects
-//! are told apart.
+//! `lines` defines the two formats, which stay readable forever, with the persisted types in `persisted`. `writer` and
+//! `reader` know the format and the disk, but not what effects mean; `entries` reads lines for display and comparison.
+//! `key` makes the keys of effects. `texts` and `parts` find what is written already, and `expander` puts it back.
 
 pub mod entries;
 pub mod fault_injection;

@@ -1,22 +1,22 @@
-//! Texts that repeat an earlier one: which parts of them are there already.
+//! Finds the parts of a new text that repeat earlier texts.
 //!
-//! People write prompts by joining all that was said so far, so that each repeats the one before it and adds a little.
-//! The last texts are kept, and a new one is looked for in them: at its beginning byte by byte, behind that by lines.
+//! People write prompts by joining all that was said so far, so that each prompt repeats the one before it and adds a
+//! little. The latest texts are kept, and a new text is compared with them: its beginning byte by byte, the rest by lines.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::model::digest::Digest;
 
-/// The shortest text that is looked for, and the shortest part that is referred to, in bytes.
+/// The shortest text that is searched for parts, and the shortest part that is referred to, in bytes.
 const SHORTEST: usize = 512;
 const SHORTEST_PART: usize = 160;
-/// The shortest line that a part is found by.
+/// The shortest line that can start a repeated part, in bytes.
 const LINE: usize = 24;
-/// How many of the last texts are looked at, and how long they may be together, in bytes.
+/// How many of the latest texts are kept, and how long they may be together, in bytes.
 const KEPT: usize = 16;
 const ROOM: usize = 4 << 20;
-/// The longest text that is kept.
+/// The longest text that is kept, in bytes.
 pub const LONGEST: usize = ROOM / 2;
 /// How many bytes are compared at once.
 const BLOCK: usize = 256;
@@ -25,7 +25,7 @@ const BLOCK: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPart<'a> {
     New(&'a str),
-    /// Bytes of an earlier text.
+    /// A range of bytes of an earlier text.
     Of {
         id: Digest,
         from: usize,
@@ -33,20 +33,20 @@ pub enum TextPart<'a> {
     },
 }
 
-/// The last texts, to look for others in.
+/// The latest texts, in which repeated parts are found.
 #[derive(Default)]
 pub struct RecentTexts {
-    /// With the number of each, from 0 on.
+    /// The texts with their ids. They are numbered in the order in which they were added, from 0.
     texts: VecDeque<(Digest, String)>,
-    /// The number of the first that is kept.
+    /// The number of the oldest kept text.
     first: usize,
     size: usize,
-    /// Where a line stands: the number of the text and the offset. What is not kept any more is passed over.
+    /// Where a line was seen last, by its hash: the number of the text and the offset. The text may be dropped by now.
     lines: HashMap<u64, (usize, usize)>,
 }
 
 impl RecentTexts {
-    /// Remembers a text, in place of the oldest.
+    /// Remembers a text, and drops the oldest texts when there is no more room.
     pub fn keep(&mut self, id: Digest, text: &str) {
         if text.len() < SHORTEST || text.len() > LONGEST {
             return;
@@ -56,8 +56,8 @@ impl RecentTexts {
         self.size += text.len();
         self.texts.push_back((id, text.to_owned()));
         while self.texts.len() > KEPT || self.size > ROOM {
-            let Some((_, gone)) = self.texts.pop_front() else { break };
-            self.size -= gone.len();
+            let Some((_, dropped)) = self.texts.pop_front() else { break };
+            self.size -= dropped.len();
             self.first += 1;
         }
         if self.lines.len() > 64 * 1024 {
@@ -66,7 +66,7 @@ impl RecentTexts {
         }
     }
 
-    /// Returns the parts of a text, if some of them are there already.
+    /// Splits a text into new and repeated parts; returns `None` if nothing is repeated.
     pub fn parts<'a>(&self, text: &'a str) -> Option<Vec<TextPart<'a>>> {
         if text.len() < SHORTEST {
             return None;
@@ -92,12 +92,13 @@ impl RecentTexts {
         parts.iter().any(|part| matches!(part, TextPart::Of { .. })).then_some(parts)
     }
 
-    /// Returns how far a text begins as an earlier one does, and which: the newest first, because most texts go on from it.
+    /// Returns the length of the longest beginning that an earlier text shares, and that text's id. Tries the newest text
+    /// first, because most texts continue it.
     fn longest(&self, text: &str) -> Option<(usize, Digest)> {
         let mut longest: (usize, Option<Digest>) = (0, None);
         for (id, earlier) in self.texts.iter().rev() {
             let (one, other) = (earlier.as_bytes(), text.as_bytes());
-            // Who differs here, or ends before it, has no more in common.
+            // A text that differs here, or ends before, cannot share a longer beginning.
             let beyond = longest.0.saturating_sub(BLOCK)..longest.0 + 1;
             if one.get(beyond.clone()).is_some_and(|end| other.get(beyond) == Some(end)) {
                 let length = common(one, other);
@@ -110,11 +111,11 @@ impl RecentTexts {
         longest.1.filter(|_| to >= SHORTEST_PART).map(|id| (to, id))
     }
 
-    /// Returns the next part behind an offset that is there already: where, of which text, from where, and how long.
+    /// Returns the next repeated part from an offset on: its start, the earlier text's id, the offset in that, and the length.
     fn next(&self, text: &str, at: usize) -> Option<(usize, Digest, usize, usize)> {
-        let mut behind = at;
+        let mut skip_to = at;
         for (start, line) in lines(text, at) {
-            if start < behind {
+            if start < skip_to {
                 continue;
             }
             let Some((number, from)) = self.lines.get(&hash(line)).copied().filter(|(number, _)| *number >= self.first)
@@ -126,13 +127,13 @@ impl RecentTexts {
             if length >= SHORTEST_PART {
                 return Some((start, *id, from, length));
             }
-            behind = start + length;
+            skip_to = start + length;
         }
         None
     }
 }
 
-/// Returns the lines of a text that are long enough, from the first that begins at `at` or behind it.
+/// Returns the lines of a text that have at least [`LINE`] bytes and begin at `at` or behind it, with their offsets.
 fn lines(text: &str, at: usize) -> impl Iterator<Item = (usize, &str)> {
     let first = match at {
         0 => 0,
@@ -156,14 +157,14 @@ fn hash(line: &str) -> u64 {
     hasher.finish()
 }
 
-/// Counts the bytes that two texts begin with alike.
-fn common(one: &[u8], other: &[u8]) -> usize {
-    let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK)).take_while(|(one, other)| one == other);
+/// Returns the length of the common beginning of two texts, in bytes.
+fn common(left: &[u8], right: &[u8]) -> usize {
+    let blocks = left.chunks_exact(BLOCK).zip(right.chunks_exact(BLOCK)).take_while(|(left, right)| left == right);
     let at = blocks.count() * BLOCK;
-    at + one[at..].iter().zip(&other[at..]).take_while(|(one, other)| one == other).count()
+    at + left[at..].iter().zip(&right[at..]).take_while(|(left, right)| left == right).count()
 }
 
-/// Returns the last boundary of a character up to `at`.
+/// Returns the last character boundary up to `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! How what a run is made of stands in its journal: forms of the journal's own, so that the program's types can change
-//! and old journals stay readable. Unknown fields are passed over; an unknown code keeps its name.
+//! The journal's own versions of the program's types, so that those types can change and old journals stay readable.
+//! Unknown fields are ignored; an unknown code keeps its name.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -21,7 +21,7 @@ where
     P::deserialize(deserializer).map(Into::into)
 }
 
-/// Like [`put`], for what may be absent; `R` is a value or a reference to one.
+/// Like [`put`], for an optional value; `R` is a value or a reference to one.
 pub(super) fn put_some<P, R, S: Serializer>(value: &Option<R>, serializer: S) -> Result<S::Ok, S::Error>
 where
     R: Borrowed,
@@ -85,14 +85,14 @@ pub(super) struct Failure {
     lost: Option<Lost>,
 }
 
-/// What attempts of a model call used that brought no reply.
+/// What attempts of a model call without a reply used.
 #[derive(Serialize, Deserialize)]
 struct Lost {
     attempts: u64,
     bytes: u64,
 }
 
-/// Where it is: a file of the flow's or of the user's.
+/// Where a failure is: in a file of the flow or of the user.
 #[derive(Serialize, Deserialize)]
 struct Place {
     file: String,
@@ -166,7 +166,7 @@ pub(super) struct Budget {
     tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
-    /// As a person writes it: `1h30m`.
+    /// In the form in which people write it: `1h30m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<budget::TimeLimit>,
 }
@@ -230,7 +230,7 @@ impl From<Spent> for budget::Spent {
     }
 }
 
-/// How a run ended, by its name. One that this program does not know is an end that can be gone on from.
+/// How a run ended, by name. A name that this version does not know is read as an end that can be resumed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Status(String);
 

@@ -1,4 +1,4 @@
-//! Reads a journal line by line and checks each: number, digest of the line before, its own digest.
+//! Reads a journal line by line and checks of each line its number, the digest of the line before, and its own digest.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use crate::error::{Code, Failure, Result};
 use crate::journal::lines::{OLDEST, ReadRecord, VERSION};
 use crate::model::digest::Digest;
 
-/// Length of what `sum` adds to a line: `,"sum":"` + 32 hex digits + `"}`.
+/// How many bytes `sum` adds to a line: `,"sum":"` + 32 hex digits + `"}`.
 const SUM: usize = 8 + 32 + 2;
 
-/// The end of the part of a journal that is whole.
+/// The part of a journal that is intact, and where it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntactPrefix {
-    /// Lines that are whole.
+    /// How many lines are intact.
     pub lines: u64,
     /// Their length in bytes.
     pub length: u64,
-    /// The digest of the last.
+    /// The digest of the last intact line.
     pub sum: String,
-    /// Bytes of a torn last line after them.
+    /// How many bytes of a torn last line follow.
     pub torn: u64,
 }
 
@@ -40,68 +40,76 @@ struct OnlyVersion {
     v: u32,
 }
 
-/// The largest journal, in bytes. It is read into memory as a whole, and nothing is appended beyond.
+/// The largest journal, in bytes. It is read into memory as a whole, and nothing is appended beyond this size.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Reads the file's text. A link at its place leads nowhere.
+/// Reads the bytes of a journal. A link at its path is not followed.
+///
+/// # Errors
+///
+/// As [`disk::read`], and `disk-failed` if there is no such file.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let missing = || Failure::io(path, "read the journal", &std::io::ErrorKind::NotFound.into());
     disk::read(path, Links::NotLast, MAX_BYTES)?.ok_or_else(missing)
 }
 
-/// Returns the first line with its end; nothing where none is whole.
+/// Returns the first line with its line end; empty if no line is complete.
 pub fn first_line(bytes: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', bytes).map_or(&[], |end| &bytes[..=end])
 }
 
-/// Which line it is.
+/// The number and format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineHeader {
     /// From 1.
     pub seq: u64,
-    /// Its format.
+    /// The version of its format.
     pub v: u32,
 }
 
-/// Gives each line to `each` with its number, and returns where the whole part ends.
+/// Passes each line to `each`, and returns where the intact part ends.
 ///
-/// A last line without its line end is torn: it was being written when the process died, so nobody has seen
-/// what it says. Any other line that is not as it was written is an error that names it.
+/// A last line without its line end is torn: it was being written when the process died, so nobody has acted on it.
+///
+/// # Errors
+///
+/// `journal-broken` names the first other line that was changed after it was written, `journal-version` one whose
+/// format is unknown; also the failures of `each`.
 pub fn read<'a>(
     path: &Path,
     bytes: &'a [u8],
     each: impl FnMut(LineHeader, ReadRecord<'a>) -> Result<()>,
 ) -> Result<IntactPrefix> {
-    let mut whole = IntactPrefix::default();
-    read_on(path, bytes, &mut whole, each).map(|()| whole)
+    let mut intact = IntactPrefix::default();
+    read_on(path, bytes, &mut intact, each).map(|()| intact)
 }
 
-/// Returns where the part ends that comes before the first line which is not as it was written.
+/// Returns where the part before the first broken line ends.
 pub fn intact_prefix(path: &Path, bytes: &[u8]) -> IntactPrefix {
-    let mut whole = IntactPrefix::default();
-    // What is wrong behind it was said before.
-    let _ = read_on(path, bytes, &mut whole, |_, _| Ok(()));
-    whole
+    let mut intact = IntactPrefix::default();
+    // The caller has seen the failure already.
+    let _ = read_on(path, bytes, &mut intact, |_, _| Ok(()));
+    intact
 }
 
 fn read_on<'a>(
     path: &Path,
     bytes: &'a [u8],
-    whole: &mut IntactPrefix,
+    intact: &mut IntactPrefix,
     mut each: impl FnMut(LineHeader, ReadRecord<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut rest = bytes;
     while let Some(end) = memchr::memchr(b'\n', rest) {
         let line = &rest[..end];
         rest = &rest[end + 1..];
-        let seq = whole.lines + 1;
-        let parsed = parse(line, seq, &whole.sum).map_err(|why| line_failure(path, seq, why))?;
+        let seq = intact.lines + 1;
+        let parsed = parse(line, seq, &intact.sum).map_err(|why| line_failure(path, seq, why))?;
         each(LineHeader { seq, v: parsed.v }, parsed.is)?;
-        whole.lines = seq;
-        whole.length += end as u64 + 1;
-        parsed.sum.clone_into(&mut whole.sum);
+        intact.lines = seq;
+        intact.length += end as u64 + 1;
+        parsed.sum.clone_into(&mut intact.sum);
     }
-    whole.torn = rest.len() as u64;
+    intact.torn = rest.len() as u64;
     Ok(())
 }
 
@@ -130,14 +138,14 @@ fn parse<'a>(line: &'a [u8], seq: u64, prev: &str) -> Result<ParsedLine<'a>, Lin
     if parsed.prev != prev {
         return Err(LineError::Changed("it does not follow the line before it"));
     }
-    // What a run is, is said once: a later line could take the place of what the first one grants.
+    // Only the first line may define the run: a later one could replace what the first one grants.
     if seq > 1 && matches!(parsed.is, ReadRecord::Open(_)) {
         return Err(LineError::Changed("it begins a run, and is not the first"));
     }
     Ok(parsed)
 }
 
-/// Looks only at `{"v":N` unless that is not how the line begins.
+/// Parses only the beginning `{"v":N,`, and the whole line if it begins in another way.
 fn version(text: &str) -> serde_json::Result<OnlyVersion> {
     match text.as_bytes() {
         [b'{', b'"', b'v', b'"', b':', digit @ b'1'..=b'9', b',', ..] => Ok(OnlyVersion { v: u32::from(digit - b'0') }),
@@ -196,8 +204,8 @@ mod tests {
         let (_folder, path, bytes) = journal();
         let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
         for cut in last..bytes.len() {
-            let whole = read(&path, &bytes[..cut], |_, _| Ok(())).unwrap();
-            assert_eq!((whole.lines, whole.torn), (2, (cut - last) as u64));
+            let intact = read(&path, &bytes[..cut], |_, _| Ok(())).unwrap();
+            assert_eq!((intact.lines, intact.torn), (2, (cut - last) as u64));
         }
         assert_eq!(read(&path, &bytes, |_, _| Ok(())).unwrap().lines, 3);
     }
@@ -223,16 +231,19 @@ mod tests {
             lines(&std::fs::read(&other).unwrap())
         };
         let why = |bytes: &[u8]| read(&path, bytes, |_, _| Ok(())).unwrap_err().message;
-        // Number and digest are as they should be; what it follows is another line.
+        // Number and digest are right, but it follows another line.
         let (own, other) = (lines(&bytes), write("other", JournalTail::default(), &["uno", "two", "three"]));
-        let told = why(&[&own[0][..], &own[1], &other[2]].concat());
+        let message = why(&[&own[0][..], &own[1], &other[2]].concat());
         assert!(
-            told.contains("journal.jsonl:3: ") && told.ends_with("it does not follow the line before it"),
-            "{told}"
+            message.contains("journal.jsonl:3: ") && message.ends_with("it does not follow the line before it"),
+            "{message}"
         );
-        // It follows the line before, which is none; its number is another.
-        let told = why(&write("later", JournalTail { seq: 6, ..JournalTail::default() }, &["one"]).concat());
-        assert!(told.contains("journal.jsonl:1: ") && told.ends_with("its number is not the next one"), "{told}");
+        // It follows no line, as the first must, but its number is not 1.
+        let message = why(&write("later", JournalTail { seq: 6, ..JournalTail::default() }, &["one"]).concat());
+        assert!(
+            message.contains("journal.jsonl:1: ") && message.ends_with("its number is not the next one"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Long texts are written once.
+//! Writes long texts only once.
 //!
 //! A debate sends its whole history with each call; writing it again each time would make the journal grow
-//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, whose text is written
-//! once, as far as it is new (`parts`), and a list of
-//! [`LIST`] items or more becomes `{"$list": id, "$after": id, "items": […]}`: the items behind those of a
-//! list that was written before, if there is one that it begins with.
+//! with the square of the calls. So a string of [`LONG`] bytes or more becomes `{"$text": id}`, and only the new parts of
+//! its text are written, once (`parts`). A list of [`LIST`] items or more becomes
+//! `{"$list": id, "$after": id, "items": […]}`: if it begins with a list that was written before, `$after` names that list
+//! and `items` has only the items behind it.
 
 use std::collections::HashSet;
 
@@ -15,33 +15,33 @@ use crate::model::digest::Digest;
 
 /// The shortest string, in bytes, that is written as a text of its own.
 pub const LONG: usize = 256;
-/// The shortest list that later lists can refer to.
+/// The fewest items of a list that later lists can refer to.
 pub const LIST: usize = 4;
 
-/// The digests of all beginnings of a list: of its first item, of its first two, and so on.
+/// The digests of all prefixes of a list: of its first item, of its first two, and so on.
 #[derive(Default)]
 pub struct PrefixDigests(Vec<Digest>);
 
 impl PrefixDigests {
-    /// Makes the chain of a list from the digests of its items.
+    /// Makes the prefix digests of a list from the digests of its items.
     pub fn of(items: impl Iterator<Item = Digest>) -> PrefixDigests {
         let mut link = [0; 32];
         let chain = items.map(|item| {
             link[16..].copy_from_slice(&item.bytes());
-            let whole = Digest::of(&link);
-            link[..16].copy_from_slice(&whole.bytes());
-            whole
+            let prefix = Digest::of(&link);
+            link[..16].copy_from_slice(&prefix.bytes());
+            prefix
         });
         PrefixDigests(chain.collect())
     }
 
-    /// Returns the digest of the whole list; none of an empty one.
+    /// Returns the digest of the whole list; `None` if the list is empty.
     pub fn list_digest(&self) -> Option<Digest> {
         self.0.last().copied()
     }
 }
 
-/// What was written already.
+/// The texts and lists that the journal has already.
 #[derive(Default)]
 pub struct InternedTexts {
     texts: HashSet<Digest>,
@@ -49,24 +49,28 @@ pub struct InternedTexts {
     earlier: RecentTexts,
 }
 
-/// What writes a new text into the journal: by its id, in parts.
+/// Writes a new text into the journal: its id and its parts.
 type Write<'a, E> = &'a mut dyn FnMut(&str, &[TextPart<'_>]) -> Result<(), E>;
 
 impl InternedTexts {
-    /// Remembers a text that an earlier process wrote.
+    /// Remembers the id of a text that an earlier process wrote.
     pub fn add_known(&mut self, id: Digest) {
         self.texts.insert(id);
     }
 
-    /// Remembers what it says, too: the next one may repeat it.
+    /// Remembers the text itself as well, because the next text may repeat it.
     pub fn keep(&mut self, id: Digest, text: &str) {
         self.earlier.keep(id, text);
     }
 
-    /// Returns the value with long strings taken out, and gives each new one to `write` first.
+    /// Returns the value with references in place of long strings, after passing each new string to `write`.
     ///
-    /// Lists go on from earlier ones only where `lists` says so: requests do, outcomes do not, so that an
-    /// outcome can be read without reading what came before it.
+    /// Lists are folded only if `lists` is set. That is so for requests, but not for outcomes, so that an outcome can be
+    /// expanded without the lists before it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
     pub fn intern<E>(&mut self, value: Value, lists: bool, write: Write<'_, E>) -> Result<Value, E> {
         Ok(match value {
             Value::String(text) if text.len() >= LONG => {
@@ -102,7 +106,11 @@ impl InternedTexts {
         })
     }
 
-    /// Returns a list folded; `item` is called for those items alone that no list before began with.
+    /// Returns a folded list; `item` is called only for the items behind the longest prefix that was written before.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
     pub fn intern_list<E>(
         &mut self,
         chain: &PrefixDigests,
@@ -125,7 +133,7 @@ impl InternedTexts {
     }
 }
 
-/// Tells whether folding a value, its lists aside, leaves it as it is: most outcomes are small.
+/// Tells whether interning a value without folding lists leaves it as it is: most outcomes are small.
 pub fn is_inline(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() < LONG,
@@ -146,7 +154,7 @@ mod tests {
         let first = json!({"messages": [{"t": long}, 1, 2, 3], "$odd": {"$text": "no id"}});
         let second = json!({"messages": [{"t": long}, 1, 2, 3, 4], "empty": []});
         let mut texts = InternedTexts::default();
-        let mut unfold = TextExpander::default();
+        let mut expander = TextExpander::default();
         let mut written = 0;
         for value in [first, second] {
             let mut new = Vec::new();
@@ -157,9 +165,9 @@ mod tests {
                 })
                 .unwrap();
             written += new.len();
-            new.into_iter().for_each(|(id, pieces)| unfold.add_text(&id, pieces).unwrap());
+            new.into_iter().for_each(|(id, pieces)| expander.add_text(&id, pieces).unwrap());
             assert!(folded.to_string().len() < 200, "{folded}");
-            assert_eq!(unfold.expand(folded), Ok(value));
+            assert_eq!(expander.expand(folded), Ok(value));
         }
         assert_eq!(written, 1);
     }
@@ -173,19 +181,19 @@ mod tests {
 
     #[test]
     fn a_text_of_parts_of_parts_comes_back() {
-        let (mut texts, mut unfold) = (InternedTexts::default(), TextExpander::default());
+        let (mut texts, mut expander) = (InternedTexts::default(), TextExpander::default());
         let mut all = Vec::new();
         let mut text = String::new();
         for turn in 0..300 {
             let new = format!("turn {turn}: {}\n", "und so weiter, möglichst lang; ".repeat(10));
             text = if turn % 7 == 3 { format!("{new}{text}") } else { text + &new };
             let folded = texts.intern(json!(text), false, &mut |id, parts| -> Result<(), String> {
-                unfold.add_text(id, parts.iter().map(piece).collect())
+                expander.add_text(id, parts.iter().map(piece).collect())
             });
             all.push((folded.unwrap(), text.clone()));
         }
         for (folded, text) in all {
-            assert_eq!(unfold.expand(folded), Ok(json!(text)));
+            assert_eq!(expander.expand(folded), Ok(json!(text)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Appends lines to a journal, and syncs them when it is told to.
+//! Appends lines to a journal and syncs them on demand.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -17,27 +17,27 @@ use crate::journal::reader::MAX_BYTES;
 use crate::journal::texts::{self, InternedTexts, PrefixDigests};
 use crate::model::digest::Digest;
 
-/// The longest journal that is written on, in bytes: what a reader takes, with room for its end.
+/// Beyond this length only the end record is still appended, in bytes: the reader's limit, less room for that record.
 const LONGEST: u64 = MAX_BYTES - (1 << 20);
 
-/// The end of a journal that is being written. One process has it at a time: the lock on a run's journal sees to that.
+/// Writes to the end of a journal. The lock on a run's journal ensures that only one process does so at a time.
 pub struct JournalWriter {
     path: PathBuf,
     file: File,
     seq: u64,
     prev: String,
     length: u64,
-    /// How much of it is on the disk.
+    /// How many bytes are synced to the disk.
     synced: u64,
     texts: InternedTexts,
     syncs: bool,
-    /// What has to survive a power cut as the first lines do.
+    /// Another file, to be synced together with the first lines.
     companion: Option<File>,
     fault: Option<InjectedFault>,
     buffer: Vec<u8>,
 }
 
-/// Where a writer goes on: what the reader found.
+/// Where a writer continues a journal, as the reader found it.
 #[derive(Default)]
 pub struct JournalTail {
     pub seq: u64,
@@ -47,7 +47,11 @@ pub struct JournalTail {
 }
 
 impl JournalWriter {
-    /// Opens the journal behind its last whole line; what stands after it is cut off. A link is not followed.
+    /// Opens the journal behind its last intact line and cuts off the rest. A link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be opened or cut.
     pub fn open(path: &Path, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
@@ -59,7 +63,11 @@ impl JournalWriter {
         )
     }
 
-    /// Goes on with a journal that is open already, behind its last whole line; what stands after it is cut off.
+    /// Continues a journal that is open already behind its last intact line, and cuts off the rest.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be cut.
     pub fn from_file(
         path: &Path,
         mut file: File,
@@ -86,19 +94,23 @@ impl JournalWriter {
         })
     }
 
-    /// Waits for no disk: for a journal that can be made again at once.
+    /// Turns off syncing, for a journal that can easily be made again.
     pub fn without_sync(mut self) -> JournalWriter {
         self.syncs = false;
         self
     }
 
-    /// Has another file synced with the first lines.
-    pub fn with_companion(mut self, beside: Option<File>) -> JournalWriter {
-        self.companion = beside;
+    /// Syncs another file together with the first lines.
+    pub fn with_companion(mut self, companion: Option<File>) -> JournalWriter {
+        self.companion = companion;
         self
     }
 
-    /// Takes the long texts out of a value and writes those that are new.
+    /// Returns a value with references in place of long texts, after writing the new texts.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
     pub fn intern(&mut self, value: Value, lists: bool) -> Result<Value> {
         let mut texts = std::mem::take(&mut self.texts);
         let folded = texts
@@ -107,7 +119,11 @@ impl JournalWriter {
         folded
     }
 
-    /// Returns an outcome as it is written: the same, or without its long texts, of which new ones are written first.
+    /// Like [`JournalWriter::intern`], for an outcome: its lists are not folded, and a small value is not copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
     pub fn intern_outcome<'v>(&mut self, value: &'v Value) -> Result<Cow<'v, Value>> {
         match texts::is_inline(value) {
             true => Ok(Cow::Borrowed(value)),
@@ -115,7 +131,11 @@ impl JournalWriter {
         }
     }
 
-    /// Takes what was written before out of a list; `item` is called for the items that are new.
+    /// Returns a folded list, after writing the new texts; `item` is called only for the new items.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
     pub fn intern_list(
         &mut self,
         chain: &PrefixDigests,
@@ -130,8 +150,13 @@ impl JournalWriter {
         folded
     }
 
-    /// Writes one line and returns its number. It is in the hands of the operating system then, which
-    /// survives a killed process; [`JournalWriter::sync`] makes it survive a power cut.
+    /// Writes one line and returns its number. The operating system has the line then, so that it survives a killed process;
+    /// [`JournalWriter::sync`] makes it survive a power cut.
+    ///
+    /// # Errors
+    ///
+    /// `budget-used-up` if the journal is too long for anything but its end, `disk-failed` if the file was moved or replaced
+    /// or cannot be written.
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
         if self.length > LONGEST && !matches!(record, Record::End(_)) {
             let message = format!("the journal of this run is longer than {} MB", LONGEST >> 20);
@@ -152,13 +177,17 @@ impl JournalWriter {
         Ok(seq)
     }
 
-    /// Returns the line that [`JournalWriter::append`] would write now.
+    /// Returns the line that [`JournalWriter::append`] would write now, without writing it.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if the record is no JSON.
     pub fn render_line(&mut self, record: &Record<'_>) -> Result<&[u8]> {
         self.render(record)?;
         Ok(&self.buffer)
     }
 
-    /// Puts a line into the buffer, and returns its number and its digest.
+    /// Renders a line into the buffer, and returns its number and digest.
     fn render(&mut self, record: &Record<'_>) -> Result<(u64, String)> {
         let seq = self.seq + 1;
         self.buffer.clear();
@@ -175,7 +204,7 @@ impl JournalWriter {
     }
 
     fn write(&mut self, seq: u64) -> Result<()> {
-        // Another process may have begun a history of its own at this path, which knows nothing of this one.
+        // Another process may have begun another journal at this path.
         if !is_at(&self.file, &self.path) {
             let message = format!("{} was moved, removed or replaced while the run went on", self.path.display());
             return Err(Failure::new(Code::DiskFailed, message).hint(
@@ -194,19 +223,23 @@ impl JournalWriter {
             self.file.write_all(&self.buffer)
         };
         written.map_err(|error| {
-            // What was written of the line is taken back, so that a later line does not follow half of one.
+            // Removes a half-written line, so that no later line follows it.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::Start(self.length));
             Failure::io(&self.path, "write the journal", &error)
         })
     }
 
-    /// Waits until everything that was appended is on the disk.
+    /// Waits until all appended lines are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the journal cannot be synced.
     pub fn sync(&mut self) -> Result<()> {
         if self.synced < self.length && self.syncs {
-            if let Some(beside) = self.companion.take() {
-                // Without it a power cut leaves a run that is not known as the user's own, and loses nothing of it.
-                let _ = beside.sync_all();
+            if let Some(companion) = self.companion.take() {
+                // If this fails, a power cut can only leave a run that is not known as the user's own.
+                let _ = companion.sync_all();
             }
             self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
             self.synced = self.length;

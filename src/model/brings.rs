@@ -1,9 +1,9 @@
-//! What of a change is started or obeyed by something else than the person who merges it: told before the merge. Here are
-//! the lists, and what they say of a path and its mode; what stands in the files is looked at where files can be read.
+//! Merge risks: files of a change that other programs run or obey without the person who merges it. They are reported before
+//! the merge. This file has the lists, and checks paths, modes and texts; reading the files is up to the host.
 //!
-//! In the lists: what git runs as a hook, what a server runs when it is pushed, and what starts by itself when a folder is
-//! opened, entered, installed or built. Not in them: sources, tests and `Makefile`s, which do what the person starts. Git
-//! keeps no set-uid modes, so that none can be merged.
+//! The lists contain what git runs as a hook, what a server runs after a push, and what starts by itself when a folder is
+//! opened, entered, installed or built. They do not contain sources, tests and `Makefile`s, which run only when a person
+//! starts them. Git keeps no set-uid modes, so that none can be merged.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::model::text::line;
 
-/// What a path of a change brings.
+/// A path of a change, and its risk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MergeRisk {
     pub path: String,
     pub kind: MergeRiskKind,
-    /// Of a link: where it leads to.
+    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -26,20 +26,20 @@ pub struct MergeRisk {
 #[serde(rename_all = "snake_case")]
 pub enum MergeRiskKind {
     Hook,
-    /// It has git or its helpers run a program, or go elsewhere.
+    /// It makes git or its helpers run a program or use another address.
     Git,
     Submodule,
-    /// A link that leads out of the repository, or into what is git's own.
+    /// A link that leads out of the repository or into `.git`.
     Link,
     Ci,
-    /// It is run or obeyed by what opens, enters, installs or builds the folder.
+    /// A program that opens, enters, installs or builds the folder runs or obeys it.
     Starts,
-    /// It can be run, and could not before.
+    /// It became executable.
     Executable,
 }
 
 impl MergeRiskKind {
-    /// Returns what a person reads.
+    /// Returns the description for people.
     pub fn words(self) -> &'static str {
         match self {
             MergeRiskKind::Executable => "can be run",
@@ -54,17 +54,17 @@ impl MergeRiskKind {
 }
 
 impl MergeRisk {
-    /// Returns one line of it, which no name of a file can make look like another.
+    /// Returns it as one line, which no file name can make look like another line.
     pub fn line(&self) -> String {
         let to = self.to.as_ref().map(|to| format!(": `{}`", quoted(to))).unwrap_or_default();
         format!("`{}` {}{to}", quoted(&self.path), self.kind.words())
     }
 }
 
-/// The longest name that is shown whole, in characters.
+/// The longest name that is shown in full, in characters.
 const SHOWN: usize = 200;
 
-/// Returns a name that ends where its quotation marks do; of a long one, the end.
+/// Returns a name without quotation marks of its own; of a long name, only the end.
 fn quoted(name: &str) -> String {
     let name = line(name).replace('`', "\u{2b9}");
     let more = name.chars().count().saturating_sub(SHOWN);
@@ -75,13 +75,13 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Modes of git's trees.
+/// Modes in git trees.
 pub const LINK: &str = "120000";
 pub const SUBMODULE: &str = "160000";
 pub const EXECUTABLE: &str = "100755";
 
-/// Paths by their parts, in any folder and in any case: `a/` is all in a folder, `*` at the end of a part is any rest, at its
-/// beginning any start.
+/// Patterns of paths, which match in any folder and any case: `a/` is everything in a folder; `*` at the end of a part
+/// matches any rest, at the beginning any start.
 const PATHS: &[(MergeRiskKind, &[&str])] = &[
     (
         MergeRiskKind::Hook,
@@ -204,37 +204,37 @@ const PATHS: &[(MergeRiskKind, &[&str])] = &[
     ),
 ];
 
-/// Files of which it decides what stands in them, and the words of the lines that matter. Names in TOML can be written with
-/// escapes.
+/// Files whose text decides, with the words that make a line relevant. `\u` is listed because TOML names can be written
+/// with escapes.
 const TEXTS: &[(&str, MergeRiskKind, &[&str])] = &[
     (".gitattributes", MergeRiskKind::Git, &["filter=", "diff=", "merge="]),
     ("cargo.toml", MergeRiskKind::Starts, &["build", "proc-macro", "proc_macro", "\\u"]),
     ("pyproject.toml", MergeRiskKind::Starts, &["backend", "\\u"]),
 ];
 
-/// The same of JSON: names at its top, and of scripts that run when a package is installed.
+/// The same for JSON: top-level names that hold hooks, and parts of the names of scripts that run on installation.
 const PACKAGES: &[&str] = &["package.json", "composer.json"];
 const HOOKS: &[&str] = &["simple-git-hooks", "husky", "gitHooks", "pre-commit", "pre-push"];
 const INSTALLS: &[&str] = &["install", "prepare", "publish", "dependencies", "update", "autoload", "package", "pack"];
 
-/// Returns what a path is by its name.
+/// Returns the risk of a path by its name alone.
 pub fn by_name(path: &str) -> Option<MergeRiskKind> {
     let path = path.to_lowercase();
     let parts: Vec<&str> = path.split('/').collect();
     PATHS.iter().find_map(|(kind, patterns)| patterns.iter().any(|pattern| fits(&parts, pattern)).then_some(*kind))
 }
 
-/// Tells whether what stands in a file decides what it brings.
+/// Tells whether the text of a file decides its risk.
 pub fn depends_on_text(path: &str) -> bool {
     let name = file_name(path);
     PACKAGES.contains(&name.as_str()) || TEXTS.iter().any(|(file, ..)| *file == name)
 }
 
-/// Returns what a file brings by what stands in it now and did not before.
+/// Returns the risk of what is new in the text of a file.
 pub fn by_text(path: &str, before: &str, now: &str) -> Option<MergeRiskKind> {
     let name = file_name(path);
     if PACKAGES.contains(&name.as_str()) {
-        // What cannot be read may be read by others.
+        // Text that cannot be parsed here may still be valid for other programs.
         let now = started(now);
         return (now.is_none() || now != started(before).or_else(|| started("{}"))).then_some(MergeRiskKind::Starts);
     }
@@ -250,7 +250,7 @@ fn file_name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_lowercase()
 }
 
-/// Returns what of a package is run without being named.
+/// Returns the hooks and scripts of a package that run without being called by name.
 fn started(text: &str) -> Option<Vec<(String, Value)>> {
     let package: Value = serde_json::from_str(text).ok()?;
     let top = package.as_object()?;
@@ -260,7 +260,7 @@ fn started(text: &str) -> Option<Vec<(String, Value)>> {
     Some(hooks.chain(scripts).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Tells whether a link at a path leads out of the repository, or into what is git's own.
+/// Tells whether a link at a path leads out of the repository or into `.git`.
 pub fn leads_elsewhere(path: &str, to: &str) -> bool {
     let mut folder: Vec<&str> = path.split('/').collect();
     folder.pop();
@@ -280,14 +280,14 @@ pub fn leads_elsewhere(path: &str, to: &str) -> bool {
 }
 
 fn fits(parts: &[&str], pattern: &str) -> bool {
-    let (wanted, folder) = match pattern.strip_suffix('/') {
+    let (pattern, is_folder) = match pattern.strip_suffix('/') {
         Some(folder) => (folder, true),
         None => (pattern, false),
     };
-    let wanted: Vec<&str> = wanted.split('/').collect();
+    let wanted: Vec<&str> = pattern.split('/').collect();
     (0..parts.len()).any(|at| {
         let rest = &parts[at..];
-        let ends = if folder { rest.len() > wanted.len() } else { rest.len() == wanted.len() };
+        let ends = if is_folder { rest.len() > wanted.len() } else { rest.len() == wanted.len() };
         ends && wanted.iter().zip(rest).all(|(wanted, part)| part_fits(part, wanted))
     })
 }

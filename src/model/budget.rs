@@ -1,4 +1,4 @@
-//! What a run may use, what it used, and what that costs.
+//! Budgets of runs, prices, and what runs used.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::chat::Usage;
 
-/// The most that a run may use. What is absent is not limited.
+/// The most that a run may use. An absent limit means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// Model calls, those that failed counted too.
+    /// Model calls, including failed ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// Tokens of requests and replies together.
@@ -19,16 +19,16 @@ pub struct Budget {
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Of one process: a run that is resumed has it again.
+    /// Time of one process: a resumed run has all of it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeLimit>,
 }
 
-/// The most model calls of a run where nobody says otherwise.
+/// The default limit on the model calls of a run.
 const USUAL_CALLS: u64 = 1000;
 
 impl Budget {
-    /// Returns what holds for a run: nothing calls models for ever.
+    /// Returns this budget with at least a limit on calls, so that no run calls models forever.
     #[must_use]
     pub fn bounded(self) -> Budget {
         Budget { calls: self.calls.or(Some(USUAL_CALLS)), ..self }
@@ -60,7 +60,7 @@ impl Budget {
         }
     }
 
-    /// Says what is wrong with a budget that somebody wrote.
+    /// Returns what is wrong with the budget, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
         let cost = self.cost.is_some_and(|cost| !cost.is_finite() || cost < 0.0);
         cost.then_some("cost must be a number of US dollars, 0 or more")
@@ -78,14 +78,14 @@ impl std::fmt::Display for Budget {
     }
 }
 
-fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if other < one { other } else { one }),
-        (one, other) => one.or(other),
+fn tighter<T: PartialOrd>(left: Option<T>, right: Option<T>) -> Option<T> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(if right < left { right } else { left }),
+        (left, right) => left.or(right),
     }
 }
 
-/// A time limit, written as seconds or with units: `90`, `90s`, `10m`, `1h30m`.
+/// A time limit, written in seconds or with units: `90`, `90s`, `10m`, `1h30m`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "RawTimeLimit", into = "String")]
 pub struct TimeLimit(pub Duration);
@@ -143,29 +143,29 @@ impl From<TimeLimit> for String {
 
 impl std::fmt::Display for TimeLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let whole = self.0.as_secs();
-        let (hours, minutes) = (whole / 3600, whole / 60 % 60);
-        let seconds = self.0.as_secs_f64() - (whole / 60 * 60) as f64;
+        let total = self.0.as_secs();
+        let (hours, minutes) = (total / 3600, total / 60 % 60);
+        let seconds = self.0.as_secs_f64() - (total / 60 * 60) as f64;
         if hours > 0 {
             write!(f, "{hours}h")?;
         }
         if minutes > 0 {
             write!(f, "{minutes}m")?;
         }
-        if seconds > 0.0 || whole == 0 { write!(f, "{seconds}s") } else { Ok(()) }
+        if seconds > 0.0 || total == 0 { write!(f, "{seconds}s") } else { Ok(()) }
     }
 }
 
-/// US dollars for a million tokens.
+/// A model's price, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Input that came from the provider's cache; as `input` when it is absent.
+    /// The price of input from the provider's cache; that of `input` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// What holds for long requests.
+    /// The price of long requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long: Option<LongPrice>,
 }
@@ -184,7 +184,7 @@ pub struct LongPrice {
 impl Price {
     pub const FREE: Price = Price { input: 0.0, output: 0.0, cached: None, long: None };
 
-    /// Returns the price that holds for a call with this much input.
+    /// Returns the price of a call with this many input tokens.
     fn at(&self, input: u64) -> Price {
         match self.long.filter(|long| input > long.above) {
             Some(LongPrice { input, output, cached, .. }) => Price { input, output, cached, long: None },
@@ -192,7 +192,7 @@ impl Price {
         }
     }
 
-    /// Returns the US dollars of one call.
+    /// Returns the cost of one call, in US dollars.
     pub fn of(&self, usage: Usage) -> f64 {
         let price = self.at(usage.input);
         let cached = usage.cached.min(usage.input);
@@ -202,7 +202,7 @@ impl Price {
             / 1e6
     }
 
-    /// Returns how many tokens of reply these US dollars pay for, after the request.
+    /// Returns how many tokens of reply these US dollars pay for, after paying for the input.
     pub fn room(&self, dollars: f64, input: u64) -> u64 {
         let price = self.at(input);
         let left = dollars * 1e6 - price.input * count(input);
@@ -214,7 +214,7 @@ impl Price {
         }
     }
 
-    /// Says what is wrong with a price that somebody wrote.
+    /// Returns what is wrong with the price, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
         let long = self.long.iter().flat_map(|long| [Some(long.input), Some(long.output), long.cached]);
         let mut all = [Some(self.input), Some(self.output), self.cached].into_iter().chain(long).flatten();
@@ -223,7 +223,7 @@ impl Price {
     }
 }
 
-/// Returns a count of tokens as the number that prices are multiplied with.
+/// Converts a count of tokens to multiply it with a price.
 #[allow(clippy::cast_precision_loss)]
 pub fn count(tokens: u64) -> f64 {
     tokens as f64
@@ -235,22 +235,22 @@ pub fn count(tokens: u64) -> f64 {
 pub struct Spent {
     /// As `provider/model`.
     pub model: String,
-    /// The label of the calls: the persona's name, where one spoke.
+    /// The label of the calls: the persona's name, if there is one.
     pub label: String,
-    /// Calls that were answered.
+    /// How many calls got a reply.
     pub calls: u64,
     pub usage: Usage,
-    /// US dollars; absent when the price of one of the calls is not known.
+    /// The cost in US dollars; absent if the price of one of the calls is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
-/// Returns the cost of all together, if it is known.
+/// Returns the total cost in US dollars, if it is known.
 pub fn cost(spent: &[Spent]) -> Option<f64> {
     spent.iter().map(|spent| spent.cost).sum()
 }
 
-/// Returns US dollars as a person reads them: cents, and as many digits below as matter.
+/// Formats US dollars for people: in cents, with more digits for small amounts.
 pub fn dollars(cost: f64) -> String {
     match cost {
         0.0 => "0".to_owned(),

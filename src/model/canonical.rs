@@ -1,4 +1,4 @@
-//! The one byte form of a JSON value that keys are made from: sorted members, no white space.
+//! The canonical bytes of a JSON value, from which keys are made: sorted members, no white space.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
             out.push(b']');
         }
         Value::Object(members) => {
-            // Most objects are made in order; the others are brought into it.
+            // Most objects are sorted already and need no copy.
             if members.keys().is_sorted() {
                 object(members.iter(), out);
             } else {

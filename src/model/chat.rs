@@ -1,4 +1,4 @@
-//! A model call, the same for each provider: what is asked, what comes back, what it used.
+//! Model calls in a form that is the same for all providers: request, reply and usage.
 
 use std::cell::{Cell, OnceCell};
 
@@ -8,50 +8,50 @@ use serde_json::Value;
 use crate::error::Lost;
 use crate::model::digest::Digest;
 
-/// One request to a model. Its canonical form is part of the effect's key, so a field that is added
-/// here must be left out of the JSON when it has its default.
+/// A request to a model. Its canonical form is part of the effect's key, so a new field must be left out of the JSON
+/// when it has its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatRequest {
-    /// The model as `provider/model`, after aliases were resolved.
+    /// The model as `provider/model`, with aliases resolved.
     pub model: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     pub messages: Vec<Message>,
-    /// A JSON Schema (2020-12); when it is given, the reply's text must be JSON that is valid by it.
+    /// A JSON Schema (2020-12); if present, the reply's text must be JSON that is valid by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether the reply must be a tool call; when it is absent, the model decides.
+    /// Whether the reply must be a tool call; if absent, the model decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The most tokens that the reply may have. Providers differ when it is absent.
+    /// The most tokens that the reply may have; if absent, the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// 0 (always the likeliest word) to 2.
+    /// From 0 (always the likeliest token) to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// Which of its tools a model is to call.
+/// Which of its tools a model must call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// Any of them, but one.
+    /// At least one, of the model's choice.
     Required,
 }
 
 impl ChatRequest {
-    /// Tells whether only a tool call is wanted in reply.
+    /// Tells whether the reply must be a tool call.
     pub fn wants_tool(&self) -> bool {
         self.tool_choice == Some(ToolChoice::Required)
     }
 
-    /// Puts the members of each object of its schemas in the order of `required`, then the others. A model writes them
-    /// in this order, and what it has written decides what it writes next; tables of Lua have no order of their own.
+    /// Sorts the members of each object in its schemas: first those in `required`, in that order, then the others. A model
+    /// writes members in this order, and what it has written decides what it writes next. Lua tables have no order.
     pub fn in_order(mut self) -> ChatRequest {
         self.schema.iter_mut().chain(self.tools.iter_mut().map(|tool| &mut tool.parameters)).for_each(order);
         self
@@ -79,19 +79,19 @@ fn order(schema: &mut Value) {
 pub enum Role {
     User,
     Assistant,
-    /// The result of a tool call; `tool_call_id` says of which.
+    /// The result of a tool call, which `tool_call_id` names.
     Tool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    // In the order of their names, so that the canonical form needs no sorting.
+    // The fields are in the order of their names, so that the canonical form needs no sorting.
     #[serde(default)]
     pub content: String,
     pub role: Role,
-    /// What the model that said this wants back with it; nobody else reads it. It stands in the journal with the reply that
-    /// it came with, and neither in requests nor in their keys: it says nothing that a flow asks for.
+    /// The provider state: opaque data that the model wants back with this message. The journal has it with the reply that
+    /// brought it, but requests and keys do not include it, because it is no part of what a flow requests.
     #[serde(default, skip_serializing)]
     pub state: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,18 +101,18 @@ pub struct Message {
 }
 
 impl Message {
-    /// How much of it there is, in bytes: what was said, and what its model wants back.
+    /// Returns the size of the content and the provider state, in bytes.
     pub fn size(&self) -> usize {
         self.content.len() + self.state.as_ref().map_or(0, String::len)
     }
 }
 
-/// A message with what was found out about it. A conversation sends it again with each call, so that is
-/// found out once.
+/// A message with its digest and whether it is clean. A conversation sends each message again with each call, so both are
+/// computed only once.
 #[derive(Clone, Debug)]
 pub struct HashedMessage {
     pub message: Message,
-    /// Whether it was looked through and holds no secret.
+    /// Whether the message was searched and has no secret.
     pub clean: Cell<bool>,
     digest: OnceCell<Digest>,
 }
@@ -133,18 +133,18 @@ impl PartialEq for HashedMessage {
     }
 }
 
-/// A tool that the model may ask for.
+/// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     pub name: String,
     #[serde(default)]
     pub description: String,
-    /// The JSON Schema of its arguments, an object.
+    /// The JSON Schema of its arguments, which are an object.
     pub parameters: Value,
 }
 
-/// What a model asked for; `arguments` is its JSON text as it came, valid or not.
+/// A tool call of a model; `arguments` is the JSON text as received, valid or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
@@ -153,7 +153,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// A whole reply. A reply that ended early is a failure, never one of these.
+/// A complete reply. A reply that broke off is a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatReply {
@@ -168,24 +168,24 @@ pub struct ChatReply {
     /// The model that answered, as the provider names it.
     pub model: String,
     pub finish: FinishReason,
-    /// US dollars, by the price at that time; absent where no price was known.
+    /// The cost in US dollars, at the price of that time; absent if no price was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Parts of the request that the server refused, so that the call was made without them.
+    /// Parts of the request that the server refused; the call was then made without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// What attempts before this one used.
+    /// What earlier attempts without a reply used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
 }
 
-/// Tokens, as the provider counted them.
+/// Counts of tokens, as the provider reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,
-    /// The part of `input` that was read from the provider's cache.
+    /// How many tokens of `input` came from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
 }
@@ -202,7 +202,7 @@ impl Usage {
 }
 
 impl std::ops::AddAssign for Usage {
-    /// What a server says is any number: sums stay at the largest.
+    /// Saturates, because a server may report any number.
     fn add_assign(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -216,7 +216,7 @@ impl std::ops::AddAssign for Usage {
 pub enum FinishReason {
     Stop,
     ToolCalls,
-    /// The limit of tokens cut the reply. Text may be used as it is; a structured reply may not.
+    /// The token limit cut the reply. A cut text may be used, a structured reply may not.
     Length,
 }
 
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn what_a_model_wants_back_is_no_part_of_what_a_flow_asks_for() {
-        let said = json!({"role": "assistant", "content": "so"});
-        let message: Message = serde_json::from_value(said.clone()).unwrap();
+        let json = json!({"role": "assistant", "content": "so"});
+        let message: Message = serde_json::from_value(json.clone()).unwrap();
         let kept = HashedMessage::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
         assert_eq!(kept.digest(), HashedMessage::new(message).digest());
-        assert_eq!(serde_json::to_value(&kept.message).unwrap(), said);
+        assert_eq!(serde_json::to_value(&kept.message).unwrap(), json);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A command that a flow wants to run, and which commands it may.
+//! Commands that a flow wants to run, the grants that allow them, and their limits and outcomes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,26 +11,26 @@ use crate::model::text::line;
 pub struct ExecCommand {
     pub tree: String,
     pub run: CommandLine,
-    /// After so many seconds it is ended, with everything that it started.
+    /// After this many seconds the command is ended, with everything that it started.
     pub seconds: f64,
-    /// It is also ended when it has written nothing for so long.
+    /// The command is also ended after this many seconds without output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<f64>,
-    /// Whether it may be run again when nobody knows whether it ran to its end.
+    /// Whether the command may be run again if it is unknown whether it ran to its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeatable: bool,
-    /// How many bytes of its output the flow gets, where it asks for a number of its own.
+    /// How many bytes of output the flow gets, if the flow sets its own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<usize>,
 }
 
-/// What is run.
+/// The command line: what is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandLine {
     /// A program and its arguments.
     Program(Vec<String>),
-    /// A text for the shell.
+    /// A command line for the shell.
     Shell(String),
 }
 
@@ -43,8 +43,8 @@ impl CommandLine {
         }
     }
 
-    /// Tells whether one of these grants allows it: the name of a program allows that program with any arguments,
-    /// any text allows just that text for the shell.
+    /// Tells whether one of these grants allows the command: the name of a program allows that program with any arguments;
+    /// for the shell, a grant allows only exactly its own text.
     pub fn is_granted(&self, grants: &[String]) -> bool {
         match self {
             CommandLine::Program(words) => words.first().is_some_and(|program| grants.contains(program)),
@@ -53,7 +53,7 @@ impl CommandLine {
     }
 }
 
-/// What the user grants, besides what the manifest declares.
+/// What the user grants beyond what the manifest declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grants {
@@ -61,7 +61,7 @@ pub struct Grants {
     pub net: bool,
     /// Commands run without a sandbox.
     pub no_sandbox: bool,
-    /// Files and folders outside of the workspace that the flow may read.
+    /// Files and folders outside the workspace that the flow may read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
 }
@@ -76,9 +76,9 @@ impl Grants {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminationReason {
-    /// By itself.
+    /// It ended by itself.
     Exit,
-    /// It took longer than it might.
+    /// It exceeded its time limit.
     Timeout,
     /// It wrote nothing for too long.
     Idle,
@@ -92,20 +92,20 @@ pub enum TerminationReason {
     Written,
 }
 
-/// What makes sure that all is over which a command started.
+/// How all processes that a command started are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CleanupMethod {
-    /// A namespace of processes, which the kernel ends with its first one.
+    /// A PID namespace, whose processes the kernel ends together with the first one.
     Namespace,
-    /// A control group, which the kernel ends at once.
+    /// A control group, whose processes the kernel ends at once.
     Cgroup,
-    /// The process that orphans fall to, which ends each until none is left.
+    /// A subreaper, which inherits orphaned processes and ends each until none is left.
     Subreaper,
 }
 
 impl CleanupMethod {
-    /// All there are, the surest first.
+    /// All methods, the most reliable first.
     pub const ALL: [CleanupMethod; 3] = [CleanupMethod::Namespace, CleanupMethod::Cgroup, CleanupMethod::Subreaper];
 
     pub fn name(self) -> &'static str {
@@ -117,14 +117,15 @@ impl CleanupMethod {
     }
 }
 
-/// The most that a command may use, together with all that it starts, and that all commands of a run may. What is absent has the host's default.
+/// Limits on a command with all processes that it starts, and on all commands of a run together. An absent limit has the
+/// host's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandLimits {
-    /// Processes at once.
+    /// Processes at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Megabytes of memory that are resident at once.
+    /// Megabytes of resident memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub megabytes: Option<u64>,
     /// Megabytes written to disks.
@@ -133,30 +134,30 @@ pub struct CommandLimits {
     /// Files that one process has open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// Megabytes of memory of all commands of a run that run side by side.
+    /// Megabytes of memory of all commands of a run that run at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_megabytes: Option<u64>,
-    /// Megabytes that all commands of a run write to disks, as long as its process lives.
+    /// Megabytes that all commands of a run write to disks during one process of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_written_megabytes: Option<u64>,
 }
 
 impl CommandLimits {
-    /// Returns the lower one of each.
+    /// Returns the lower limit of each kind.
     #[must_use]
-    pub fn tightened(self, other: CommandLimits) -> CommandLimits {
-        let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+    pub fn tightened(self, right: CommandLimits) -> CommandLimits {
+        let lower = |left: Option<u64>, right: Option<u64>| left.into_iter().chain(right).min();
         CommandLimits {
-            processes: lower(self.processes, other.processes),
-            megabytes: lower(self.megabytes, other.megabytes),
-            written_megabytes: lower(self.written_megabytes, other.written_megabytes),
-            open_files: lower(self.open_files, other.open_files),
-            run_megabytes: lower(self.run_megabytes, other.run_megabytes),
-            run_written_megabytes: lower(self.run_written_megabytes, other.run_written_megabytes),
+            processes: lower(self.processes, right.processes),
+            megabytes: lower(self.megabytes, right.megabytes),
+            written_megabytes: lower(self.written_megabytes, right.written_megabytes),
+            open_files: lower(self.open_files, right.open_files),
+            run_megabytes: lower(self.run_megabytes, right.run_megabytes),
+            run_written_megabytes: lower(self.run_written_megabytes, right.run_written_megabytes),
         }
     }
 
-    /// Says what is wrong with limits that somebody wrote.
+    /// Returns what is wrong with the limits, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
         let of_each = [self.processes, self.megabytes, self.written_megabytes, self.open_files];
         let all = [of_each.as_slice(), &[self.run_megabytes, self.run_written_megabytes]].concat();
@@ -164,21 +165,21 @@ impl CommandLimits {
     }
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandOutcome {
     pub over: TerminationReason,
-    /// The exit code; 128 and the signal's number where a signal ended it, as shells have it.
+    /// The exit code; 128 plus the signal's number if a signal ended the command, as in shells.
     pub exit: i32,
-    /// What it wrote to both outputs, in the order in which it came: the beginning and the end of it if it is long.
+    /// The text of both outputs, in the order in which it arrived; of a long text, the beginning and the end.
     pub output: String,
-    /// The file with the whole output, where `output` is not the whole.
+    /// The file with the complete output, if `output` is not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-/// Returns the grants of a manifest with the values of params in place of `{param}`.
+/// Returns the grants of a manifest, with params' values in place of `{param}`.
 pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
     let mut grants = Vec::new();
     for grant in declared {
@@ -192,7 +193,7 @@ pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
     grants
 }
 
-/// Says which commands may be run, and how.
+/// Describes which commands may be run, and how.
 pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
     let names: Vec<String> = commands.iter().map(|grant| format!("`{}`", line(grant))).collect();
     let how = match (grants.no_sandbox, grants.net) {
@@ -203,7 +204,7 @@ pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
     format!("{}; {how}", names.join(", "))
 }
 
-/// Returns the param that a grant names, if it is one: `validate` of `{validate}`.
+/// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.
 pub fn placeholder(grant: &str) -> Option<&str> {
     grant.strip_prefix('{')?.strip_suffix('}')
 }

@@ -1,4 +1,4 @@
-//! What differs between two values, for people: by JSON pointer, and long texts line by line.
+//! Describes the differences between two values for people: by JSON pointer, and long texts line by line.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::model::text::clean;
 
-/// The most lines that are told; what comes after them is counted.
+/// The most lines that are returned; further lines are only counted.
 const MOST: usize = 60;
-/// Texts longer than this are compared line by line.
+/// Texts longer than this many bytes are compared line by line.
 const SHORT: usize = 60;
-/// How long lines are looked for that both have. Texts that have none take the square of their lines; after that, what is
-/// told is right, and longer than it has to be.
+/// How long common lines are searched for. Without common lines the search takes quadratic time; after this time the
+/// result is still correct, but longer than necessary.
 pub const PATIENCE: Duration = Duration::from_secs(3);
-/// Lines around a changed one.
+/// How many lines are shown around a changed one.
 const AROUND: usize = 1;
 
-/// Returns a line for each thing that differs: `-` is what was, `+` is what is.
+/// Returns one line for each difference: `-` is the old value, `+` is the new one.
 pub fn differences(was: &Value, is: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk("", was, is, (Instant::now() + PATIENCE, &mut out));
@@ -29,8 +29,8 @@ pub fn differences(was: &Value, is: &Value) -> Vec<String> {
     out
 }
 
-/// Returns how alike two values are: 1 for the same, 0 where no line is shared. It is a guess where it is not known by
-/// `until`.
+/// Returns how similar two values are, from 0 (no common line) to 1 (equal). The result is an estimate if `until` is
+/// reached.
 pub fn likeness(one: &Value, other: &Value, until: Instant) -> f32 {
     let (mut a, mut b) = (String::new(), String::new());
     flatten("", one, &mut a);
@@ -75,7 +75,7 @@ fn walk(pointer: &str, was: &Value, is: &Value, (until, out): (Instant, &mut Vec
     }
 }
 
-/// Tells the changed lines of a text, with a few around them.
+/// Writes the changed lines of a text, with a few lines around them.
 fn lines(was: &str, is: &str, until: Instant, out: &mut Vec<String>) {
     let diff = TextDiff::configure().deadline(until).diff_lines(was, is);
     for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {

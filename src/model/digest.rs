@@ -1,4 +1,4 @@
-//! 128 bits of BLAKE3, which name a text, a list, an effect or a line by what is in it.
+//! Digests of 128 bits of BLAKE3, which identify texts, lists, effects and lines by their content.
 
 /// A digest; written as 32 hex digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ impl Digest {
         Digest::of(&serde_json::to_vec(value).expect("what is digested is plain data with text keys"))
     }
 
-    /// Returns the digest of what went into a hasher so far.
+    /// Returns the digest of a hasher's input so far.
     pub fn so_far(hasher: &blake3::Hasher) -> Digest {
         Digest::first_half(&hasher.finalize())
     }
@@ -26,8 +26,7 @@ impl Digest {
         Digest(half)
     }
 
-    /// Returns the digest that these hex digits stand for. Each digest has one form alone: a text with an `A`
-    /// for an `a` is another one.
+    /// Parses 32 hex digits. Only lower-case digits are valid, so that each digest has one written form.
     pub fn parse(hex: &str) -> Option<Digest> {
         let mut bytes = [0; 16];
         if hex.len() != 32 {
@@ -51,7 +50,7 @@ impl Digest {
         u64::from_le_bytes(first)
     }
 
-    /// Returns the bytes, for what is made from a digest: chance, ids.
+    /// Returns the bytes, to make randomness, ids or other digests from them.
     pub fn bytes(self) -> [u8; 16] {
         self.0
     }

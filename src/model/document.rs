@@ -1,30 +1,30 @@
-//! What reading and writing documents gives back.
+//! Results of reading and writing documents.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A document as it was read.
+/// A document that was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadedDocument {
     pub value: Value,
-    /// BLAKE3 of the file's bytes, in hex: what a later save expects to find.
+    /// BLAKE3 of the file's bytes, in hex; a later save expects to find the same.
     pub digest: String,
-    /// Below the workspace, with `/`.
+    /// The path below the workspace, with `/`.
     pub path: String,
     pub standing: VersionStatus,
 }
 
-/// How a document's version stands to the collection's.
+/// How a document's version compares to the collection's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionStatus {
-    /// Of the current version, and valid by the schema.
+    /// The document has the current version and is valid by the schema.
     #[default]
     Current,
-    /// Older; not validated yet. The text names the version, empty when the field is absent.
+    /// The document is older and not validated yet. The text is its version, empty if the field is absent.
     Older(String),
-    /// Newer than this flow knows, read as far as it goes; must not be saved over.
+    /// The document is newer than this flow knows. It is read as far as it is known, and must not be overwritten.
     Newer(String),
 }
 
@@ -42,7 +42,7 @@ pub struct SavedDocument {
     pub path: String,
 }
 
-/// One document of a collection, for listings: the key, and the document or why it cannot be read.
+/// One document of a listing: its key, and the document or why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedDocument {
@@ -54,7 +54,7 @@ pub struct ListedDocument {
     pub failure: Option<crate::error::Failure>,
 }
 
-/// One document of a page: what is wanted of it, or why it cannot be read.
+/// One document of a page: its wanted parts, or why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScannedDocument {
@@ -67,18 +67,18 @@ pub struct ScannedDocument {
     pub failure: Option<crate::error::Failure>,
 }
 
-/// A page of a collection.
+/// A page of a collection's documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
     pub entries: Vec<ScannedDocument>,
-    /// The path behind which the next page begins; nothing at the end.
+    /// The path behind which the next page begins; `None` on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 impl Page {
-    /// Returns the page as plain data; a thousand documents are moved and not copied.
+    /// Returns the page as plain data. Moves the documents instead of copying them: there may be a thousand.
     pub fn into_value(self) -> Value {
         let entries = self.entries.into_iter().map(|mut scanned| {
             let value = scanned.value.take();
@@ -98,11 +98,11 @@ impl Page {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// No file, or exactly what is about to be written.
+    /// No file, or exactly the bytes that are about to be written.
     Absent,
-    /// The file with this digest, or exactly what is about to be written.
+    /// The file with this digest, or exactly the bytes that are about to be written.
     Digest(String),
-    /// Whatever is there: the user said so.
+    /// Anything: the user said so.
     Anything,
 }
 

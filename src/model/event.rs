@@ -1,4 +1,4 @@
-//! What a front end is told while a run goes on. A front end shows it or writes it as a JSON line.
+//! Engine events of a run. A front end shows each one, or writes it as a JSON line.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::model::budget::Spent;
 use crate::model::chat::{ChatReply, ChatRequest, Usage};
 use crate::model::question::Question;
 
-/// Something that happened. `--json` writes each as one line with `v`, `seq`, `type` and `run`.
+/// An event. `--json` writes each as one line with `v`, `seq`, `type` and `run`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// Always the first.
     RunStarted { flow: String, resumed: bool, journal: String },
-    /// Recorded effects were given back before the first new one.
+    /// Recorded effects were replayed before the first new one.
     Replayed { effects: usize },
     /// Markdown that the flow says to the user; `from` is a speaker's name.
     Said {
@@ -24,13 +24,13 @@ pub enum Event {
     },
     /// A model call began. `call` is the effect's key; `show` is whether its text is streamed to the user.
     CallStarted { call: String, model: String, label: String, show: bool },
-    /// What a call asks for; only where somebody wants to see it.
+    /// The request of a call; only if the front end wants details.
     CallSent { call: String, request: Box<ChatRequest> },
     /// A piece of a call's text.
     CallDelta { call: String, text: String },
-    /// A call is tried again after a fault.
+    /// A call is tried again after an error.
     CallRetried { call: String, attempt: u32, reason: String, wait_ms: u64 },
-    /// What a call gave back; only where somebody wants to see it.
+    /// The reply to a call; only if the front end wants details.
     CallReceived { call: String, reply: Box<ChatReply> },
     /// A call ended, well (`failure` is absent) or not.
     CallEnded {
@@ -39,15 +39,15 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
-    /// What the flow is doing now; an empty text takes it away.
+    /// What the flow is doing now; an empty text removes the status.
     Status { text: String },
-    /// How far the flow is with something countable.
+    /// How many of a number of things the flow has done.
     Progress { label: String, done: u64, total: u64 },
     /// A question is waiting for its answer.
     Asked { question: Question },
     /// The answer that the flow got.
     Answered { id: String, answer: Value },
-    /// Something that the host wants the user to know.
+    /// A notice of the host for the user.
     Notice { text: String },
     /// Always the last: the run is done, failed, waiting or interrupted.
     RunEnded {

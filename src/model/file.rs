@@ -1,22 +1,22 @@
-//! What a flow can ask of the files that are there before it: reading alone.
+//! Requests to read the user's files, and their results.
 
 use serde::{Deserialize, Serialize};
 
-/// A request to files of the workspace, and of folders that the user lets it read.
+/// A request to read files of the workspace, or of folders that the user grants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileOp {
-    /// The text of a file.
+    /// Reads the text of a file.
     Read { path: String },
-    /// The files of the workspace whose paths match a glob.
+    /// Finds the files of the workspace whose paths match a glob.
     Find { glob: String },
 }
 
-/// What is given back for a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum FileOutcome {
-    /// Nothing where there is no such file.
+    /// `None` if there is no such file.
     Read(Option<FileText>),
     Find(FoundFiles),
 }
@@ -31,6 +31,6 @@ pub struct FileText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FoundFiles {
     pub paths: Vec<String>,
-    /// Whether there are more than are given.
+    /// Whether there are more paths than these.
     pub cut: bool,
 }

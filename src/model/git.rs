@@ -1,32 +1,32 @@
-//! What a flow can ask of the workspace's repository, and of the worktrees that it makes beside it.
+//! Names that are reserved in the workspace's repository, and the limits on calls of git.
 
 use serde::Deserialize;
 
-/// Branches that flows may make and move begin with this: no other is ever touched.
+/// The prefix of the branches that flows may make and move; nietz never touches other branches.
 pub const PREFIX: &str = "nietz/";
 
-/// What runs leave in a workspace.
+/// The folder of nietz in a workspace, with its runs.
 const RUNS: &str = ".nietz";
-/// What a project tells nietz.
+/// The files that configure nietz in a project.
 const PROJECT: &[&str] = &["nietz.yaml", "nietz.lock"];
 
-/// Tells whether a path belongs to nietz itself, wherever it is in a repository: any folder can be a workspace. Upper and
-/// lower case are one, as they are on some disks.
+/// Tells whether a path belongs to nietz itself, anywhere in a repository, because any folder can be a workspace. Case is
+/// ignored, as on some disks.
 pub fn is_reserved(path: &str) -> bool {
     is_of_runs(path) || path.split('/').any(|part| PROJECT.iter().any(|name| part.eq_ignore_ascii_case(name)))
 }
 
-/// Tells whether a path belongs to what runs have left.
+/// Tells whether a path is in a folder of nietz with its runs.
 pub fn is_of_runs(path: &str) -> bool {
     path.split('/').any(|part| part.eq_ignore_ascii_case(RUNS))
 }
 
-/// The most that one call of git may take. A repository of 500,000 files is checked out in it at 300 files a second.
+/// Limits on one call of git. The default is enough to check out 500,000 files at 300 files a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitLimits {
     pub seconds: u64,
-    /// Of what it writes: names of files, mostly.
+    /// Limit on its output, which is mostly names of files.
     pub megabytes: u64,
 }
 

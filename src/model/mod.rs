@@ -1,4 +1,4 @@
-//! Plain data that every other room speaks: requests, replies, questions, collections. No IO here.
+//! Plain data that all other modules use: requests, replies, questions, collections, effects. It does no IO.
 
 pub(crate) mod brings;
 pub mod budget;

@@ -1,4 +1,4 @@
-//! The parameters of flows and commands.
+//! Parameters of flows and commands.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,15 +38,19 @@ pub enum ParamKind {
     Integer,
     Number,
     Boolean,
-    /// A run of the same flow that is done; the flow gets its id and its result.
+    /// A finished run of the same flow; the flow gets its id and its result.
     Run,
 }
 
 impl Param {
-    /// Says what is wrong with a declaration, if anything is.
+    /// Checks a declaration.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with it.
     pub fn check(&self, name: &str) -> Result<(), String> {
-        let fine = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
-        if name.is_empty() || !fine {
+        let valid = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
+        if name.is_empty() || !valid {
             return Err("names are lower-case letters, digits and `_`".to_owned());
         }
         if self.positional && self.kind == ParamKind::Boolean {
@@ -61,7 +65,11 @@ impl Param {
         }
     }
 
-    /// Returns the value of a text from the command line, or why it is none.
+    /// Parses a text from the command line.
+    ///
+    /// # Errors
+    ///
+    /// Says why the text is not a value of this parameter.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
             ParamKind::String | ParamKind::Run => Value::from(text),
@@ -83,15 +91,19 @@ impl Param {
         self.accepts(&value).map(|()| value)
     }
 
-    /// Says why a value is none of this parameter's, if it is not.
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// Says why it is not a value of this parameter.
     pub fn accepts(&self, value: &Value) -> Result<(), String> {
-        let right = match self.kind {
+        let has_type = match self.kind {
             ParamKind::String | ParamKind::Run => value.is_string(),
             ParamKind::Integer => value.is_i64() || value.is_u64(),
             ParamKind::Number => value.is_number(),
             ParamKind::Boolean => value.is_boolean(),
         };
-        if !right {
+        if !has_type {
             return Err(format!("must be of type {}", self.kind.name()));
         }
         if let Some(text) = value.as_str()

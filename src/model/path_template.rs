@@ -1,25 +1,25 @@
-//! From a key to a path and back: `sessions/{slug}.yaml` and `{ slug = "checkout" }`.
+//! Path templates: from a key such as `{ slug = "checkout" }` to a path by `sessions/{slug}.yaml`, and back.
 //!
-//! Key values come from flows and from people, so they are held to characters that are safe in every
-//! file system and cannot climb out of a folder. A pattern must be readable backwards without a
-//! guess, because `nietz check FILE` and listings start from the path. The one exception is `{*}`: the key is the
-//! whole path, such documents go where the user says, and no file is taken for one by its path.
+//! Key values come from flows and from people, so they are limited to characters that are safe in every
+//! file system and cannot lead out of a folder. A template must match a path in one way only, because
+//! `nietz check FILE` and listings start from the path. The one exception is `{*}`: there the key is the
+//! whole path, the user says where documents go, and no file is recognized by its path.
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::{Collection, DocumentKey};
 use crate::model::text::excerpt;
 
-/// How long a key's value may be; with its extension it stays below the limit of file names.
+/// The longest value of a key, in bytes; with an extension it stays below the limit of file names.
 const LONGEST: usize = 120;
 
-/// A collection's path, read.
+/// The parsed path of a collection.
 pub struct PathTemplate<'c> {
     collection: &'c str,
-    /// None where the key is the whole path.
+    /// Empty if the key is the whole path.
     segments: Vec<Vec<TemplatePiece<'c>>>,
 }
 
-/// The path that stands for any path, and the name of its key.
+/// The template that stands for any path, and the name of its key.
 const ANY: &str = "{*}";
 const FILE: &str = "file";
 
@@ -29,7 +29,11 @@ enum TemplatePiece<'c> {
 }
 
 impl<'c> PathTemplate<'c> {
-    /// Reads the pattern of a collection, and refuses one that could leave the workspace.
+    /// Parses the path of a collection.
+    ///
+    /// # Errors
+    ///
+    /// `flow-invalid` if the path could leave the workspace, leads to reserved files or is ambiguous.
     pub fn of(collection: &'c Collection) -> Result<PathTemplate<'c>> {
         let refuse = |reason: String| {
             Failure::new(
@@ -57,17 +61,21 @@ impl<'c> PathTemplate<'c> {
         Ok(PathTemplate { collection: &collection.name, segments })
     }
 
-    /// Returns the path of a key, below the workspace.
+    /// Returns the path of a key, relative to the workspace.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the key lacks a field or has an unknown one, `path-refused` if a value is unsafe.
     pub fn fill(&self, key: &DocumentKey) -> Result<String> {
-        let holes: Vec<&str> = self.placeholders().collect();
-        if let Some(name) = key.keys().find(|name| !holes.contains(&name.as_str())) {
+        let placeholders: Vec<&str> = self.placeholders().collect();
+        if let Some(name) = key.keys().find(|name| !placeholders.contains(&name.as_str())) {
             let failure = Failure::new(
                 Code::RequestInvalid,
                 format!("the collection {} has no key \"{}\"", self.collection, excerpt(name)),
             );
-            return Err(match nearest(name, holes.iter().copied()) {
+            return Err(match nearest(name, placeholders.iter().copied()) {
                 Some(near) => failure.hint(format!("did you mean \"{near}\"?")),
-                None => failure.hint(format!("its keys are: {}", holes.join(", "))),
+                None => failure.hint(format!("its keys are: {}", placeholders.join(", "))),
             });
         }
         if self.segments.is_empty() {
@@ -81,14 +89,14 @@ impl<'c> PathTemplate<'c> {
             for piece in segment {
                 path.push_str(match piece {
                     TemplatePiece::Text(text) => text,
-                    TemplatePiece::Placeholder(hole) => self.value(key, hole)?,
+                    TemplatePiece::Placeholder(name) => self.value(key, name)?,
                 });
             }
         }
         Ok(path)
     }
 
-    /// Returns the path that a user gave, if it is a plain one below the workspace.
+    /// Returns the path that a user gave, if it is a plain path below the workspace.
     fn free_path(&self, key: &DocumentKey) -> Result<String> {
         let path = key.get(FILE).map(String::as_str).unwrap_or_default();
         let path = path.strip_prefix("./").unwrap_or(path);
@@ -107,22 +115,22 @@ impl<'c> PathTemplate<'c> {
         Ok(path.to_owned())
     }
 
-    fn value<'k>(&self, key: &'k DocumentKey, hole: &str) -> Result<&'k str> {
-        let Some(value) = key.get(hole) else {
-            let message = format!("a document of the collection {} needs the key \"{hole}\"", self.collection);
+    fn value<'k>(&self, key: &'k DocumentKey, name: &str) -> Result<&'k str> {
+        let Some(value) = key.get(name) else {
+            let message = format!("a document of the collection {} needs the key \"{name}\"", self.collection);
             return Err(Failure::new(Code::RequestInvalid, message));
         };
         match is_safe(value) {
             true => Ok(value),
             false => Err(Failure::new(
                 Code::PathRefused,
-                format!("\"{}\" cannot be the {hole} of a file in the collection {}", excerpt(value), self.collection),
+                format!("\"{}\" cannot be the {name} of a file in the collection {}", excerpt(value), self.collection),
             )
             .hint(format!("use 1 to {LONGEST} of the characters A-Z a-z 0-9 . _ - and do not start with a point"))),
         }
     }
 
-    /// Returns the key of a path, if the path is one of this pattern's.
+    /// Returns the key of a path, if the template matches the path.
     pub fn matches(&self, path: &str) -> Option<DocumentKey> {
         let mut key = DocumentKey::new();
         let mut names = path.split('/');
@@ -134,7 +142,7 @@ impl<'c> PathTemplate<'c> {
             for (index, piece) in segment.iter().enumerate() {
                 match piece {
                     TemplatePiece::Text(text) => rest = rest.strip_prefix(text)?,
-                    TemplatePiece::Placeholder(hole) => {
+                    TemplatePiece::Placeholder(name) => {
                         let end = match segment.get(index + 1) {
                             Some(TemplatePiece::Text(text)) if index + 2 == segment.len() => {
                                 rest.strip_suffix(text)?.len()
@@ -143,7 +151,7 @@ impl<'c> PathTemplate<'c> {
                             _ => rest.len(),
                         };
                         let value = rest.get(..end).filter(|value| is_safe(value))?;
-                        if key.insert((*hole).to_owned(), value.to_owned()).is_some_and(|other| other != value) {
+                        if key.insert((*name).to_owned(), value.to_owned()).is_some_and(|other| other != value) {
                             return None;
                         }
                         rest = &rest[end..];
@@ -157,7 +165,7 @@ impl<'c> PathTemplate<'c> {
         names.next().is_none().then_some(key)
     }
 
-    /// Returns the folder below which all paths of this pattern are; empty for the workspace itself.
+    /// Returns the folder that contains all paths of this template; empty for the workspace itself.
     pub fn folder(&self) -> String {
         let fixed = self.segments.iter().take(self.segments.len().saturating_sub(1)).map_while(|segment| match segment
             .as_slice()
@@ -168,40 +176,40 @@ impl<'c> PathTemplate<'c> {
         fixed.collect::<Vec<_>>().join("/")
     }
 
-    /// Returns how many folders and files deep its paths are.
+    /// Returns how many parts the template's paths have.
     pub fn depth(&self) -> usize {
         self.segments.len()
     }
 
-    /// Returns the names of the holes, in their order.
+    /// Returns the names of the placeholders, in their order.
     pub fn placeholders(&self) -> impl Iterator<Item = &'c str> {
         let any = self.segments.is_empty().then_some(FILE);
         any.into_iter().chain(self.segments.iter().flatten().filter_map(|piece| match piece {
-            TemplatePiece::Placeholder(hole) => Some(*hole),
+            TemplatePiece::Placeholder(name) => Some(*name),
             TemplatePiece::Text(_) => None,
         }))
     }
 }
 
-/// Splits one part of a path into its text and its holes.
+/// Splits one part of a path into fixed text and placeholders.
 fn pieces(segment: &str) -> std::result::Result<Vec<TemplatePiece<'_>>, &'static str> {
     let mut pieces = Vec::new();
     let mut rest = segment;
     while let Some(start) = rest.find('{') {
         let length = rest[start..].find('}').ok_or("has a `{` without its `}`")?;
-        let hole = &rest[start + 1..start + length];
-        if hole.is_empty() || !hole.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        let name = &rest[start + 1..start + length];
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err("has a hole whose name is not made of letters, digits and _");
         }
         let text = &rest[..start];
-        // Between two holes, only a character that no key can have tells where one ends.
+        // Between two placeholders, only a character that no key can have shows where the first one ends.
         if matches!(pieces.last(), Some(TemplatePiece::Placeholder(_))) && text.chars().all(is_key_character) {
             return Err("has two holes that run into each other; put a `/` or another sign such as `@` between them");
         }
         if !text.is_empty() {
             pieces.push(TemplatePiece::Text(text));
         }
-        pieces.push(TemplatePiece::Placeholder(hole));
+        pieces.push(TemplatePiece::Placeholder(name));
         rest = &rest[start + length + 1..];
     }
     if rest.contains('}') || pieces.iter().any(|piece| matches!(piece, TemplatePiece::Text(text) if text.contains('}')))
@@ -214,21 +222,21 @@ fn pieces(segment: &str) -> std::result::Result<Vec<TemplatePiece<'_>>, &'static
     Ok(pieces)
 }
 
-/// Tells whether a path below the workspace belongs to version control or to the host, as a whole or in part.
+/// Tells whether a path below the workspace leads to files of version control or of nietz itself.
 pub fn is_of_others(path: &str) -> bool {
     let own = is_for_flows(path);
     path.split('/').enumerate().any(|(at, segment)| is_reserved(segment) && !(at == 0 && own))
 }
 
-/// Tells whether a folder or file belongs to version control or to the host. What stands in them can make other
-/// programs run commands (hooks, filters, work flows), or be the record that a run is resumed from.
+/// Tells whether a folder or file belongs to version control or to nietz itself. Its contents can make other programs run
+/// commands (hooks, filters, workflows), or be the record that a run is resumed from.
 fn is_reserved(segment: &str) -> bool {
     let segment = segment.to_ascii_lowercase();
     segment.starts_with(".git") || matches!(segment.as_str(), ".hg" | ".svn" | ".jj" | ".nietz" | "nietz.yaml")
 }
 
-/// Below `.nietz`, flows may keep what is no document of the project: in a folder of a fixed name that is not `runs`
-/// or `index`, which are the host's own.
+/// Tells whether flows may keep files at a path below `.nietz`: in a folder with a fixed name other than `runs` and
+/// `index`, which nietz itself uses.
 fn is_for_flows(path: &str) -> bool {
     let mut names = path.split('/');
     let own = (names.next(), names.next(), names.next());

@@ -1,5 +1,5 @@
-//! THE table of what needs which permission. The gate, the audit, plans, packs and the models of a run read it; the types
-//! of the host's modules and the schema of `pack.yaml` are held to it by tests.
+//! THE table of what needs which permission. The gate, the audit, plans, packs and the models of a run read it; tests check
+//! the types of the host's modules and the schema of `pack.yaml` against it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure};
 use crate::model::command;
 
-/// What a flow's manifest says it may touch. Unknown permissions are refused when it is read.
+/// The permissions that a flow's manifest declares. Unknown ones are refused when the manifest is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
@@ -15,11 +15,11 @@ pub struct Permissions {
     pub llm: bool,
     /// Reading files of the workspace, and of folders that the user grants.
     pub files: bool,
-    /// Branches of its own in the workspace's repository, and worktrees beside it.
+    /// The flow's own branches in the workspace's repository, and worktrees beside it.
     pub git: bool,
-    /// Commands in those worktrees: names of programs, and `{param}` for what the user gives in a param.
+    /// Commands in those worktrees: names of programs, and `{param}` for commands that the user gives in a param.
     pub exec: Vec<String>,
-    /// The commands of a run: those of `exec` with what the user gave in place of `{param}`.
+    /// The commands of a run: those of `exec`, with the user's values in place of `{param}`.
     #[serde(skip)]
     pub(crate) given_commands: Option<Vec<String>>,
 }
@@ -40,14 +40,14 @@ impl Permissions {
         Permissions { given_commands: Some(command::grants(&self.exec, params)), ..self.clone() }
     }
 
-    /// Returns the commands that may be run.
+    /// Returns the allowed commands.
     pub fn commands(&self) -> &[String] {
         self.given_commands.as_deref().unwrap_or(&self.exec)
     }
 }
 
-/// One thing that a manifest can declare. Documents are permitted by the collections that it declares: there is no
-/// other way to name one.
+/// A permission that a manifest can declare. Documents need none: a flow can name only those of the collections that its
+/// manifest declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     Llm,
@@ -56,30 +56,30 @@ pub enum Permission {
     Exec,
 }
 
-/// What is known of a permission.
+/// A row of the table.
 struct PermissionRow {
     permission: Permission,
     /// Its name in manifests and in `pack.yaml`.
     name: &'static str,
-    /// What a flow does with it, behind "this flow".
+    /// What a flow does with it, to follow "this flow".
     does: &'static str,
     /// How a manifest declares it.
     declared: &'static str,
-    /// What whoever grants it is told, behind "it".
+    /// What the person who grants it is told, to follow "it".
     asked: &'static str,
-    /// What of the host's modules needs it.
+    /// What in the host's modules needs it.
     uses: &'static [Use],
 }
 
-/// Something that source code can be seen to use.
+/// A use that can be seen in source code.
 enum Use {
     /// Every function of a module.
     Module(&'static str),
     /// One function of a module.
     Function(&'static str, &'static str),
-    /// One function of a module, where it is called without an argument.
+    /// One function of a module, if it is called without an argument.
     Bare(&'static str, &'static str),
-    /// A method of what a module hands out.
+    /// A method of an object that a module returns.
     Method(&'static str, &'static str),
 }
 
@@ -92,7 +92,7 @@ const TABLE: &[PermissionRow] = &[
         asked: "calls models: what you say, and what it reads, is sent to them",
         uses: &[
             Use::Function("@nietz/llm", "chat"),
-            // Without a name they mean the run's model, and a run that calls none has none.
+            // Without a name they refer to the run's model, and a run without model calls has none.
             Use::Bare("@nietz/llm", "model"),
             Use::Bare("@nietz/llm", "window"),
         ],
@@ -124,7 +124,7 @@ const TABLE: &[PermissionRow] = &[
 ];
 
 impl Permission {
-    /// Every permission there is, in the order in which people are told of them.
+    /// All permissions, in the order in which they are shown.
     pub const ALL: &[Permission] = &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec];
 
     fn row(self) -> &'static PermissionRow {
@@ -146,12 +146,12 @@ impl Permission {
         format!("permissions = {{ {} }}", self.row().declared)
     }
 
-    /// Returns what whoever grants it is told, behind "it".
+    /// Returns what the person who grants it is told, to follow "it".
     pub fn consent_text(self) -> &'static str {
         self.row().asked
     }
 
-    /// Returns what is said, before a run and in it, to a flow that uses this and does not declare it.
+    /// Returns the failure, before and during a run, of a flow that uses this permission without declaring it.
     pub fn undeclared_failure(self) -> Failure {
         let message = format!("this flow {}, but its manifest does not declare that it may", self.row().does);
         Failure::new(Code::PermissionRefused, message)
@@ -159,7 +159,7 @@ impl Permission {
     }
 }
 
-/// Returns what a use of `module.function` needs. `bare` says that it is called without an argument.
+/// Returns the permission that `module.function` needs; `bare` says that it is called without an argument.
 pub fn of_function(module: &str, function: &str, bare: bool) -> Option<Permission> {
     let needs = |used: &Use| match used {
         Use::Module(name) => *name == module,
@@ -170,7 +170,7 @@ pub fn of_function(module: &str, function: &str, bare: bool) -> Option<Permissio
     TABLE.iter().find(|row| row.uses.iter().any(needs)).map(|row| row.permission)
 }
 
-/// Returns the methods that need a permission, each with the module that hands out what has it.
+/// Returns the methods that need a permission, each with the module whose objects have it.
 pub fn methods() -> impl Iterator<Item = (&'static str, &'static str, Permission)> {
     let of = |used: &'static Use| match used {
         Use::Method(module, name) => Some((*module, *name)),

@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A pointer, read once for many documents.
+/// A pointer, parsed once for many documents.
 #[derive(Clone, Debug)]
 pub struct Pointer(Vec<PointerStep>);
 
 #[derive(Clone, Debug)]
 enum PointerStep {
-    /// A member's name, or the place of an item.
+    /// The name of a member, or the index of an item.
     Name(String, Option<usize>),
     Every,
 }
 
-/// One place that a pointer means.
+/// One place that a pointer matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointerMatch<'v> {
-    /// The pointer with the number of an item in place of each `*`.
+    /// The pointer with the index of an item in place of each `*`.
     pub pointer: String,
-    /// Those numbers.
+    /// The indexes of these items.
     pub items: Vec<usize>,
     pub value: &'v Value,
 }
 
-/// The wanted parts of a document, by the names that they get.
+/// The parts of a document to select, by the names that they get.
 #[derive(Clone, Debug)]
 pub struct Projection(Vec<(String, Pointer)>);
 
@@ -38,21 +38,21 @@ impl Pointer {
         Pointer(text.split('/').skip(1).map(step).collect())
     }
 
-    /// Returns what stands there: one value, or for each `*` a list of what stands behind it in every item that has it.
-    /// Nothing where there is no such place.
+    /// Returns the value at the pointer; each `*` gives a list of the values in all items that have one. `None` if there is
+    /// no such place.
     pub fn of(&self, value: &Value) -> Option<Value> {
         follow(value, &self.0)
     }
 }
 
 impl Pointer {
-    /// Returns every place that is meant, in the order of the document.
+    /// Returns all matching places, in the order of the document.
     pub fn matches<'v>(&self, value: &'v Value) -> Vec<PointerMatch<'v>> {
-        let mut spots = vec![PointerMatch { pointer: String::new(), items: Vec::new(), value }];
+        let mut places = vec![PointerMatch { pointer: String::new(), items: Vec::new(), value }];
         for step in &self.0 {
-            spots = spots.iter().flat_map(|spot| spot.step(step)).collect();
+            places = places.iter().flat_map(|place| place.step(step)).collect();
         }
-        spots
+        places
     }
 }
 
@@ -94,7 +94,7 @@ impl Projection {
         Projection(fields.iter().map(|(name, pointer)| (name.clone(), Pointer::new(pointer))).collect())
     }
 
-    /// Returns the parts by their names; one that is not there is left out.
+    /// Returns the parts by their names, without those that the document lacks.
     pub fn of(&self, value: &Value) -> Value {
         let found = self.0.iter().filter_map(|(name, pointer)| Some((name.clone(), pointer.of(value)?)));
         Value::Object(found.collect::<Map<String, Value>>())
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(at("/a/*"), Some(value["a"].clone()));
         assert_eq!((at("/e~1f"), at("/a/0/b/1/c"), at("")), (Some(json!(4)), Some(json!(2)), Some(value.clone())));
         assert_eq!((at("/e/*"), at("/f/*/g"), at("/a/b")), (None, None, None));
-        let spots = Pointer::new("/a/*/b/*/c");
+        let pointer = Pointer::new("/a/*/b/*/c");
         let found: Vec<_> =
-            spots.matches(&value).into_iter().map(|spot| (spot.pointer, spot.items, spot.value)).collect();
+            pointer.matches(&value).into_iter().map(|place| (place.pointer, place.items, place.value)).collect();
         assert_eq!(
             found,
             [("/a/0/b/0/c".to_owned(), vec![0, 0], &json!(1)), ("/a/0/b/1/c".to_owned(), vec![0, 1], &json!(2))]

@@ -1,9 +1,9 @@
-//! A question to the user, and what may be answered.
+//! Questions to the user, and their possible answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One question. The id is what `--answers FILE`, a pipe and an editor answer by.
+/// One question. `--answers FILE`, pipes and editors refer to it by its id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -11,13 +11,13 @@ pub struct Question {
     #[serde(rename = "type")]
     pub kind: QuestionKind,
     pub prompt: String,
-    /// What an empty answer means; shown to the user.
+    /// The answer that an empty line stands for; shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// For `choose`: what may be chosen.
+    /// For `choose`: the options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<QuestionOption>,
-    /// For `ask`: whether an empty line is an answer. Without it and without a default, it is asked again.
+    /// For `ask`: whether an empty line is an answer. If not, and without a default, the question is asked again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
     /// For `ask`: words that a terminal completes with Tab.
@@ -40,9 +40,9 @@ pub enum QuestionKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionOption {
-    /// What the flow gets, and what a script answers with.
+    /// What the flow gets, and what scripts answer with.
     pub value: String,
-    /// What a person reads.
+    /// What people read.
     pub label: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

@@ -1,7 +1,7 @@
-//! Taking secrets out of text before it is hashed, written, shown or sent.
+//! Takes secrets out of text before it is hashed, written, shown or sent.
 //!
-//! A secret is known by its value (a variable whose name says that it holds one: `names`; what a configuration names and
-//! a command prints: [`Redactor::learn`]), or by its shape (`shapes`).
+//! A secret is recognized by its value or by its shape (`shapes`). Known values are those of variables whose names say that
+//! they hold a secret (`names`), and those that a configuration names or a command prints ([`Redactor::learn`]).
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -16,31 +16,31 @@ mod shapes;
 
 pub use cleaner::Cleaner;
 
-/// Knows the secrets of this process and the shapes of the usual ones. All copies of one know the same.
+/// Knows the secrets of this process and the usual shapes of secrets. All clones share the same secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Arc<RwLock<Vec<KnownSecret>>>,
 }
 
-/// One text that is taken out.
+/// A secret text.
 struct KnownSecret {
     /// What is shown in its place.
     name: String,
     text: String,
 }
 
-/// Secrets shorter than this are not looked for: they would tear holes into ordinary text.
+/// Secrets of fewer bytes than this are not redacted, because they would match ordinary text.
 const SHORTEST: usize = 8;
 
-/// How often the end of a text is looked at for what begins before what was found.
+/// How often the end of a text is searched again for a secret that begins before the last one found.
 const ROUNDS: usize = 64;
 
-/// A line of a secret of several lines that is as long as this is looked for by itself.
+/// A line of a multi-line secret is redacted by itself if it has at least this many bytes.
 const SHORTEST_LINE: usize = 16;
 
 impl Redactor {
-    /// Takes the variables of the environment: those whose names say that they hold a secret count, and passwords in
-    /// addresses. Whoever calls it leaves out what names a file that is there.
+    /// Learns the secrets in environment variables: values of variables whose names say that they hold a secret, and
+    /// passwords in URLs. The caller leaves out variables that name an existing file.
     pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Redactor {
         let redactor = Redactor::default();
         for (name, value) in environment {
@@ -57,8 +57,8 @@ impl Redactor {
         redactor
     }
 
-    /// Adds one secret by the name that is shown in its place, as it is, as JSON and as an address have it, and each of
-    /// its longer lines.
+    /// Adds a secret, with the name that is shown in its place. It is recognized as it is, escaped as in JSON, encoded as in a
+    /// URL, and by each of its longer lines.
     pub fn learn(&self, name: &str, secret: &str) {
         let secret = secret.trim();
         if secret.len() < SHORTEST {
@@ -78,7 +78,7 @@ impl Redactor {
         known.sort_by_key(|known| std::cmp::Reverse(known.text.len()));
     }
 
-    /// Adds the password in an address, if there is one.
+    /// Adds the password in a URL, if there is one.
     pub fn learn_address(&self, name: &str, address: &str) {
         if let Some(password) = names::password_of(address) {
             self.learn(name, password);
@@ -106,8 +106,12 @@ impl Redactor {
         }
     }
 
-    /// Refuses a name with a secret in it. It is sent, becomes a folder, or is looked for again: it cannot do with a part of
-    /// it taken out.
+    /// Refuses a name that contains a secret. A name is sent, becomes a folder, or is searched for later, so that it cannot
+    /// be redacted.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the name contains a secret.
     pub fn refuse(&self, what: &str, name: Option<&str>) -> Result<()> {
         match name.is_some_and(|name| matches!(self.text(name), Cow::Owned(_))) {
             true => Err(Failure::new(
@@ -119,7 +123,7 @@ impl Redactor {
         }
     }
 
-    /// Like [`Redactor::text`], for a text that begins with one in which no secret is: only what is new is searched.
+    /// Like [`Redactor::text`], for a text that begins with a text without secrets: only the rest is searched.
     pub fn text_after<'a>(&self, clean: &str, text: &'a str) -> Cow<'a, str> {
         let from = self.settled_length(clean);
         let new = &text[from..];
@@ -131,8 +135,8 @@ impl Redactor {
         Cow::Borrowed(text)
     }
 
-    /// Like [`Redactor::text`], for a whole text that may be JSON: there, escapes hide a secret that is none of the usual
-    /// forms of it. JSON that held one is written anew.
+    /// Like [`Redactor::text`], for a complete text that may be JSON, in which unusual escapes can hide a secret. JSON that
+    /// contains a secret is serialized anew.
     pub fn json_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let redacted = self.text(text);
         let is_json = redacted.contains('\\') && redacted.trim_start().starts_with(['{', '[', '"']);
@@ -147,20 +151,20 @@ impl Redactor {
         }
     }
 
-    /// Tells whether a byte goes on with a word that may be a secret.
+    /// Tells whether a byte can be part of a word that may be a secret.
     pub fn is_of_a_word(byte: u8) -> bool {
         shapes::is_of_a_word(byte)
     }
 
-    /// Returns how much of a text that goes on is settled: no secret begins in it and ends behind it.
+    /// Returns how many bytes of a growing text are settled: no secret begins before that point and ends behind it.
     ///
-    /// Only the end of the text is looked at, as far back as a secret can be long; where one beginning follows another all
-    /// the way, what is before that is settled.
+    /// Only the end of the text is searched, as far back as the longest secret. If possible beginnings of secrets fill all
+    /// of it, the text before it is settled.
     pub fn settled_length(&self, text: &str) -> usize {
         let word = |c: char| u8::try_from(c).is_ok_and(Redactor::is_of_a_word);
         let start = text.floor_char_boundary(text.len().saturating_sub(shapes::LONGEST));
         let start = text[..start].trim_end_matches(word).len();
-        let whole = text;
+        let full_text = text;
         let text = &text[start..];
         let mut settled = text.len();
         for _ in 0..ROUNDS {
@@ -176,15 +180,15 @@ impl Redactor {
                 return start + settled;
             }
         }
-        self.known().iter().fold(start, |settled, known| settled.min(straddling_start(&known.text, whole, settled)))
+        self.known().iter().fold(start, |settled, known| settled.min(straddling_start(&known.text, full_text, settled)))
     }
 
     /// Returns a failure without secrets.
     pub fn failure(&self, mut failure: Failure) -> Failure {
         let place =
             failure.place.iter_mut().flat_map(|place| std::iter::once(&mut place.file).chain(&mut place.excerpt));
-        let said = std::iter::once(&mut failure.message).chain(&mut failure.hint).chain(&mut failure.details);
-        let texts = said.chain(place);
+        let messages = std::iter::once(&mut failure.message).chain(&mut failure.hint).chain(&mut failure.details);
+        let texts = messages.chain(place);
         for text in texts {
             if let Cow::Owned(redacted) = self.text(text) {
                 *text = redacted;
@@ -216,14 +220,14 @@ impl Redactor {
     }
 }
 
-/// Tells how many bytes of a secret a text ends with, if it is not the whole secret.
+/// Returns with how many bytes of the beginning of a secret a text ends; 0 if with none or the whole secret.
 fn partial_suffix_length(secret: &str, text: &str) -> usize {
     let (Some(last), Some((_, most))) = (text.as_bytes().last(), secret.as_bytes().split_last()) else { return 0 };
     let mut ends = memchr::memrchr_iter(*last, most).map(|at| at + 1);
     ends.find(|at| text.as_bytes().ends_with(&most[..*at])).unwrap_or(0)
 }
 
-/// Returns where a secret begins that stands on both sides of `settled`, or `settled`.
+/// Returns the start of a secret that spans `settled`, or `settled` itself if there is none.
 fn straddling_start(secret: &str, text: &str, settled: usize) -> usize {
     let from = settled.saturating_sub(secret.len() - 1);
     let to = (settled + secret.len() - 1).min(text.len());
@@ -231,13 +235,13 @@ fn straddling_start(secret: &str, text: &str, settled: usize) -> usize {
     found.map_or(settled, |at| from + at)
 }
 
-/// Returns a text as it stands in an address.
+/// Returns a text as it is encoded in a URL.
 fn percent_encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Tells whether this is only what stands at the beginning and the end of a key of several lines.
+/// Tells whether a line is only the marker at the beginning or end of a multi-line key.
 fn is_mark(line: &str) -> bool {
     line.starts_with("-----")
 }
@@ -359,7 +363,7 @@ mod tests {
         all
     }
 
-    /// As a front end shows a text that comes in pieces: what is settled, piece by piece.
+    /// Redacts a text that arrives in pieces as a front end does: whenever a part is settled.
     fn in_pieces(redactor: &Redactor, pieces: &[&str]) -> String {
         let (mut shown, mut rest) = (String::new(), String::new());
         for piece in pieces {
@@ -371,7 +375,7 @@ mod tests {
         shown + &redactor.text(&rest)
     }
 
-    /// Each kind of secret, cut at each byte, once and twice, with others before and behind it.
+    /// Each kind of secret is cut at each byte, once and twice, with other secrets before and behind it.
     #[test]
     fn a_text_in_pieces_is_redacted_as_the_whole_is() {
         let redactor = redactor();
@@ -386,18 +390,18 @@ mod tests {
                 format!("({secret}) and more"),
                 format!("-----BEGIN CERTIFICATE-----\n{secret}\n-----END it {other}, no bearer of news"),
             ] {
-                let whole = redactor.text(&text);
+                let expected = redactor.text(&text);
                 for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
-                    assert_eq!(in_pieces(&redactor, &[&text[..cut], &text[cut..]]), whole, "cut at {cut}: {text}");
+                    assert_eq!(in_pieces(&redactor, &[&text[..cut], &text[cut..]]), expected, "cut at {cut}: {text}");
                     let second = (cut + 1 + cut % 7).min(text.len());
                     let pieces = [&text[..cut], &text[cut..second], &text[second..]];
-                    assert_eq!(in_pieces(&redactor, &pieces), whole, "cut at {cut} and {second}: {text}");
+                    assert_eq!(in_pieces(&redactor, &pieces), expected, "cut at {cut} and {second}: {text}");
                 }
                 for cut in (0..=text.len()).filter(|cut| redactor.text(&text[..*cut]) == text[..*cut]) {
-                    assert_eq!(redactor.text_after(&text[..cut], &text), whole, "known up to {cut}: {text}");
+                    assert_eq!(redactor.text_after(&text[..cut], &text), expected, "known up to {cut}: {text}");
                 }
                 let letters: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
-                assert_eq!(in_pieces(&redactor, &letters), whole, "letter by letter: {text}");
+                assert_eq!(in_pieces(&redactor, &letters), expected, "letter by letter: {text}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a flow lets people set once, in their configuration, instead of with each run.
+//! Settings of flows, which people set once in their configuration instead of with each run.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::model::param::Param;
 pub struct Setting {
     /// Its type, default and bounds.
     pub param: Param,
-    /// A number that is the most of something: of several files the lowest holds, and a project alone cannot raise it
-    /// above the default.
+    /// Whether the setting is an upper limit: the lowest value of several files counts, and a project alone cannot raise the
+    /// limit above the default.
     pub limit: bool,
 }
 
@@ -21,14 +21,17 @@ pub struct Setting {
 #[derive(Clone, Debug, Default)]
 pub struct SettingLayer {
     pub values: Map<String, Value>,
-    /// By setting: the file, the line and the field where it stands.
+    /// For each setting, the file, line and field where it is set.
     pub places: BTreeMap<String, String>,
-    /// Whether the file comes with a checkout, and so may tighten and not loosen.
+    /// Whether the file comes with a checkout, so that it may only tighten limits.
     pub project: bool,
 }
 
-/// Returns the value of each setting: by the first of `layers` that has one, limits by the lowest; else the default.
-/// Says what is wrong, and where it stands.
+/// Returns the value of each setting: that of the first of `layers` that sets it, the lowest for a limit, or the default.
+///
+/// # Errors
+///
+/// Names the place of an unknown setting or invalid value.
 pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[SettingLayer]) -> Result<Map<String, Value>, String> {
     for layer in layers {
         for (name, value) in &layer.values {
@@ -49,11 +52,11 @@ pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[SettingLayer]) -> 
         for layer in layers {
             let Some(given) = layer.values.get(name) else { continue };
             let tighter = given.as_f64() < value.as_ref().and_then(Value::as_f64);
-            let holds = match setting.limit {
+            let counts = match setting.limit {
                 true => tighter || !(set || layer.project),
                 false => !set,
             };
-            if holds {
+            if counts {
                 value = Some(given.clone());
             }
             set = true;

@@ -1,31 +1,31 @@
-//! Making text safe to show: nothing that a model, a file or a pack says may drive the terminal, hide, or look like
-//! something that nietz says itself.
+//! Makes text safe to show: text from a model, a file or a pack must not control the terminal, be invisible, or look like a
+//! message of nietz itself.
 
 use std::borrow::Cow;
 
-/// Returns the text with control and escape characters made visible, line ends and tabs kept.
+/// Returns the text with control and escape characters made visible; line ends and tabs are kept.
 ///
-/// Escape becomes `␛`, other C0 controls their picture (`␀` …), C1 controls and the signs that are not seen, or turn
-/// others round, become `�`. What joins letters and emoji stays: this is for what people and models write.
+/// Escape becomes `␛`, other C0 controls become their picture (`␀` …), C1 controls and characters that are invisible or
+/// change the text direction become `�`. Joiners of letters and emoji stay, because people and models write them.
 pub fn clean(text: &str) -> String {
     shown(text, is_unsafe).into_owned()
 }
 
-/// Returns a name, or whatever else has to stay one line of somebody else's: like [`clean`], with line ends and tabs
-/// made visible as well (`␊`, `␉`), and every sign that is not seen.
+/// Like [`clean`], for names and other foreign text that must stay one line: also makes line ends and tabs (`␊`, `␉`) and
+/// all invisible characters visible.
 pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t') || is_unsafe(c) || is_unseen(c))
 }
 
-/// Returns a word as it may stand in a command line that somebody is told to type: one argument in any shell, whatever is in
-/// it. It is one line, so that one with signs that are not seen names nothing that is there.
+/// Quotes a word for a command line that the user is told to type, so that it is one argument in any shell. It is also made
+/// one visible line, so that a word with invisible characters names no existing file.
 pub fn shell(word: &str) -> String {
     let word = line(word);
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+,-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.into_owned();
     }
-    // A backslash stands outside of the quotes, too: between them, some shells take it for one that escapes.
+    // A backslash goes outside the quotes as well: inside, some shells take it for an escape.
     let mut quoted = String::from("'");
     for c in word.chars() {
         match c {
@@ -37,7 +37,7 @@ pub fn shell(word: &str) -> String {
     quoted
 }
 
-/// Returns a piece of a wrong value that fits into an error message: one line, at most 60 characters.
+/// Returns the beginning of a wrong value for an error message: one line, at most 60 characters.
 pub fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).collect();
@@ -48,8 +48,8 @@ pub fn excerpt(text: &str) -> String {
     short
 }
 
-/// Escapes what JSON lets stand as it is and a terminal would obey or hide, for those who look at the lines
-/// themselves. Such signs only occur inside strings, so the escape is the same text.
+/// Escapes characters that are valid in JSON but that a terminal would obey or hide, for people who read the raw lines.
+/// Such characters occur only inside strings, so that the value stays the same.
 pub fn json(json: &str) -> Cow<'_, str> {
     let escaped = |c: char| is_unsafe(c) || is_unseen(c) && !is_joiner(c);
     if !json.chars().any(escaped) {
@@ -72,8 +72,8 @@ fn shown(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
-/// Controls; what turns the direction of text, or ends a line beside `\n`; and signs without a width that no
-/// language is written with: zero-width spaces, invisible operators, tags.
+/// Controls; characters that change the text direction or end a line, except `\n`; and characters without width that
+/// no language needs: zero-width spaces, invisible operators, tags.
 fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -84,7 +84,7 @@ fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// Signs that are not seen, and that prose may need: joiners, soft hyphens, fillers, selectors of variants.
+/// Invisible characters that prose may need: joiners, soft hyphens, fillers, variation selectors.
 fn is_unseen(c: char) -> bool {
     is_joiner(c)
         || matches!(
@@ -95,7 +95,7 @@ fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{e0080}'..='\u{e0fff}')
 }
 
-/// What joins or parts letters and emoji, or says how one of them is drawn.
+/// Characters that join or separate letters and emoji, or select how an emoji is drawn.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }

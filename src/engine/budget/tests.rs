@@ -1,4 +1,4 @@
-//! The promise: whatever calls there are, and however many side by side, a run never uses more than its budget.
+//! The promise: whatever calls a run makes, and however many at once, it never uses more than its budget.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,18 +18,18 @@ fn request(max_tokens: Option<u32>) -> ChatRequest {
     serde_json::from_value(json!({ "model": "lab/m", "messages": [], "max_tokens": max_tokens })).expect("it is whole")
 }
 
-fn said(text: &str) -> Vec<Rc<HashedMessage>> {
+fn conversation(text: &str) -> Vec<Rc<HashedMessage>> {
     let message =
         Message { content: text.to_owned(), role: Role::User, state: None, tool_call_id: None, tool_calls: Vec::new() };
     vec![Rc::new(HashedMessage::new(message))]
 }
 
-/// A call that uses a share of the worst that it could, after letting others go first.
+/// Makes a call that uses a share of its worst case, after letting others go first.
 async fn call(meter: Rc<Meter>, text: &str, max_tokens: Option<u32>, share: f64) -> Result<serde_json::Value> {
-    let said = said(text);
-    let input = most_input(&request(max_tokens), &said);
+    let messages = conversation(text);
+    let input = most_input(&request(max_tokens), &messages);
     meter
-        .call(request(max_tokens), &said, ("Max".to_owned(), Some(PRICE)), |request| async move {
+        .call(request(max_tokens), &messages, ("Max".to_owned(), Some(PRICE)), |request| async move {
             tokio::task::yield_now().await;
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let of = |most: u64| (most as f64 * share) as u64;
@@ -73,7 +73,7 @@ proptest! {
         let paid = cost(&spent).unwrap_or_default();
         prop_assert!(dollars.is_none_or(|dollars| paid <= dollars + 1e-9), "{paid} of {dollars:?}");
         prop_assert!(calls.is_none_or(|calls| meter.ended.get() <= calls));
-        // What is not limited is not held back.
+        // Without limits no call is held back.
         prop_assert!(budget != Budget::default() || done.get() == all.len());
     }
 }
@@ -100,9 +100,9 @@ fn a_reply_that_only_the_budget_cut_is_not_taken_for_whole() {
 fn a_call_that_is_given_up_counts_as_the_worst_that_it_could_use() {
     let meter = Meter::new(Budget { calls: Some(2), tokens: Some(10_000), ..Budget::default() });
     run(async {
-        let said = said("hello");
+        let messages = conversation("hello");
         let by = ("Max".to_owned(), None);
-        let endless = Rc::clone(&meter).call(request(Some(4000)), &said, by, |_| std::future::pending());
+        let endless = Rc::clone(&meter).call(request(Some(4000)), &messages, by, |_| std::future::pending());
         assert!(tokio::time::timeout(std::time::Duration::from_millis(1), endless).await.is_err());
     });
     assert!(run(call(Rc::clone(&meter), "hello", Some(4000), 0.0)).is_ok());
@@ -114,11 +114,11 @@ fn a_call_that_is_given_up_counts_as_the_worst_that_it_could_use() {
 #[test]
 fn costs_are_held_to_the_limit_after_a_call_of_an_unknown_price() {
     let meter = Meter::new(Budget { cost: Some(0.1), ..Budget::default() });
-    // Recorded before its price was known.
+    // A call that was recorded before its price was known.
     meter.count(&request(None), &[], ("Max", None), &Ok(json!({ "usage": { "input": 10, "output": 10 } })));
     let calls = (0..40).map(|_| call(Rc::clone(&meter), "hello", Some(2000), 0.9));
-    let fine = run(join_all(calls)).into_iter().filter(Result::is_ok).count();
-    assert!((1..40).contains(&fine), "{fine}");
+    let succeeded = run(join_all(calls)).into_iter().filter(Result::is_ok).count();
+    assert!((1..40).contains(&succeeded), "{succeeded}");
     assert!(meter.paid.get() <= 0.1, "{}", meter.paid.get());
 }
 
@@ -126,6 +126,7 @@ fn costs_are_held_to_the_limit_after_a_call_of_an_unknown_price() {
 fn a_limit_on_cost_needs_a_price() {
     let meter = Meter::new(Budget { cost: Some(1.0), ..Budget::default() });
     let none = ("Max".to_owned(), None);
-    let failure = run(meter.call(request(None), &said("hello"), none, |_| async { Ok(json!({})) })).unwrap_err();
+    let failure =
+        run(meter.call(request(None), &conversation("hello"), none, |_| async { Ok(json!({})) })).unwrap_err();
     assert_eq!(failure.code, Code::PriceUnknown);
 }

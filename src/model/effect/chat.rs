@@ -15,7 +15,7 @@ pub struct Chat {
     /// Everything but the messages.
     pub request: ChatRequest,
     pub conversation: Vec<Rc<HashedMessage>>,
-    /// How it is shown; not part of the key.
+    /// How the call is shown; not part of the key.
     pub show: CallDisplay,
 }
 
@@ -55,14 +55,14 @@ impl EffectFacts for Chat {
         let Chat { request, conversation, show } = self;
         cleaner.text(&mut show.label);
         request.system.iter_mut().for_each(|text| cleaner.text(text));
-        for said in conversation.iter_mut().filter(|said| !said.clean.get()) {
-            let mut message = said.message.clone();
+        for item in conversation.iter_mut().filter(|item| !item.clean.get()) {
+            let mut message = item.message.clone();
             cleaner.growing_text(&mut message.content);
             message.tool_calls.iter_mut().for_each(|call| cleaner.json_text(&mut call.arguments));
             message.state.iter_mut().for_each(|state| cleaner.text(state));
-            match message == said.message {
-                true => said.clean.set(true),
-                false => *said = Rc::new(HashedMessage::new(message)),
+            match message == item.message {
+                true => item.clean.set(true),
+                false => *item = Rc::new(HashedMessage::new(message)),
             }
         }
         for tool in &mut request.tools {

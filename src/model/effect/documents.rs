@@ -1,5 +1,5 @@
-//! Documents of the collections that the flow's manifest declares. They are permitted by that: there is no other way to name
-//! one.
+//! Effects on documents. They need no permission, because a flow can name only documents of the collections that its
+//! manifest declares.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum DocumentOp {
         key: DocumentKey,
         value: Value,
         expect: Expect,
-        /// The older version that this document was migrated from; its file is kept until this one is safe.
+        /// The older version that this document was migrated from; the old file is kept until the new one is safe.
         migrated: Option<String>,
     },
     List {
@@ -30,7 +30,7 @@ pub enum DocumentOp {
     /// One page of a collection's documents, in the order of their paths.
     Scan {
         collection: String,
-        /// The parts of each document that are wanted, by name; nothing means whole documents.
+        /// The parts of each document to return, by name; `None` for whole documents.
         fields: Option<BTreeMap<String, String>>,
         /// The path behind which the page begins.
         after: Option<String>,
@@ -49,7 +49,7 @@ pub enum DocumentOp {
         key: DocumentKey,
         expect: Expect,
     },
-    /// A question in SQL to collections of rows.
+    /// An SQL query over collections of rows.
     Query {
         sql: String,
         bind: Vec<Value>,
@@ -72,8 +72,8 @@ impl EffectFacts for DocumentOp {
         }
     }
 
-    /// Saves and deletes are made by content, so that doing one twice changes nothing. That a save is the second is told by
-    /// its intent, which is synced before it: without one, a file that is just so is somebody else's.
+    /// Saves and deletes go by content, so that repeating one changes nothing. A synced intent shows that a save is repeated:
+    /// without an intent, an identical file is somebody else's.
     fn recovery(&self) -> Recovery {
         match self {
             DocumentOp::Load { .. }
@@ -98,7 +98,7 @@ impl EffectFacts for DocumentOp {
     /// A change of a document also changes the list of its collection.
     fn dependencies(&self) -> Dependencies {
         let document = |collection: &str, key: &DocumentKey| {
-            let key: Vec<String> = key.iter().map(|(hole, value)| format!("{hole}={value}")).collect();
+            let key: Vec<String> = key.iter().map(|(name, value)| format!("{name}={value}")).collect();
             format!("{collection} {}", key.join(" "))
         };
         match self {
@@ -108,7 +108,7 @@ impl EffectFacts for DocumentOp {
             DocumentOp::List { collection } | DocumentOp::Scan { collection, .. } => {
                 Dependencies { reads: vec![collection.clone()], writes: Vec::new() }
             }
-            // Whatever the holes of its path are, a collection is one thing here.
+            // A query depends on whole collections, whatever the placeholders of their paths are.
             DocumentOp::Query { collections, .. } => Dependencies { reads: collections.clone(), writes: Vec::new() },
             DocumentOp::Save { collection, key, .. }
             | DocumentOp::Append { collection, key, .. }
@@ -169,7 +169,7 @@ impl EffectFacts for DocumentOp {
     }
 
     fn redact(&mut self, cleaner: &Cleaner) {
-        // A file of a name that held one is none of the collection's then, and refused.
+        // A redacted key is no valid file name, so the path is refused.
         let clean_key = |key: &mut DocumentKey| key.values_mut().for_each(|value| cleaner.text(value));
         match self {
             DocumentOp::Save { key, value, .. } | DocumentOp::Append { key, row: value, .. } => {
@@ -183,7 +183,7 @@ impl EffectFacts for DocumentOp {
                 cleaner.text(sql);
                 bind.iter_mut().for_each(|value| cleaner.value(value));
             }
-            // Nothing free in them: names of collections.
+            // They hold no free text: only names of collections.
             DocumentOp::List { .. } | DocumentOp::Scan { .. } => {}
         }
     }

@@ -13,7 +13,7 @@ impl EffectFacts for ExecCommand {
         "exec"
     }
 
-    /// One that is not repeatable is said to be in doubt then, because nobody can know.
+    /// After a crash, a command that is not repeatable is reported to be in doubt, because nobody can know how far it came.
     fn recovery(&self) -> Recovery {
         Recovery::Probe
     }

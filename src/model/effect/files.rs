@@ -1,4 +1,4 @@
-//! Files of the workspace, and of folders that the user grants: reading what is there.
+//! Reading files of the workspace and of folders that the user grants.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The repository itself: branches of a run's own, and what its commits hold.
+//! Effects on the repository: branches of the run, commits and what they contain, merges, new worktrees.
 
 use std::path::PathBuf;
 
@@ -16,36 +16,36 @@ use crate::model::redact::Cleaner;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GitOp {
-    /// Where the repository is, its current commit and its branch.
+    /// Returns where the repository is, its current commit and its branch.
     Head,
-    /// The commit that a branch stands at.
+    /// Returns the commit of a branch.
     Commit { branch: String },
-    /// A new branch.
+    /// Makes a branch at a commit.
     Branch { name: String, commit: String },
-    /// The end of a branch of a run's own.
+    /// Deletes a branch of the run.
     Delete { name: String },
-    /// A commit of the workspace as it is now, on no branch.
+    /// Makes a commit of the workspace as it is now, on no branch.
     Snapshot,
-    /// The difference between two commits, as a patch.
+    /// Returns the difference between two commits as a patch.
     Diff { from: String, to: String },
-    /// The paths that differ between two commits.
+    /// Returns the paths that differ between two commits.
     Changed { from: String, to: String },
-    /// What the change from one commit to another brings that is started by itself.
+    /// Returns the merge risks of the change from one commit to another: files that start by themselves.
     Brings { from: String, to: String },
-    /// The files of a commit whose paths match a glob.
+    /// Finds the files of a commit whose paths match a glob.
     Files { commit: String, glob: String },
-    /// A merge of one branch into another, made in memory.
+    /// Merges one branch into another, in memory.
     Merge { from: String, into: String, message: String },
-    /// A new worktree, on a branch.
+    /// Makes a worktree on a branch.
     Worktree { name: String, branch: String },
 }
 
-/// What is given back for a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum GitOutcome {
     Head(Head),
-    /// Nothing where there is no such branch.
+    /// `None` if there is no such branch.
     Commit(Option<String>),
     Branch(NewBranch),
     Deleted,
@@ -63,7 +63,7 @@ pub enum GitOutcome {
 pub struct Head {
     pub top: PathBuf,
     pub commit: String,
-    /// Nothing where no branch is.
+    /// `None` if the head is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 }
@@ -74,12 +74,12 @@ pub struct NewBranch {
     pub commit: String,
 }
 
-/// A commit that was made, or the one that was there where nothing is changed.
+/// A new commit, or the old one if nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Committed {
     pub commit: String,
     pub changed: bool,
-    /// Of a worktree's commit.
+    /// The tree object, for a commit of a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
 }
@@ -87,7 +87,7 @@ pub struct Committed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Patch {
     pub patch: String,
-    /// Whether there is more than is given.
+    /// Whether the patch was cut.
     pub cut: bool,
 }
 
@@ -101,14 +101,14 @@ pub struct MergeRisks {
 pub struct MergeRiskLine {
     #[serde(flatten)]
     pub brought: MergeRisk,
-    /// As people are told of it.
+    /// The line that people read.
     pub text: String,
 }
 
-/// The commits of two branches, and the merge of them or what is in its way.
+/// The commits of two branches, and their merge or the conflicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Merged {
-    /// Nothing where there are conflicts.
+    /// `None` if there are conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub from: String,
@@ -130,7 +130,7 @@ pub struct NewWorktree {
     pub commit: String,
 }
 
-/// What an intent notes, so that it can be told after a crash whether the request happened.
+/// What an intent records, to find out after a crash whether the request happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum GitBefore {
@@ -143,7 +143,7 @@ pub enum GitBefore {
 }
 
 impl GitOp {
-    /// Returns the branches that this builds on, and the one that it moves.
+    /// Returns the branches that the request depends on, and the one that it moves.
     fn branches(&self) -> (Vec<&str>, Option<&str>) {
         match self {
             GitOp::Head
@@ -166,7 +166,7 @@ impl EffectFacts for GitOp {
         "git"
     }
 
-    /// A worktree whose intent is there is made anew.
+    /// After a crash, a worktree is simply made anew.
     fn recovery(&self) -> Recovery {
         match self {
             GitOp::Branch { .. } | GitOp::Merge { .. } => Recovery::Probe,
@@ -214,7 +214,7 @@ impl EffectFacts for GitOp {
     fn redact(&mut self, cleaner: &Cleaner) {
         match self {
             GitOp::Merge { message, .. } => cleaner.text(message),
-            // Nothing free in them: names of branches and commits, globs.
+            // They hold no free text: only names of branches and commits, and globs.
             GitOp::Head
             | GitOp::Commit { .. }
             | GitOp::Branch { .. }

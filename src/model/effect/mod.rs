@@ -1,8 +1,8 @@
-//! One request from a flow to the world, as the gate sees it.
+//! Effects: requests from a flow to the world, as the gate sees them.
 //!
-//! Each area is a file that has all of its facts: what kinds there are, what a crash means for them, what they build on, how
-//! they are keyed and recorded, what secrets may stand in, which permission they need, and how they are shown again. The
-//! adapter that performs them is the only other place that tells them apart.
+//! Each area has a file with all of its facts: its kinds of effects, what a crash means for them, what they depend on, how
+//! they are keyed and recorded, where they may hold secrets, which permission they need, and how they are shown in a
+//! replay. Only the adapter that performs them distinguishes them as well.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(crate) mod time;
 pub(crate) mod ui;
 pub mod worktree;
 
-/// Everything that a flow can ask the world for, by area.
+/// Everything that a flow can request from the world, by area.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Time(time::TimeOp),
@@ -43,52 +43,53 @@ pub enum Effect {
 /// What a crash between intent and outcome means for a kind of effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// It is never recorded.
+    /// The effect is never recorded.
     Unrecorded,
-    /// It is recorded in one line when it happens; free to do again, so the line is synced with the next one that is not.
+    /// The effect is recorded in one line when it happens. Repeating it is free, so the line is synced only with the next line
+    /// of another kind.
     SingleLine,
-    /// It is recorded as intent and outcome; after a crash in between it is done again.
+    /// The effect is recorded as intent and outcome. After a crash in between it is performed again.
     Retry,
-    /// It is recorded as intent and outcome; after a crash in between the adapter looks whether it happened.
+    /// The effect is recorded as intent and outcome. After a crash in between the adapter checks whether it happened.
     Probe,
 }
 
-/// Who can answer an effect in place of the world.
+/// Which effects can be replayed from another journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayClass {
-    /// Models, people, time and chance: what was said once is as good in another folder.
+    /// Replies of models, answers of people, time and randomness: a recorded one is also valid in another folder.
     Said,
-    /// Nobody: what is shown is shown again, where somebody is there to see it.
+    /// Shown messages, which are never replayed but shown again.
     Shown,
     /// The documents of a workspace.
     Documents,
-    /// Files, the repository and commands: what was there before the run.
+    /// Files, the repository and commands, which depend on what was there before the run.
     Surroundings,
 }
 
-/// The stateful things whose last change an effect builds on, and those that it changes.
+/// The resources whose last change an effect depends on, and those that it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
     pub reads: Vec<String>,
     pub writes: Vec<String>,
 }
 
-/// How an effect that is given back is shown to who was not there.
+/// How a replayed effect is shown to the user, who may not have seen it.
 #[derive(Debug)]
 pub enum ReplayDisplay<'a> {
     Nothing,
-    /// What was said, once the run goes live.
+    /// A message, shown when the run goes live.
     Said {
         markdown: &'a str,
         from: Option<&'a str>,
     },
-    /// A question: who answered it has seen all that was said before.
+    /// A question: the person who answered it has seen all messages before it.
     Answered(&'a Question),
 }
 
 /// The facts of an effect.
 pub trait EffectFacts {
-    /// Returns the kind's name, as it stands in journals.
+    /// Returns the kind's name in journals.
     fn kind(&self) -> &'static str;
 
     /// Returns the rule for a crash between intent and outcome.
@@ -101,13 +102,13 @@ pub trait EffectFacts {
         &[]
     }
 
-    /// Tells whether the intent has to be on the disk before the effect begins, because what a second try does depends on
-    /// whether there was a first.
+    /// Tells whether the intent must be on the disk before the effect begins, because a second attempt depends on whether
+    /// there was a first one.
     fn needs_intent(&self) -> bool {
         self.recovery() == Recovery::Probe
     }
 
-    /// Tells whether the effect, once begun, goes on to its end whoever waits for it.
+    /// Tells whether the effect, once begun, runs to its end even if nobody waits for it.
     fn lasts(&self) -> bool {
         false
     }
@@ -117,34 +118,34 @@ pub trait EffectFacts {
         false
     }
 
-    /// Documents of one collection are things of their own, so that branches which write different ones stay apart; so are
-    /// worktrees, and the branches of a repository.
+    /// Returns the resources that the effect depends on and changes. Each document is a resource of its own, so that parallel
+    /// branches which write different documents stay independent; so are worktrees, and the branches of a repository.
     fn dependencies(&self) -> Dependencies {
         Dependencies::default()
     }
 
-    /// Returns the collection whose declaration says what is valid, where the effect writes into one.
+    /// Returns the collection that the effect writes into, if any; its declaration decides what is valid.
     fn writes_into(&self) -> Option<&str> {
         None
     }
 
-    /// Returns what is put into a document.
+    /// Returns the value that is written into a document, if any.
     fn written_value(&self) -> Option<&Value> {
         None
     }
 
-    /// Returns the list in the request that grows from one call to the next: what was said so far.
+    /// Returns the messages of the request, a list that grows from one call to the next.
     fn conversation(&self) -> &[Rc<HashedMessage>] {
         &[]
     }
 
-    /// Returns the request as it is keyed and recorded, but for its [`EffectFacts::conversation`].
+    /// Returns the request as it is keyed and recorded, without its [`EffectFacts::conversation`].
     fn request(&self) -> Value;
 
-    /// Takes the secrets out. What is performed and what is recorded are the same.
+    /// Redacts the request. The same redacted request is performed and recorded.
     fn redact(&mut self, cleaner: &Cleaner);
 
-    /// Returns how it is shown when its outcome is given back.
+    /// Returns how the effect is shown when its outcome is replayed.
     fn replay_display<'a>(&'a self, _outcome: &'a Result<Value>) -> ReplayDisplay<'a> {
         ReplayDisplay::Nothing
     }
@@ -178,7 +179,7 @@ impl Effect {
     }
 }
 
-/// The digests of the source files that a run loaded, by their path in the pack.
+/// The digests of the source files that a run has loaded, by their path in the pack.
 pub type Sources = BTreeMap<String, String>;
 
 /// Returns a request as plain data.

@@ -1,4 +1,4 @@
-//! What worktrees and branches are called among the things that effects build on.
+//! Names of worktrees and branches as resources that effects depend on.
 
 pub(super) fn tree_resource(name: &str) -> String {
     format!("tree {name}")

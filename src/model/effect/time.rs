@@ -1,4 +1,4 @@
-//! Time and chance.
+//! Time and randomness.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,9 @@ use crate::model::redact::Cleaner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOp {
-    /// The time, as milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     Clock,
-    /// 128 bits of chance, made from the run's seed and the effect's key.
+    /// 128 random bits, made from the run's seed and name and the effect's key.
     Random,
 }
 

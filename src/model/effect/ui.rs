@@ -1,4 +1,4 @@
-//! What the user is shown and asked.
+//! Messages and questions to the user.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub enum UiOp {
         markdown: String,
         from: Option<String>,
     },
-    /// Shown and forgotten: it is not recorded, and left out while a run catches up.
+    /// Shown but not recorded, and left out while a run is replayed.
     Status {
         text: String,
     },

@@ -1,4 +1,4 @@
-//! Files in one worktree, and what becomes of it.
+//! Effects on one worktree: reading and writing its files, committing, restoring and removing it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::model::file::FoundFiles;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
-/// Something in one worktree.
+/// A request to a worktree, with the worktree's name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorktreeOp {
     pub tree: String,
@@ -28,32 +28,32 @@ pub enum TreeOp {
         path: String,
         text: String,
     },
-    /// Puts a text in the place of another, which must stand there exactly once.
+    /// Replaces a text, which must occur exactly once.
     Replace {
         path: String,
         old: String,
         new: String,
     },
-    /// The entries of a folder.
+    /// Lists the entries of a folder.
     List {
         path: String,
     },
-    /// The files whose paths match a glob.
+    /// Finds the files whose paths match a glob.
     Find {
         glob: String,
     },
-    /// The lines that match a regular expression.
+    /// Finds the lines that match a regular expression.
     Grep {
         pattern: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         glob: Option<String>,
     },
-    /// Commits everything that is not ignored to the worktree's branch.
+    /// Commits everything that is not ignored to a branch.
     Commit {
         branch: String,
         message: String,
     },
-    /// Makes the worktree just as its commit is, but for protected files, which come from another commit.
+    /// Restores the worktree to its commit, except protected files, which come from another commit.
     Restore {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protect: Option<Protect>,
@@ -64,7 +64,7 @@ pub enum TreeOp {
     },
 }
 
-/// Files that are taken from a commit of their own.
+/// Files that are restored from another commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protect {
@@ -72,7 +72,7 @@ pub struct Protect {
     pub globs: Vec<String>,
 }
 
-/// What is given back for a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TreeOutcome {
@@ -80,7 +80,7 @@ pub enum TreeOutcome {
     Write {
         bytes: usize,
     },
-    /// The line, from 1, in which the replaced text began.
+    /// The line in which the replaced text began, from 1.
     Replace {
         line: usize,
     },
@@ -95,7 +95,7 @@ pub enum TreeOutcome {
     Removed,
 }
 
-/// What a folder has.
+/// The entries of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entries {
     pub entries: Vec<TreeEntry>,
@@ -124,7 +124,7 @@ pub struct MatchedLine {
     pub text: String,
 }
 
-/// What an intent notes, so that it can be told after a crash whether the request happened.
+/// What an intent records, to find out after a crash whether the request happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TreeBefore {
@@ -132,7 +132,7 @@ pub enum TreeBefore {
     Commit {
         head: String,
     },
-    /// The BLAKE3 of the file as it will be, in hex, and the line in which the text is replaced.
+    /// The BLAKE3 of the file after the replacement, in hex, and the line in which the text is replaced.
     Replace {
         after: String,
         line: usize,
@@ -141,7 +141,7 @@ pub enum TreeBefore {
 }
 
 impl TreeOp {
-    /// Tells whether git goes through the worktree for this.
+    /// Tells whether git has to scan the worktree for this request.
     pub fn is_by_git(&self) -> bool {
         match self {
             TreeOp::Find { .. }

@@ -1,4 +1,4 @@
-//! Takes the secrets out of the parts of effects, and remembers which long texts have none.
+//! Redacts the parts of effects, and remembers long texts that have no secret.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::Redactor;
 
-/// The shortest text that is remembered, in bytes, and how many are.
+/// The shortest text that is remembered, in bytes, and how many texts are.
 const LONG: usize = 2048;
 const KEPT: usize = 8;
 
-/// A redactor of one run, with the last long texts without a secret: a prompt that is joined of all that was said begins with
-/// the one before it.
+/// A redactor of one run that remembers the latest long texts without a secret: a prompt that joins all that was said so
+/// far begins with the prompt before it.
 pub struct Cleaner {
     redactor: Redactor,
     clean: RefCell<VecDeque<String>>,
@@ -34,7 +34,7 @@ impl Cleaner {
         }
     }
 
-    /// For what may be JSON, in which escapes can hide a secret.
+    /// Redacts a text that may be JSON, in which escapes can hide a secret.
     pub fn json_text(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redactor.json_text(text) {
             *text = redacted;
@@ -45,7 +45,7 @@ impl Cleaner {
         self.redactor.value(value);
     }
 
-    /// For a text that may begin with an earlier one; what was searched before is not searched again.
+    /// Redacts a text that may begin with an earlier one, without searching that beginning again.
     pub fn growing_text(&self, text: &mut String) {
         if text.len() < LONG {
             return self.text(text);
@@ -60,7 +60,7 @@ impl Cleaner {
             *text = redacted;
             return;
         }
-        // It stands for the one that it begins with.
+        // The new text replaces the one that it begins with.
         let _ = known.and_then(|at| clean.remove(at));
         clean.push_back(text.clone());
         if clean.len() > KEPT {

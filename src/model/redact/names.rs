@@ -1,14 +1,14 @@
-//! Which variables of an environment hold a secret, by their names.
+//! Tells by their names which environment variables hold a secret.
 
-/// What the name of a variable with a secret has in it.
+/// A name that contains one of these holds a secret.
 const PARTS: &[&str] =
     &["PASS", "TOKEN", "SECRET", "APIKEY", "API_KEY", "ACCESS_KEY", "CREDENTIAL", "PRIVATE_KEY", "JWT"];
-/// How it ends, or one of the parts between its underscores is.
+/// A name of which one of these is a word, between underscores, holds a secret.
 const WORDS: &[&str] = &["KEY", "PWD", "PAT", "DSN", "AUTH", "PW", "COOKIE"];
-/// How it ends.
+/// A name that ends with one of these holds a secret.
 const ENDS: &[&str] = &["PWD", "DATABASE_URL", "DB_URL", "CONNECTION_STRING", "CONN_STR", "CONNSTR", "WEBHOOK_URL"];
 
-/// What has such a part in its name for another reason.
+/// A name that contains one of these has such a part for another reason, and holds no secret.
 const OTHERS: &[&str] = &[
     "ASKPASS",
     "COMPASS",
@@ -29,7 +29,7 @@ const OTHERS: &[&str] = &[
     "TOKEN_LIMIT",
     "TOKENS_PER",
 ];
-/// How names end that say something about a secret, and not the secret: where it is, whose it is, how long it holds.
+/// A name with one of these endings holds no secret, but something about one: where it is, whose it is, how long it is valid.
 const ABOUT: &[&str] = &[
     "_FILE",
     "_PATH",
@@ -60,10 +60,10 @@ const ABOUT: &[&str] = &[
     "_VERSION",
     "_REGION",
 ];
-/// Names that mean something else wherever they are set.
+/// These names never hold a secret.
 const NONE: &[&str] = &["PWD", "OLDPWD", "GPG_KEY", "XAUTHORITY"];
 
-/// Tells whether the value of this variable is a secret: by the name, unless the value is none that anybody would hide.
+/// Tells by the name whether the value of this variable is a secret; a number never is.
 pub(super) fn holds_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let value = value.trim();
@@ -80,12 +80,12 @@ pub(super) fn holds_secret(name: &str, value: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part)) || name.split('_').any(|word| WORDS.contains(&word))
 }
 
-/// Tells whether a variable holds headers as `name=value,name=value`; each of the values may be a key.
+/// Tells whether a variable holds headers as `name=value,name=value`, each of which may be a key.
 pub(super) fn holds_headers(name: &str) -> bool {
     name.to_ascii_uppercase().ends_with("_HEADERS")
 }
 
-/// Returns the password in an address such as `postgres://user:password@host/db`.
+/// Returns the password in a URL such as `postgres://user:password@host/db`.
 pub(super) fn password_of(address: &str) -> Option<&str> {
     let authority = address.split_once("://")?.1.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
@@ -139,8 +139,8 @@ mod tests {
         }
     }
 
-    /// The environments are those of a desktop (GNOME, kitty), of a CI runner (GitHub's, GitLab's) and of a container
-    /// (python, node), with values of their kind.
+    /// The environments of a desktop (GNOME, kitty), of CI runners (GitHub, GitLab) and of containers (python, node), with
+    /// typical values.
     #[test]
     fn what_else_is_in_an_environment_is_left_alone() {
         let desktop = [

@@ -1,7 +1,7 @@
-//! Shapes of secrets: what is one wherever it turns up, whoever it belongs to.
+//! Shapes of secrets, which are recognized wherever they occur.
 //!
-//! Every shape but a block (PEM, PGP, PuTTY) and the password in an address is a run of the signs that
-//! [`is_of_a_word`] knows, or such a run behind one of the [`HEADS`]. That is what lets a text that comes in pieces be
+//! Every shape except a key block (PEM, PGP, PuTTY) and the password in a URL is a run of bytes that
+//! [`is_of_a_word`] accepts, or such a run behind one of the [`HEADS`]. Therefore a text that arrives in pieces can be
 //! searched piece by piece.
 
 use std::sync::OnceLock;
@@ -9,16 +9,16 @@ use std::sync::OnceLock;
 use memchr::memmem;
 use regex::Regex;
 
-/// How shapes begin, and how each goes on. A beginning stands at the beginning of a word.
+/// The beginnings of shapes, and how each continues. A beginning must be at the start of a word.
 const SHAPES: &[(&[&str], &str)] = &[
-    // OpenAI, Anthropic and those who follow them; Groq, xAI, Perplexity, Replicate, Hugging Face.
+    // OpenAI, Anthropic and providers with the same form; Groq, xAI, Perplexity, Replicate, Hugging Face.
     (&["sk-"], "[A-Za-z0-9_-]{20,}"),
     (&["gsk_", "pplx-", "xai-"], "[A-Za-z0-9]{40,}"),
     (&["r8_"], r"[A-Za-z0-9]{37}\b"),
     (&["hf_"], "[A-Za-z0-9]{30,}"),
-    // AWS: ids of keys; the keys themselves have no shape, and are found behind their names.
+    // AWS: ids of keys; the keys themselves have no shape, and are recognized behind their names.
     (&["AKIA", "ASIA", "ABIA", "ACCA"], r"[0-9A-Z]{16}\b"),
-    // Azure: keys of storage and of buses.
+    // Azure: keys of storage accounts and service buses.
     (&["AccountKey=", "SharedAccessKey="], "[A-Za-z0-9+/]{40,}=*"),
     // GitHub, GitLab.
     (&["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "[A-Za-z0-9]{36,}"),
@@ -35,7 +35,7 @@ const SHAPES: &[(&[&str], &str)] = &[
     (&["whsec_"], "[A-Za-z0-9+/]{24,}=*"),
     (&["SG."], r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     (&["shpat_", "shpca_", "shppa_", "shpss_"], "[a-fA-F0-9]{32}"),
-    // Registries of packages: npm, PyPI, RubyGems, Docker.
+    // Package registries: npm, PyPI, RubyGems, Docker.
     (&["npm_"], "[A-Za-z0-9]{36}"),
     (&["_authToken=", "_auth=", "_password="], "[A-Za-z0-9._~+/-]{8,}=*"),
     (&["pypi-"], "[A-Za-z0-9_-]{60,}"),
@@ -51,12 +51,11 @@ const SHAPES: &[(&[&str], &str)] = &[
     (&["pscale_"], "(?:tkn|pw|oauth)_[A-Za-z0-9._-]{32,}"),
     (&["sntrys_"], "[A-Za-z0-9+/_]{40,}=*"),
     (&["AGE-SECRET-KEY-1"], "[A-Z0-9]{58}"),
-    // A JSON Web Token: a head and a body that begin with `{"`, and a signature, which may be empty.
+    // A JSON Web Token: a header and a payload that begin with `{"`, and a signature, which may be empty.
     (&["eyJ"], r"[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
 ];
 
-/// Shapes that do not begin with letters of their own at the beginning of a word: the text that each has in it, and
-/// the whole.
+/// Shapes without a fixed beginning at the start of a word: texts that each shape contains, and the complete pattern.
 const OTHERS: &[(&[&str], &str)] = &[
     (&["Q~"], "[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
     (
@@ -70,28 +69,28 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&[PUTTY], r"PuTTY-User-Key-File-[0-9](?su:.)*?(?:Private-MAC:\ [0-9a-f]{40,}|\z)"),
 ];
 
-/// Headers, in small letters and in capitals.
+/// Authorization headers, in any case.
 const HEADERS: &str = r"\b(?i:bearer[\ \t]+)[A-Za-z0-9._~+/-]{20,}=*|\b(?i:basic[\ \t]+)[A-Za-z0-9+/]{8,}=*";
 
-/// What stands before a secret, in small letters, with blanks, quotes, colons and equal signs between the two.
+/// Words before a secret, in lower case; blanks, quotes, colons and equal signs may stand between the two.
 const HEADS: &[&str] = &["bearer", "basic", "secret_access_key", "secretaccesskey"];
 
 const PUTTY: &str = "PuTTY-User-Key-File-";
 
-/// No text with a shape is shorter.
+/// No text with a shape is shorter than this, in bytes.
 const SHORTEST: usize = 14;
 
-/// The longest block of a private key that is waited for, and the longest user and host of an address, in bytes.
+/// The longest private key block whose end is waited for, and the longest authority (user and host) of a URL, in bytes.
 const LONGEST_BLOCK: usize = 64 * 1024;
 const LONGEST_AUTHORITY: usize = 512;
 
-/// How far back the end of a text is looked at for a secret that goes on, in bytes.
+/// How far back the end of a text is searched for an unfinished secret, in bytes.
 pub(super) const LONGEST: usize = LONGEST_BLOCK + 4096;
 
-/// Passwords that are shown as examples.
+/// Passwords of examples, which are no secrets.
 const EXAMPLES: &[&str] = &["password", "passwd", "secret", "token", "username", "pass1", "p%40ss", "redacted"];
 
-/// All shapes but the password in an address; compiled when a text first may have one.
+/// All shapes except the password in a URL; compiled when a text first may have one.
 fn shapes() -> &'static Regex {
     static SHAPES_OF_ALL: OnceLock<Regex> = OnceLock::new();
     SHAPES_OF_ALL.get_or_init(|| {
@@ -103,8 +102,8 @@ fn shapes() -> &'static Regex {
     })
 }
 
-/// What every text with a shape has in it, but for headers. Nearly no text has: compiling the shapes is put off, and
-/// going through a text for them is spared.
+/// The fixed texts of which every shape except a header contains one. Hardly any text contains one, so that the shapes
+/// are seldom compiled and searched for.
 fn beginnings() -> &'static Regex {
     static BEGINNINGS: OnceLock<Regex> = OnceLock::new();
     BEGINNINGS.get_or_init(|| {
@@ -114,17 +113,17 @@ fn beginnings() -> &'static Regex {
     })
 }
 
-/// Texts up to this length are looked through without compiling anything: a run that says little starts as quickly.
+/// Texts up to this many bytes are searched without compiling any regular expression, so that short runs start quickly.
 const SHORT: usize = 16 * 1024;
 
-/// The beginnings of shapes, and how each goes on.
+/// The beginnings of shapes, and how each continues.
 type Shapes = [(&'static [&'static str], &'static str)];
 
-/// Pairs of bytes, as bits.
+/// A set of byte pairs, one bit each.
 struct Pairs([u64; 1024]);
 
 impl Pairs {
-    /// Returns the first two bytes of each beginning.
+    /// Returns the set of the first two bytes of all beginnings.
     const fn of(shapes: &Shapes) -> Pairs {
         let mut pairs = [0; 1024];
         let mut shape = 0;
@@ -150,7 +149,7 @@ impl Pairs {
 static PAIRS: Pairs = Pairs::of(SHAPES);
 static OTHER_PAIRS: Pairs = Pairs::of(OTHERS);
 
-/// Tells what [`beginnings`] tells, for a short text.
+/// Tells whether a short text contains one of the [`beginnings`].
 fn begins_in(text: &str) -> bool {
     let bytes = text.as_bytes();
     let begins = |shapes: &Shapes, at: usize| {
@@ -167,7 +166,7 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Tells whether a byte goes on with a word that may be a secret.
+/// Tells whether a byte can be part of a word that may be a secret.
 pub(super) fn is_of_a_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./+~=".contains(&byte)
 }
@@ -182,7 +181,7 @@ fn may_have_shape(text: &str) -> bool {
     }
     let letter = |at: usize| is_letter(bytes[at]);
     let begins = |found: regex::Match<'_>| {
-        // Those of `OTHERS` may stand in the middle of a word.
+        // The texts of `OTHERS` may be in the middle of a word.
         found.start() == 0 || !letter(found.start() - 1) || !letter(found.start()) || is_other(found.as_str())
     };
     beginnings().find_iter(text).any(begins) || has_header(bytes)
@@ -192,7 +191,7 @@ fn is_other(found: &str) -> bool {
     OTHERS.iter().any(|(words, _)| words.contains(&found))
 }
 
-/// It is written in small letters and in capitals.
+/// Tells whether a text contains an authorization header, in any case.
 fn has_header(text: &[u8]) -> bool {
     let is_one = |at: usize| {
         HEADS[..2].iter().any(|head| {
@@ -203,12 +202,12 @@ fn has_header(text: &[u8]) -> bool {
     memchr::memchr2_iter(b'b', b'B', text).any(is_one)
 }
 
-/// Tells whether a text may have a shape in it; one that surely has none is not looked at any closer.
+/// Tells whether a text may contain a shape. A text that surely has none is not searched further.
 pub(super) fn may_be_in(text: &str) -> bool {
     may_have_shape(text) || addresses(text).any(|(at, end)| text[at..end].contains('@'))
 }
 
-/// Returns the text without what has the shape of a secret; nothing where there is none.
+/// Returns the text with shapes of secrets redacted; `None` if there are none.
 pub(super) fn redact_shapes(text: &str) -> Option<String> {
     let without = redact_passwords(text);
     let text = without.as_deref().unwrap_or(text);
@@ -218,7 +217,7 @@ pub(super) fn redact_shapes(text: &str) -> Option<String> {
     let (mut out, mut copied, mut from) = (String::new(), 0, 0);
     while let Some(found) = shapes().find_at(text, from) {
         if is_basic(found.as_str()) && !has_user(found.as_str()) {
-            // Behind the word may stand another.
+            // The header may occur again behind this word.
             from = found.start() + "basic".len();
             continue;
         }
@@ -237,10 +236,10 @@ fn is_basic(found: &str) -> bool {
     found.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("basic"))
 }
 
-/// Tells whether a header says a user and a password, in base64.
+/// Tells whether a header holds a user and a password, in base64.
 fn has_user(header: &str) -> bool {
     let value = header[5..].trim_start().trim_end_matches('=');
-    let (mut bits, mut count, mut said) = (0_u32, 0, Vec::new());
+    let (mut bits, mut count, mut decoded) = (0_u32, 0, Vec::new());
     for byte in value.bytes() {
         let digit = match byte {
             b'A'..=b'Z' => byte - b'A',
@@ -253,17 +252,17 @@ fn has_user(header: &str) -> bool {
         count += 6;
         if count >= 8 {
             count -= 8;
-            said.push((bits >> count) as u8);
+            decoded.push((bits >> count) as u8);
         }
     }
-    let said = String::from_utf8(said).unwrap_or_default();
-    said.contains(':') && !said.contains(char::is_control)
+    let decoded = String::from_utf8(decoded).unwrap_or_default();
+    decoded.contains(':') && !decoded.contains(char::is_control)
 }
 
-/// Returns where the user and host of each address begin and end.
+/// Returns the start and end of the authority (user and host) of each URL.
 fn addresses(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = text.as_bytes();
-    // Most texts are short and have none: what searches for three bytes at once would cost more to make than to use.
+    // Most texts are short and have no URL: building a searcher for three bytes would cost more than it saves.
     memchr::memchr_iter(b':', bytes).filter(|at| bytes[at + 1..].starts_with(b"//")).map(move |at| {
         let rest = &text.as_bytes()[at + 3..];
         let most = rest.len().min(LONGEST_AUTHORITY);
@@ -287,7 +286,7 @@ fn redact_passwords(text: &str) -> Option<String> {
     (copied > 0).then(|| out + &text[copied..])
 }
 
-/// Tells a password from what stands in its place in instructions and examples.
+/// Tells a password from placeholders in instructions and examples.
 fn is_password(password: &str, user: &str) -> bool {
     let stands_for = password.contains(['{', '}', '$', '[', ']', '(', ')', '*', '|', ',', ';'])
         || password.starts_with('%') && password.len() == 2
@@ -299,15 +298,14 @@ fn is_password(password: &str, user: &str) -> bool {
         && !EXAMPLES.iter().any(|example| password.eq_ignore_ascii_case(example))
 }
 
-/// Returns where something begins that is no secret yet, and may be one, or the end of one, with what follows a text
-/// of which `settled` bytes are looked at; or that goes over their end.
+/// Returns the first start of something that may become a secret with the text that follows, or that spans `settled`.
 pub(super) fn unfinished_start(text: &str, settled: usize) -> Option<usize> {
     let heads = head_before(&text[..settled]);
     let address = addresses(text).find(|(at, end)| {
         let cut = end == &text.len() && end - at < LONGEST_AUTHORITY;
         cut || (at - 3 < settled && settled < *end)
     });
-    // What begins an address may be cut as well.
+    // The text may also end inside the `://` of a URL.
     let colon = text[..settled].ends_with(':') && "//".starts_with(&text[settled..]);
     let colon = colon.then(|| settled - 1);
     [heads, block_over(text, settled), putty_over(text, settled), address.map(|(at, _)| at - 3), colon]
@@ -316,7 +314,7 @@ pub(super) fn unfinished_start(text: &str, settled: usize) -> Option<usize> {
         .min()
 }
 
-/// Returns where one of the [`HEADS`] begins that a text ends with, whatever stands between it and its secret.
+/// Returns the start of one of the [`HEADS`] if the text ends with it and at least one separator behind it.
 fn head_before(text: &str) -> Option<usize> {
     let before = text.trim_end_matches([' ', '\t', '"', '\'', ':', '=']);
     let found = HEADS.iter().find(|head| {
@@ -326,12 +324,12 @@ fn head_before(text: &str) -> Option<usize> {
     (before.len() < text.len()).then_some(found).flatten().map(|head| before.len() - head.len())
 }
 
-/// Tells whether this is what a block of a private key calls itself.
+/// Tells whether this is the label of a private key block.
 fn is_private(label: &str) -> bool {
     label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK")
 }
 
-/// Returns where a PEM block ends, if it does.
+/// Returns where a PEM block of a private key ends, if it does.
 fn end_of_block(text: &str) -> Option<usize> {
     const END: &str = "-----END ";
     let mut from = 0;
@@ -346,7 +344,7 @@ fn end_of_block(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns where a PEM block of a private key begins that does not end before `settled`, or what may become one.
+/// Returns the start of a PEM block of a private key, or of what may become one, that does not end before `settled`.
 fn block_over(text: &str, settled: usize) -> Option<usize> {
     const BEGIN: &str = "-----BEGIN ";
     let mut from = 0;
@@ -370,7 +368,7 @@ fn block_over(text: &str, settled: usize) -> Option<usize> {
     None
 }
 
-/// The same for a key of PuTTY.
+/// Like [`block_over`], for a PuTTY key.
 fn putty_over(text: &str, settled: usize) -> Option<usize> {
     const LAST: &str = "Private-MAC: ";
     let mut from = 0;
@@ -401,7 +399,7 @@ enum BlockState {
 fn block_state(text: &str, at: usize, end: Option<usize>, settled: usize) -> BlockState {
     match end {
         Some(end) if end <= settled => BlockState::Ended(end),
-        // Nobody's key is so long: what goes on without an end is let go.
+        // No key is this long: a block without an end is not waited for.
         None if text.len() - at > LONGEST_BLOCK => BlockState::GivenUp,
         _ => BlockState::Waits,
     }

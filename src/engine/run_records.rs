@@ -131,7 +131,7 @@ impl RunRecords {
         let mut key = MacKey::default();
         match file.read_exact(&mut key) {
             Ok(()) if metadata.len() == key.len() as u64 => Ok(Some(key)),
-            _ => Err(wrong("is no key")),
+            _ => Err(wrong("is not a valid key")),
         }
     }
 

@@ -170,6 +170,7 @@ pub struct Place {
 }
 
 impl Place {
+    /// Returns a line of a file, counted from 1, or the whole file.
     pub fn line(file: impl Into<String>, line: Option<u64>) -> Place {
         Place { file: file.into(), line, field: None, excerpt: None }
     }
@@ -228,6 +229,7 @@ impl Failure {
         Failure { code, message: message.into(), hint: None, details: Vec::new(), place: None, lost: None }
     }
 
+    /// Adds what to do.
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self

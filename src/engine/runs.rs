@@ -294,6 +294,7 @@ impl Runs {
             && kind_of(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
     }
 
+    /// Returns the path of a run's journal.
     pub fn journal(&self, id: &str) -> PathBuf {
         self.folder.join(id).join(JOURNAL)
     }

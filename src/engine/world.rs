@@ -42,6 +42,7 @@ impl Heartbeat {
         self.0.set(Instant::now());
     }
 
+    /// Returns when it last beat.
     pub fn last(&self) -> Instant {
         self.0.get()
     }
@@ -96,6 +97,7 @@ fn own_chance(seed: u64, run: &str, key: EffectKey) -> Digest {
 }
 
 impl World {
+    /// Returns the current time in milliseconds since 1970.
     pub fn clock(&self) -> u64 {
         (self.now)()
     }

@@ -163,6 +163,7 @@ pub enum PartRecord<'a> {
     Of { of: String, from: u64, to: u64 },
 }
 
+/// A `text` line as it is read.
 #[derive(Debug, Deserialize)]
 pub struct ReadText<'a> {
     pub id: &'a str,
@@ -172,6 +173,7 @@ pub struct ReadText<'a> {
     pub parts: Option<Vec<ReadPart>>,
 }
 
+/// A part of a text as it is read.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum ReadPart {
@@ -234,6 +236,7 @@ pub struct IntentRecord<'a> {
     pub at: u64,
 }
 
+/// An `intent` line as it is read.
 #[derive(Debug, Deserialize)]
 pub struct ReadIntent<'a> {
     pub key: &'a str,
@@ -262,6 +265,7 @@ pub struct OutcomeRecord<'a> {
     pub at: u64,
 }
 
+/// An `outcome` line as it is read.
 #[derive(Debug, Deserialize)]
 pub struct ReadOutcome<'a> {
     pub key: &'a str,
@@ -297,6 +301,7 @@ pub struct EffectRecord<'a> {
     pub at: u64,
 }
 
+/// The line of an effect that is recorded in one line, as it is read.
 #[derive(Debug, Deserialize)]
 pub struct ReadEffect<'a> {
     pub key: &'a str,

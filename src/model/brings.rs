@@ -22,6 +22,7 @@ pub struct MergeRisk {
     pub to: Option<String>,
 }
 
+/// Why a file that a merge brings deserves a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeRiskKind {
@@ -77,7 +78,9 @@ fn quoted(name: &str) -> String {
 
 /// Modes in git trees.
 pub const LINK: &str = "120000";
+/// The mode of a submodule in git trees.
 pub const SUBMODULE: &str = "160000";
+/// The mode of an executable file in git trees.
 pub const EXECUTABLE: &str = "100755";
 
 /// Patterns of paths, which match in any folder and any case: `a/` is everything in a folder; `*` at the end of a part

@@ -34,11 +34,19 @@ impl Budget {
         Budget { calls: self.calls.or(Some(USUAL_CALLS)), ..self }
     }
 
+    /// Tells whether no limit is set.
     pub fn is_unlimited(&self) -> bool {
         *self == Budget::default()
     }
 
     /// Returns the tighter limit of each kind.
+    ///
+    /// ```
+    /// use nietz::model::budget::Budget;
+    ///
+    /// let (user, project) = (Budget { calls: Some(50), ..Budget::default() }, Budget { calls: Some(80), ..Budget::default() });
+    /// assert_eq!(user.tightened(project).calls, Some(50));
+    /// ```
     #[must_use]
     pub fn tightened(self, other: Budget) -> Budget {
         Budget {
@@ -182,6 +190,7 @@ pub struct LongPrice {
 }
 
 impl Price {
+    /// The price of models that cost nothing.
     pub const FREE: Price = Price { input: 0.0, output: 0.0, cached: None, long: None };
 
     /// Returns the price of a call with this many input tokens.
@@ -193,6 +202,15 @@ impl Price {
     }
 
     /// Returns the cost of one call, in US dollars.
+    ///
+    /// ```
+    /// use nietz::model::budget::Price;
+    /// use nietz::model::chat::Usage;
+    ///
+    /// let price = Price { input: 2.0, output: 10.0, cached: Some(0.2), long: None };
+    /// let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000 };
+    /// assert_eq!(price.of(usage), 1.0 + 0.1 + 1.0);
+    /// ```
     pub fn of(&self, usage: Usage) -> f64 {
         let price = self.at(usage.input);
         let cached = usage.cached.min(usage.input);

@@ -74,6 +74,7 @@ fn order(schema: &mut Value) {
     }
 }
 
+/// Who a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -83,6 +84,7 @@ pub enum Role {
     Tool,
 }
 
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
@@ -122,6 +124,7 @@ impl HashedMessage {
         HashedMessage { message, clean: Cell::new(false), digest: OnceCell::new() }
     }
 
+    /// Returns the digest of the message's JSON.
     pub fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| Digest::of_json(&self.message))
     }

@@ -66,6 +66,7 @@ pub struct IndexTable {
     pub columns: Vec<(String, Vec<String>)>,
 }
 
+/// The format of a collection's documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -101,6 +102,7 @@ impl Format {
     }
 }
 
+/// How a collection's documents say their version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
     /// JSON pointer of the field that holds the version: `/format_version`.

@@ -67,6 +67,7 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Tells whether nothing is granted.
     pub fn is_none(&self) -> bool {
         *self == Grants::default()
     }
@@ -108,6 +109,7 @@ impl CleanupMethod {
     /// All methods, the most reliable first.
     pub const ALL: [CleanupMethod; 3] = [CleanupMethod::Namespace, CleanupMethod::Cgroup, CleanupMethod::Subreaper];
 
+    /// Returns the name that `nietz doctor` tells.
     pub fn name(self) -> &'static str {
         match self {
             CleanupMethod::Namespace => "namespace",

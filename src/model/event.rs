@@ -74,6 +74,7 @@ pub enum EndStatus {
 }
 
 impl EndStatus {
+    /// All of them.
     pub const ALL: [EndStatus; 4] = [EndStatus::Done, EndStatus::Failed, EndStatus::Waiting, EndStatus::Interrupted];
 
     /// Returns the name that people, events and journals see.

@@ -21,6 +21,7 @@ pub enum FileOutcome {
     Find(FoundFiles),
 }
 
+/// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileText {
     pub path: String,

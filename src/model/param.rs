@@ -31,6 +31,7 @@ pub struct Param {
     pub short: Option<char>,
 }
 
+/// The type of a param's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParamKind {
@@ -125,6 +126,7 @@ impl Param {
 }
 
 impl ParamKind {
+    /// Returns the name of the type in manifests.
     pub fn name(self) -> &'static str {
         match self {
             ParamKind::String => "string",

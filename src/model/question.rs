@@ -25,6 +25,7 @@ pub struct Question {
     pub complete: Vec<String>,
 }
 
+/// What a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QuestionKind {

@@ -90,6 +90,13 @@ impl Redactor {
     }
 
     /// Returns the text with each secret replaced by `[redacted:NAME]`.
+    ///
+    /// ```
+    /// use nietz::model::redact::Redactor;
+    ///
+    /// let redactor = Redactor::new([("SHOP_TOKEN".to_owned(), "pear-plum-4711".to_owned())]);
+    /// assert_eq!(redactor.text("it is pear-plum-4711"), "it is [redacted:SHOP_TOKEN]");
+    /// ```
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);
         if text.len() < SHORTEST {

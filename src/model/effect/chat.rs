@@ -10,6 +10,7 @@ use crate::model::chat::{ChatRequest, HashedMessage};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
+/// A model call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chat {
     /// Everything but the messages.

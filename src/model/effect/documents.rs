@@ -10,6 +10,7 @@ use crate::model::collection::DocumentKey;
 use crate::model::document::Expect;
 use crate::model::redact::Cleaner;
 
+/// What a flow asks of a collection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DocumentOp {
     Load {

@@ -68,6 +68,7 @@ pub struct Head {
     pub branch: Option<String>,
 }
 
+/// A branch that was made, with its commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewBranch {
     pub name: String,
@@ -84,6 +85,7 @@ pub struct Committed {
     pub tree: Option<String>,
 }
 
+/// The difference between two commits, as a patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Patch {
     pub patch: String,
@@ -91,12 +93,14 @@ pub struct Patch {
     pub cut: bool,
 }
 
+/// What a branch brings that starts by itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MergeRisks {
     pub things: Vec<MergeRiskLine>,
     pub cut: bool,
 }
 
+/// One of the risks of a merge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MergeRiskLine {
     #[serde(flatten)]
@@ -117,12 +121,14 @@ pub struct Merged {
     pub conflicts: Option<Conflicts>,
 }
 
+/// The paths in conflict, and what git said about them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflicts {
     pub conflicts: Vec<String>,
     pub messages: Vec<String>,
 }
 
+/// A worktree that was made, with its branch and commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewWorktree {
     pub path: PathBuf,

@@ -152,6 +152,7 @@ pub trait EffectFacts {
 }
 
 impl Effect {
+    /// Returns what its area knows about the effect.
     pub fn facts(&self) -> &dyn EffectFacts {
         match self {
             Effect::Time(op) => op,
@@ -165,6 +166,7 @@ impl Effect {
         }
     }
 
+    /// Returns what its area knows about the effect, to redact it.
     pub fn facts_mut(&mut self) -> &mut dyn EffectFacts {
         match self {
             Effect::Time(op) => op,

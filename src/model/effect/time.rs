@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{EffectFacts, Recovery, ReplayClass};
 use crate::model::redact::Cleaner;
 
+/// What a flow asks of time and chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOp {
     /// The current time, in milliseconds since 1970.

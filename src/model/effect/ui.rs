@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::model::question::Question;
 use crate::model::redact::Cleaner;
 
+/// What a flow shows to a person or asks of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiOp {
     Say {

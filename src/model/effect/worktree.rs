@@ -102,6 +102,7 @@ pub struct Entries {
     pub cut: bool,
 }
 
+/// An entry of a folder in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TreeEntry {
     pub name: String,
@@ -116,6 +117,7 @@ pub struct Matches {
     pub cut: bool,
 }
 
+/// A line that matches a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MatchedLine {
     pub path: String,

@@ -24,10 +24,12 @@ impl Cleaner {
         Cleaner { redactor, clean: RefCell::default() }
     }
 
+    /// Returns the redactor.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
+    /// Redacts a text.
     pub fn text(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redactor.text(text) {
             *text = redacted;
@@ -41,6 +43,7 @@ impl Cleaner {
         }
     }
 
+    /// Redacts all texts of a value.
     pub fn value(&self, value: &mut Value) {
         self.redactor.value(value);
     }

@@ -29,6 +29,7 @@ pub struct Model {
     pub wheels: Vec<Wheel>,
 }
 
+/// A package that has a piece of a model file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wheel {

@@ -1,6 +1,6 @@
-//! What can be seen to be wrong in a flow's files without running them: modules that are not there or not in the pack,
-//! functions that the host does not have, permissions that are used and not declared, prompts that are missing, names
-//! that a prompt needs and is not given.
+//! Finds mistakes in a flow's files without running them: modules that do not exist or are not in the pack, functions
+//! that the host does not have, permissions that are used but not declared, prompts that are missing, and names that a
+//! prompt needs but does not get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use crate::pack::path::join;
 use crate::pack::tree::PackTree;
 use crate::template;
 
-/// The modules of the host, each with the names that it has.
+/// The modules of the host, each with the names that it offers.
 type HostModules = BTreeMap<&'static str, BTreeSet<String>>;
 
-/// Something wrong at a place in a file of the pack.
+/// A mistake at a place in a file of the pack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     pub path: String,
@@ -26,7 +26,7 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-/// Looks at all Lua files that a flow reaches by `require`, and at the prompts that they render.
+/// Checks all Lua files that a flow reaches by `require`, and the prompts that they render.
 pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagnostic> {
     let mut audit = Audit {
         tree,
@@ -35,23 +35,23 @@ pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagn
         required: BTreeSet::new(),
         methods: Vec::new(),
         defined: BTreeSet::new(),
-        found: Vec::new(),
+        diagnostics: Vec::new(),
     };
-    let mut open = vec![path.to_owned()];
+    let mut pending = vec![path.to_owned()];
     let mut seen = BTreeSet::new();
-    while let Some(path) = open.pop() {
+    while let Some(path) = pending.pop() {
         if !seen.insert(path.clone()) {
             continue;
         }
-        // A file that cannot be read was said to be so where it is required.
+        // A file that cannot be read was reported where it is required.
         if let Ok(Some(text)) = tree.text(&path) {
-            open.extend(audit.file(&path, &text));
+            pending.extend(audit.file(&path, &text));
         }
     }
     audit.methods();
-    let mut found = audit.found;
-    found.sort_by(|one, other| (&one.path, one.line, one.column).cmp(&(&other.path, other.line, other.column)));
-    found
+    let mut diagnostics = audit.diagnostics;
+    diagnostics.sort_by(|one, other| (&one.path, one.line, one.column).cmp(&(&other.path, other.line, other.column)));
+    diagnostics
 }
 
 struct Audit<'a> {
@@ -60,15 +60,15 @@ struct Audit<'a> {
     permissions: &'a Permissions,
     /// The modules of the host that any file requires.
     required: BTreeSet<&'static str>,
-    /// Methods that are called and named as those of the host's that need a permission.
+    /// Calls of methods that have the name of a host's method that needs a permission.
     methods: Vec<(String, Word, &'static str, Permission)>,
     /// The methods that the files define themselves.
     defined: BTreeSet<String>,
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Diagnostic {
-    /// Returns what is wrong and what to do about it, in one line.
+    /// Returns the message and the hint in one line.
     pub fn one_line(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
@@ -80,14 +80,14 @@ impl Diagnostic {
 impl Audit<'_> {
     fn tell(&mut self, path: &str, word: &Word, code: Code, message: String, hint: Option<String>) {
         let (line, column) = (word.line, word.column);
-        self.found.push(Diagnostic { path: path.to_owned(), line, column, code, message, hint });
+        self.diagnostics.push(Diagnostic { path: path.to_owned(), line, column, code, message, hint });
     }
 
-    /// Looks at one file, and returns the files that it requires.
+    /// Checks one file, and returns the files that it requires.
     fn file(&mut self, path: &str, text: &str) -> Vec<String> {
         let words = words(text);
         let mut required = Vec::new();
-        // By the local name, the module of the host that it holds.
+        // The host's module that each local name holds.
         let mut hosts: BTreeMap<String, &'static str> = BTreeMap::new();
         for at in 0..words.len() {
             let word = &words[at];
@@ -115,12 +115,12 @@ impl Audit<'_> {
                 && !after_dot(&words, at)
             {
                 let behind = &words[at + 1..];
-                // `local other = git` is another name for it, if that is all that stands there.
-                let whole = behind.first().is_none_or(|next| {
+                // `local other = git` gives the module another name, if the expression ends there.
+                let ends_there = behind.first().is_none_or(|next| {
                     next.line > word.line && next.name().is_some_and(|name| name != "and" && name != "or")
                 });
                 if !self.check_member_use(path, module, behind)
-                    && whole
+                    && ends_there
                     && let Some(other) = local_name(&words, at)
                 {
                     hosts.insert(other.to_owned(), module);
@@ -134,7 +134,7 @@ impl Audit<'_> {
         required
     }
 
-    /// Looks at what is taken from a module of the host, by the words behind it; false where nothing is.
+    /// Checks the member of a host's module that the words behind the module's name select; returns false if they select none.
     fn check_member_use(&mut self, path: &str, module: &'static str, behind: &[Word]) -> bool {
         let (member, called, rest) = match behind {
             [dot, member, rest @ ..] if dot.is_sign('.') => (member, member.name(), rest),
@@ -144,7 +144,7 @@ impl Audit<'_> {
             _ => return false,
         };
         let Some(called) = called else { return false };
-        // In types, `git.Handle` names a type: those begin with a capital.
+        // A name that begins with a capital is a type, such as `git.Handle`.
         if called.starts_with(char::is_uppercase) {
             return true;
         }
@@ -156,7 +156,7 @@ impl Audit<'_> {
         true
     }
 
-    /// Finds a module: one of the host, or a file.
+    /// Finds a required module: `Ok` has the name of a host's module, `Err` the path of a file.
     fn require(&mut self, path: &str, word: &Word, wanted: &str) -> Option<Result<&'static str, String>> {
         if wanted.starts_with('@') {
             if let Some((name, _)) = self.modules.get_key_value(wanted) {
@@ -185,7 +185,7 @@ impl Audit<'_> {
         file.map(Err)
     }
 
-    /// Looks at a use of `module.called`, which may be called without an argument.
+    /// Checks a use of `module.called`; `bare` means that it is called without an argument.
     fn member(&mut self, path: &str, word: &Word, module: &'static str, called: &str, bare: bool) {
         let known = &self.modules[module];
         if !known.contains(called) {
@@ -200,8 +200,8 @@ impl Audit<'_> {
         }
     }
 
-    /// Looks at `:name(…)`. What the value is that has the method, no scanner knows: those of the host's that need a
-    /// permission are noted, and told at the end if nothing of the flow's own has the same name.
+    /// Notes a call `:name(…)` if a host's method of that name needs a permission. A scanner does not know the type of
+    /// the value, so the call is reported at the end, and only if the flow defines no method of that name.
     fn method(&mut self, path: &str, word: &Word) {
         let Some(called) = word.name() else { return };
         for (module, name, needed) in permission::methods() {
@@ -219,7 +219,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Tells of a permission that is used at a place and not declared.
+    /// Reports a permission that is used at a place but not declared.
     fn needs(&mut self, path: &str, word: &Word, needed: Permission) {
         if !self.permissions.declares(needed) {
             let refused = needed.undeclared_failure();
@@ -227,7 +227,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Looks at `render("./prompt.md", { … })`; the words begin behind `render`.
+    /// Checks `render("./prompt.md", { … })`; the words begin behind `render`.
     fn check_render(&mut self, path: &str, words: &[Word]) {
         let [open, file, rest @ ..] = words else { return };
         let (true, Some(wanted)) = (open.is_sign('('), file.text()) else { return };
@@ -275,7 +275,7 @@ fn after_dot(words: &[Word], at: usize) -> bool {
     at > 0 && (words[at - 1].is_sign('.') || words[at - 1].is_sign(':')) && !(at > 1 && words[at - 2].is_sign('.'))
 }
 
-/// Tells whether this is the name in `value:NAME(…)`, with any of the forms that a call has.
+/// Tells whether this is the name in `value:NAME(…)`, for all forms of a call.
 fn is_method(words: &[Word], at: usize) -> bool {
     let called = |next: &Word| next.is_sign('(') || next.is_sign('{') || next.text().is_some();
     let defined = defined_name(words, at).is_some();
@@ -303,7 +303,7 @@ fn local_name(words: &[Word], at: usize) -> Option<&str> {
     (local.name() == Some("local") && equals.is_sign('=')).then(|| name.name()).flatten()
 }
 
-/// Returns the keys of a table that is written out, whose words begin behind its brace; nothing where a key is computed.
+/// Returns the keys of a table literal, whose words begin behind its brace; `None` if a key is computed.
 fn keys(words: &[Word]) -> Option<BTreeSet<&str>> {
     let mut keys = BTreeSet::new();
     let mut depth = 0;
@@ -312,7 +312,7 @@ fn keys(words: &[Word]) -> Option<BTreeSet<&str>> {
         match &word.kind {
             WordKind::Sign('}') if depth == 0 => return Some(keys),
             WordKind::Sign('{' | '(' | '[') if start && depth == 0 && word.is_sign('[') => {
-                // `["name"] = …` names it as well; anything else is computed.
+                // `["name"] = …` is a known key, too; any other `[…]` is computed.
                 keys.insert(words.get(at + 1)?.text()?);
                 depth += 1;
             }

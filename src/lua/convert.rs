@@ -1,5 +1,5 @@
-//! Between Lua values and JSON, with a budget: a small table that refers to itself often is not expanded
-//! into gigabytes.
+//! Converts Lua values to JSON and back, within a budget: a small table that refers to another one many times must
+//! not expand into gigabytes.
 
 use mlua::{Lua, Table, Value as LuaValue};
 use serde_json::{Map, Number, Value};
@@ -9,13 +9,13 @@ use crate::model::text::excerpt;
 
 /// The most bytes of text that one conversion may copy. A text is copied a few times on its way to the journal.
 pub const TEXT: usize = 4 * 1024 * 1024;
-/// The most memory that the values of one conversion may take, about.
+/// About how much memory, in bytes, the values of one conversion may take.
 const MEMORY: usize = 16 * 1024 * 1024;
-/// What a value takes in a list, and what an object takes on top for its first members.
+/// How many bytes each value takes, and on top of that the first member and each further member of an object.
 const VALUE: usize = 40;
 const OBJECT: usize = 320;
 const MEMBER: usize = 80;
-/// How deep values may stand in each other.
+/// How deep values may be nested.
 const DEPTH: usize = 128;
 /// Registry name of the metatable that marks a table as a list.
 const LIST: &str = "nietz.list";
@@ -58,7 +58,7 @@ fn too_large(at: ValuePath<'_>, why: &str) -> Failure {
     invalid(format!("{} is too large: {why}", at.root()))
 }
 
-/// Where a value stands in the whole, for errors; written out only when there is one.
+/// The path from the root to a value, for errors; formatted only when there is an error.
 #[derive(Clone, Copy)]
 enum ValuePath<'a> {
     Root(&'a str),
@@ -98,17 +98,25 @@ pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
 }
 
 /// Returns the JSON form of a Lua value; `what` names it in errors.
+///
+/// # Errors
+///
+/// `request-invalid` if the value is too large, nested too deep, or has no JSON form, such as a function.
 pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
     to_json_within(lua, value, what, &mut ConversionBudget::default())
 }
 
 /// Like [`to_json`], for several values that share one budget.
+///
+/// # Errors
+///
+/// Those of [`to_json`].
 pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut ConversionBudget) -> Result<Value> {
     let mark = list_mark(lua).map_err(|error| crate::lua::vm_errors::from_error(&error))?.to_pointer();
     visit(&mut Conversion { mark, budget }, value, ValuePath::Root(what), 0)
 }
 
-/// Tells whether a value could be converted back, within a budget of its own.
+/// Tells whether [`to_json`] would convert the Lua form of a value back.
 pub fn fits(value: &Value) -> bool {
     measure(value, 0, &mut ConversionBudget::default()).is_ok()
 }
@@ -128,7 +136,7 @@ fn measure(value: &Value, depth: usize, budget: &mut ConversionBudget) -> Result
     }
 }
 
-/// What a conversion takes with it.
+/// The state of a conversion to JSON.
 struct Conversion<'a> {
     /// The metatable that marks lists.
     mark: *const std::ffi::c_void,
@@ -141,9 +149,9 @@ impl Conversion<'_> {
     }
 }
 
-fn visit(walk: &mut Conversion<'_>, value: &LuaValue, at: ValuePath<'_>, depth: usize) -> Result<Value> {
-    // Written out, a value may stand on a line of its own, indented as deep as it is.
-    walk.budget.take(VALUE + 2 * depth, at)?;
+fn visit(conversion: &mut Conversion<'_>, value: &LuaValue, at: ValuePath<'_>, depth: usize) -> Result<Value> {
+    // When printed, a value may take a line of its own, indented by its depth.
+    conversion.budget.take(VALUE + 2 * depth, at)?;
     if depth > DEPTH {
         return Err(invalid(format!("{} is nested more than {DEPTH} levels deep, or contains itself", at.root())));
     }
@@ -154,17 +162,17 @@ fn visit(walk: &mut Conversion<'_>, value: &LuaValue, at: ValuePath<'_>, depth: 
         LuaValue::Integer(number) => Ok(Value::from(*number)),
         LuaValue::Number(number) => number_to_json(*number, at),
         LuaValue::String(text) => {
-            walk.budget.take_text(text.as_bytes().len(), at)?;
+            conversion.budget.take_text(text.as_bytes().len(), at)?;
             let text = text.to_str().map_err(|_| invalid(format!("{at} is text that is not UTF-8")))?;
             Ok(Value::String(text.to_owned()))
         }
-        LuaValue::Table(table) => table_to_json(walk, table, at, depth),
+        LuaValue::Table(table) => table_to_json(conversion, table, at, depth),
         other => Err(invalid(format!("{at} is a {}, which cannot be stored or sent", other.type_name()))),
     }
 }
 
 fn number_to_json(number: f64, at: ValuePath<'_>) -> Result<Value> {
-    /// Up to here a double holds every whole number.
+    /// A double holds every whole number up to here.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= WHOLE {
         #[allow(clippy::cast_possible_truncation)]
@@ -173,17 +181,17 @@ fn number_to_json(number: f64, at: ValuePath<'_>) -> Result<Value> {
     Number::from_f64(number).map(Value::Number).ok_or_else(|| invalid(format!("{at} is not a finite number")))
 }
 
-fn table_to_json(walk: &mut Conversion<'_>, table: &Table, at: ValuePath<'_>, depth: usize) -> Result<Value> {
+fn table_to_json(conversion: &mut Conversion<'_>, table: &Table, at: ValuePath<'_>, depth: usize) -> Result<Value> {
     let length = table.raw_len();
-    if length > 0 || walk.is_marked(table) {
-        return list_to_json(walk, table, length, at, depth);
+    if length > 0 || conversion.is_marked(table) {
+        return list_to_json(conversion, table, length, at, depth);
     }
     let mut members = Map::new();
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, value) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         let key = match &key {
             LuaValue::String(key) => {
-                walk.budget.take_text(key.as_bytes().len(), at)?;
+                conversion.budget.take_text(key.as_bytes().len(), at)?;
                 key.to_str().map_err(|_| invalid(format!("{at} has a key that is not UTF-8")))?.to_owned()
             }
             other => {
@@ -193,42 +201,42 @@ fn table_to_json(walk: &mut Conversion<'_>, table: &Table, at: ValuePath<'_>, de
                 )));
             }
         };
-        walk.budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
-        let value = visit(walk, &value, ValuePath::Member(&at, &key), depth + 1)?;
+        conversion.budget.take(if members.is_empty() { OBJECT } else { MEMBER }, at)?;
+        let value = visit(conversion, &value, ValuePath::Member(&at, &key), depth + 1)?;
         members.insert(key, value);
     }
-    // Members in the order of their names, so that the same table always gives the same text.
+    // Sorted by name, so that the same table always gives the same text.
     members.sort_keys();
     Ok(Value::Object(members))
 }
 
 fn list_to_json(
-    walk: &mut Conversion<'_>,
+    conversion: &mut Conversion<'_>,
     table: &Table,
     length: usize,
     at: ValuePath<'_>,
     depth: usize,
 ) -> Result<Value> {
     let mut items = Vec::with_capacity(length.min(1024));
-    // Nearly every list comes in its order, with nothing beside it: one pass reads it.
-    let mut others = false;
+    // Lua returns nearly every list in order and without other keys: one pass reads it.
+    let mut irregular = false;
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, item) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         if !is_index(&key, items.len() + 1) {
-            others = true;
+            irregular = true;
             break;
         }
-        items.push(visit(walk, &item, ValuePath::Item(&at, items.len() + 1), depth + 1)?);
+        items.push(visit(conversion, &item, ValuePath::Item(&at, items.len() + 1), depth + 1)?);
     }
-    if !others && items.len() == length {
+    if !irregular && items.len() == length {
         return Ok(Value::Array(items));
     }
     items.clear();
     for index in 1..=length {
         let item: LuaValue = table.raw_get(index).map_err(|_| invalid(format!("{at} cannot be read")))?;
-        items.push(visit(walk, &item, ValuePath::Item(&at, index), depth + 1)?);
+        items.push(visit(conversion, &item, ValuePath::Item(&at, index), depth + 1)?);
     }
-    // What stands beside the list would be lost silently, which is worse than an error.
+    // A key beside the list would be lost silently, which is worse than an error.
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, _) = pair.map_err(|_| invalid(format!("{at} cannot be read")))?;
         if !is_index_within(&key, length) {
@@ -244,7 +252,7 @@ fn list_to_json(
     Ok(Value::Array(items))
 }
 
-/// Returns the whole number that a key is.
+/// Returns a key as a whole number, if it is one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 fn whole_number(key: &LuaValue) -> Option<i64> {
     match key {
@@ -262,7 +270,7 @@ fn is_index_within(key: &LuaValue, length: usize) -> bool {
     whole_number(key).is_some_and(|number| usize::try_from(number).is_ok_and(|number| (1..=length).contains(&number)))
 }
 
-/// Returns the Lua form of a JSON value. Lists are marked; null is the light userdata that `json.null` is.
+/// Returns the Lua form of a JSON value. Lists are marked; null becomes `json.null`, a light userdata.
 pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     let mark = list_mark(lua)?;
     build(lua, value, &mark)

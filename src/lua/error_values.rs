@@ -1,4 +1,4 @@
-//! Between failures and Lua error values, and from a Lua error to the author's line.
+//! Converts failures to Lua error values and back, and finds the author's line that raised an error.
 
 use mlua::{Lua, Table, Value as LuaValue};
 
@@ -11,11 +11,11 @@ use crate::model::text::clean;
 const ERROR: &str = "nietz.error";
 /// The name of chunks whose frames are the host's own.
 pub const HOST_CHUNK: &str = "=[nietz]";
-/// What Luau raises where the memory of a VM is used up.
+/// The message that Luau raises when the memory of a VM is used up.
 const NO_MEMORY: &str = "not enough memory";
-/// Lines of a trace that are shown.
+/// The most frames of a traceback that are shown.
 const FRAMES: usize = 12;
-/// The most bytes of a message, the most details, and the most bytes of one.
+/// The most bytes of a message, the most details, and the most bytes of one detail.
 const MESSAGE: usize = 2000;
 const DETAILS: usize = 50;
 const DETAIL: usize = 500;
@@ -46,9 +46,9 @@ pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Returns the failure that an error value stands for: one of the host's, or whatever the author raised.
+/// Returns the failure for a raised value: an error value of the host, or whatever the author raised.
 ///
-/// `trace` is the traceback of where it was raised.
+/// `trace` is the traceback of the place where the value was raised.
 pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     let mut failure = match value {
         LuaValue::Table(table) => from_table(lua, table),
@@ -58,29 +58,29 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
         other => Failure::new(Code::FlowError, format!("the flow raised a {} as an error", other.type_name())),
     };
     failure.message.truncate(floor(&failure.message, MESSAGE));
-    // It is the VM's own word for it, behind the author's place where it has one.
+    // The VM raises this text itself, behind `file:line:` where it knows the place.
     if failure.code == Code::FlowError && failure.message.ends_with(NO_MEMORY) {
         failure = memory_limit_failure();
     }
     if failure.code == Code::Usage {
-        // It is about the command line: where the flow noticed is of no use to whoever typed it.
+        // The failure is about the command line: the flow's line is of no use to the person who typed it.
         return failure;
     }
     let frames = frames(trace);
     let at = place(value, &mut failure, &frames);
-    // The innermost frame is the place itself, unless a failure of the host knows one of its own, such as that of a syntax
-    // error in a module.
-    let own = failure.place.is_none() && frames.first().is_some_and(|frame| Some(&frame.at) == at.as_ref());
+    // The innermost frame is the place itself, unless the failure already has a place, such as that of a syntax error in
+    // a module.
+    let repeats_place = failure.place.is_none() && frames.first().is_some_and(|frame| Some(&frame.at) == at.as_ref());
     if failure.place.is_none()
         && let Some((file, line)) = at.as_deref().and_then(|at| at.rsplit_once(':'))
     {
         failure.place = Some(Box::new(Place::line(file, line.parse().ok())));
     }
-    failure.details.extend(frames.iter().skip(usize::from(own)).take(FRAMES).map(Frame::called_from));
+    failure.details.extend(frames.iter().skip(usize::from(repeats_place)).take(FRAMES).map(Frame::called_from));
     failure
 }
 
-/// Returns the failure of a flow that ran too long without an effect.
+/// Returns the failure for a flow that ran too long without an effect.
 pub fn time_limit_failure(seconds: f64) -> Failure {
     Failure::new(Code::FlowLimit, format!("the flow ran for {seconds} s without an effect"))
         .hint("look for an endless loop, or ask for more in the manifest: limits = { seconds = … }")
@@ -109,7 +109,7 @@ fn from_table(lua: &Lua, table: &Table) -> Failure {
     failure
 }
 
-/// Returns where the error was raised, and takes it out of the message where it stands in front of it.
+/// Returns where the error was raised, as `file:line`, and removes this place from the start of the message.
 fn place(value: &LuaValue, failure: &mut Failure, frames: &[Frame]) -> Option<String> {
     if let LuaValue::Table(table) = value
         && let Ok(LuaValue::String(at)) = table.raw_get::<LuaValue>("at")
@@ -138,7 +138,7 @@ pub fn is_author(source: &str) -> bool {
     source.ends_with(".lua") || source.ends_with(".luau")
 }
 
-/// One of the author's frames.
+/// A stack frame of the author's code.
 struct Frame {
     /// `file:line`.
     at: String,
@@ -166,7 +166,7 @@ fn frames(trace: &str) -> Vec<Frame> {
         .collect()
 }
 
-/// Returns the beginning of a text that a flow made, safe to show. What a flow raises may be immense.
+/// Returns the beginning of a flow's text, safe to show: a flow may raise an immense text.
 fn shortened(text: &mlua::LuaString, limit: usize) -> String {
     let bytes = text.as_bytes();
     let mut shown = clean(&String::from_utf8_lossy(&bytes[..limit.min(bytes.len())]));

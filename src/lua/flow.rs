@@ -1,4 +1,4 @@
-//! A flow in its machine: loaded, its manifest read, ready to run.
+//! A flow that is loaded into its VM, with its manifest read, ready to run.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::pack::path::join;
 use crate::pack::resolve::ResolvedFlow;
 use crate::schema::source;
 
-/// A flow that was loaded.
+/// A loaded flow.
 pub struct Flow {
     vm: Rc<Vm>,
     context: Rc<Context>,
@@ -26,7 +26,7 @@ pub struct Flow {
     pub located: ResolvedFlow,
 }
 
-/// What a run gives to a flow.
+/// The input of a flow's `run` function.
 pub struct FlowInput {
     pub params: Value,
     pub settings: Value,
@@ -36,7 +36,12 @@ pub struct FlowInput {
 }
 
 impl Flow {
-    /// Loads a flow. Its top level runs, within limits, and can do nothing but describe itself.
+    /// Loads a flow. The top level of its file runs within the limits, and cannot perform effects.
+    ///
+    /// # Errors
+    ///
+    /// `flow-not-found` if the file is gone; `flow-invalid` if the code or the manifest is wrong; `flow-limit` or
+    /// `flow-memory` if the top level uses too much.
     pub fn load(located: ResolvedFlow, context: Context, limits: FlowLimits) -> Result<Flow> {
         let vm = Rc::new(Vm::new(limits)?);
         let context = Rc::new(context);
@@ -54,9 +59,9 @@ impl Flow {
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "coroutine.yield was called while the file was loaded"));
         }
-        let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+        let succeeded = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);
-        if !fine {
+        if !succeeded {
             return Err(snippet(&located, raised_failure(&vm, &value)));
         }
         let manifest = read_manifest(&vm, &located, &value).map_err(|failure| snippet(&located, failure))?;
@@ -70,7 +75,11 @@ impl Flow {
         Ok(Flow { vm, context, manifest, located })
     }
 
-    /// Returns the command of this name, or the flow's own `run`.
+    /// Returns the command of this name; without a name, the flow's own `run`.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the flow has no such command.
     pub fn command(&self, name: Option<&str>) -> Result<&FlowCommand> {
         let Some(name) = name else { return Ok(&self.manifest.main) };
         self.manifest.commands.get(name).ok_or_else(|| {
@@ -82,13 +91,13 @@ impl Flow {
         })
     }
 
-    /// Returns the digests of the flow's files: its own, those in the folder of its name, and what it read.
+    /// Returns the digests of the flow's files: its main file, those in the folder of its name, and those that it read.
     pub fn sources(&self) -> Sources {
         let tree = &self.located.tree;
         let folder = format!("{}/", self.located.path.trim_end_matches(".lua"));
         let top = folder.split('/').next().unwrap_or_default().to_owned();
         for path in tree.list(&top, "").iter().filter(|path| path.starts_with(&folder)) {
-            // What is no text is no source; what cannot be read fails where it is needed.
+            // A file that is no text is no source, and a file that cannot be read fails where it is needed.
             let _ = tree.text(path);
         }
         tree.digests()
@@ -100,17 +109,21 @@ impl Flow {
     }
 
     /// Runs a command of the flow to its end.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if there is no such command, and those of [`Scheduler::run`]; other failures are outcomes.
     pub async fn run(
         &self,
         command: Option<&str>,
-        start: &FlowInput,
+        input: &FlowInput,
         gate: Rc<Gate>,
         interrupts: &mut dyn Interrupts,
     ) -> Result<FlowOutcome> {
         let run = self.command(command)?.run.clone();
         let context = json!({
-            "params": start.params, "settings": start.settings, "run": start.run, "lang": start.lang,
-            "workspace": start.workspace,
+            "params": input.params, "settings": input.settings, "run": input.run, "lang": input.lang,
+            "workspace": input.workspace,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
@@ -124,7 +137,7 @@ impl Flow {
         }
     }
 
-    /// Returns the context table; params and settings that were not given are nil, not null.
+    /// Returns the table that `run` is called with; params and settings that were not given are nil, not null.
     fn argument(&self, context: &Value) -> mlua::Result<LuaValue> {
         let mut context = context.clone();
         for part in ["params", "settings"] {
@@ -135,8 +148,11 @@ impl Flow {
         convert::to_lua(&self.vm.lua, &context)
     }
 
-    /// Brings an older document up to the current version and returns it, or what the migration raised.
-    /// Pure: migrations are plain functions.
+    /// Migrates an older document to the current version. Migrations are pure functions: they perform no effects.
+    ///
+    /// # Errors
+    ///
+    /// The failure that the migration raised; `flow-invalid` if it yields an effect.
     pub fn migrate(&self, collection: &str, mut document: Value, from: &str) -> Result<Value> {
         let Some(declared) = self.manifest.collections.get(collection) else { return Ok(document) };
         let order = declared.collection.version.as_ref().map(|version| version.migrates.clone()).unwrap_or_default();
@@ -148,26 +164,30 @@ impl Flow {
         Ok(document)
     }
 
-    /// Returns what the collection's rules say about a valid document.
+    /// Returns the findings of the collection's rules about a valid document.
+    ///
+    /// # Errors
+    ///
+    /// The failure that the rules raised; `flow-invalid` if they yield an effect.
     pub fn rules(&self, collection: &str, document: &Value) -> Result<Vec<RuleFinding>> {
         let rules = self.manifest.collections.get(collection).and_then(|declared| declared.rules.clone());
         let Some(rules) = rules else { return Ok(Vec::new()) };
-        let faults = self.pure(&rules, document)?;
-        let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-        Ok(faults
+        let findings = self.pure(&rules, document)?;
+        let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+        Ok(findings
             .as_array()
-            .map(|faults| {
-                let ruled = |fault: &Value| RuleFinding {
-                    pointer: text(fault, "pointer"),
-                    message: text(fault, "message"),
-                    note: fault["severity"] == "note",
+            .map(|findings| {
+                let read = |finding: &Value| RuleFinding {
+                    pointer: text(finding, "pointer"),
+                    message: text(finding, "message"),
+                    note: finding["severity"] == "note",
                 };
-                faults.iter().map(ruled).collect()
+                findings.iter().map(read).collect()
             })
             .unwrap_or_default())
     }
 
-    /// Runs a function that may do nothing but compute.
+    /// Runs a function that must not perform effects.
     fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
         let lua = &self.vm.lua;
         let argument = convert::to_lua(lua, argument).map_err(|error| vm_errors::from_error(&error))?;
@@ -177,9 +197,9 @@ impl Flow {
         if thread.is_resumable() {
             return Err(Failure::new(Code::FlowInvalid, "migrations and rules may only compute: no effect in them"));
         }
-        let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+        let succeeded = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);
-        if fine {
+        if succeeded {
             convert::to_json(lua, &value, "result")
         } else {
             Err(snippet(&self.located, raised_failure(&self.vm, &value)))
@@ -187,11 +207,11 @@ impl Flow {
     }
 }
 
-/// What a rule says about a document.
+/// A finding of a collection's rules about a document.
 pub struct RuleFinding {
     pub pointer: String,
     pub message: String,
-    /// Only worth a remark: the document is valid all the same.
+    /// Whether the finding is only a remark: the document is valid all the same.
     pub note: bool,
 }
 
@@ -251,7 +271,7 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
     Ok(manifest)
 }
 
-/// Gives a failure that was raised in a file of the pack the line itself, and the file as people find it.
+/// Adds the source line to a failure that was raised in a file of the pack, and names the file by its path for people.
 fn snippet(located: &ResolvedFlow, mut failure: Failure) -> Failure {
     let Some(place) = &mut failure.place else { return failure };
     let Some(line) = place.line.and_then(|line| usize::try_from(line).ok()) else { return failure };

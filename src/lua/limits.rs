@@ -1,11 +1,11 @@
-//! Time and memory of flow code.
+//! Limits on the time and memory of flow code.
 //!
-//! A watchdog thread raises a flag when a slice of Lua has computed too long; the VM's interrupt looks at the flag,
-//! which costs a load, and raises an error. The flag stays up, so that `pcall` cannot swallow it. What counts is the time
-//! that the thread computed, and not how long it waited for a core.
+//! A watchdog thread raises a flag when a slice of Lua has computed too long. The VM's interrupt checks the flag, which
+//! costs one load, and raises an error. The flag stays up, so that `pcall` cannot swallow the error. Only the thread's
+//! computing time counts, not the time that it waits for a core.
 //!
-//! What the host does for a flow is bounded before it begins, or done by a helper that is given up (`cpu::within`). Should
-//! something go on all the same and never come back to the flag, the whole process is ended.
+//! Work that the host does for a flow is bounded before it begins, or done by a helper thread that can be abandoned
+//! (`cpu::run_within`). If code still computes without ever checking the flag, the whole process is ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use crate::cpu::{CpuLimit, ThreadClock};
 use crate::error::Failure;
 use crate::lua::error_values;
 
-/// How much of time a flow may take between two effects that wait for the world, and how much of memory.
+/// How long a flow may compute between two effects that wait, and how much memory it may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowLimits {
     pub seconds: f64,
@@ -38,7 +38,7 @@ pub struct Watchdog {
 }
 
 struct WatchdogState {
-    /// How far the slice that runs now may go, and how many seconds it had; `None` when none runs.
+    /// The limit of the slice that runs now, and its length in seconds; `None` when none runs.
     limit: Mutex<Option<(CpuLimit, f64)>>,
     expired: AtomicBool,
     sleeping: AtomicBool,
@@ -46,16 +46,16 @@ struct WatchdogState {
     wake: (Mutex<()>, Condvar),
 }
 
-/// How often the clock is looked at while Lua runs.
+/// How often the watchdog checks the clock while Lua runs.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How much longer than it may a slice can compute before the process is ended.
+/// How long a slice may compute beyond its limit before the process is ended.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What ends the process.
+/// The function that ends the process.
 static LAST_RESORT: OnceLock<fn(&Failure)> = OnceLock::new();
 
-/// Sets what ends the process where nothing else ends a flow: it is called by another thread, while the flow computes.
+/// Sets the function that ends the process when nothing else ends a flow. The watchdog calls it while the flow computes.
 pub fn last_resort(end: fn(&Failure)) {
     let _ = LAST_RESORT.set(end);
 }
@@ -74,13 +74,13 @@ impl Watchdog {
         Watchdog { shared, thread }
     }
 
-    /// Returns the flag that the VM's interrupt looks at.
+    /// Returns a function that reads the flag, for the VM's interrupt.
     pub fn flag(&self) -> impl Fn() -> bool + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.expired.load(Ordering::Relaxed)
     }
 
-    /// Begins anew: from now on, Lua may compute for `seconds`, on the thread that asks.
+    /// Restarts the clock: from now on, Lua may compute for `seconds` on the calling thread.
     pub fn arm(&self, seconds: f64) {
         let shared = &self.shared;
         let limit = CpuLimit::new(ThreadClock::current(), Duration::from_secs_f64(seconds));
@@ -91,13 +91,13 @@ impl Watchdog {
         }
     }
 
-    /// Stops the clock: Lua waits for the world, or is over.
+    /// Stops the clock: Lua waits for an effect, or has ended.
     pub fn disarm(&self) {
         CpuLimit::hold(None);
         *self.shared.limit() = None;
     }
 
-    /// Returns whether Lua took too long; once it has, it stays so.
+    /// Tells whether Lua computed too long. A raised flag stays up.
     pub fn expired(&self) -> bool {
         let limit = *self.shared.limit();
         limit.is_some_and(|(limit, _)| limit.is_over()) || self.shared.expired.load(Ordering::Relaxed)
@@ -134,8 +134,8 @@ impl WatchdogState {
                 end(&error_values::time_limit_failure(seconds));
             }
             idle = if limit.is_none() { idle + 1 } else { 0 };
-            // After a while without Lua it sleeps until it is woken. A wake-up that is missed in between is
-            // made good by the long tick.
+            // After a while without Lua, the watchdog sleeps until it is woken. The long tick makes up for a wake-up
+            // that it missed.
             let tick = if idle > 5 { Duration::from_millis(500) } else { TICK };
             self.sleeping.store(idle > 5, Ordering::SeqCst);
             guard = self.wake.1.wait_timeout(guard, tick).unwrap_or_else(PoisonError::into_inner).0;
@@ -157,9 +157,9 @@ mod tests {
         });
         let watchdog = Watchdog::start();
         watchdog.arm(0.05);
-        let own = CpuLimit::new(ThreadClock::current(), GRACE * 3);
+        let limit = CpuLimit::new(ThreadClock::current(), GRACE * 3);
         while !ENDED.load(Ordering::SeqCst) {
-            assert!(!own.is_over(), "nobody ended it");
+            assert!(!limit.is_over(), "nobody ended it");
         }
         assert!(watchdog.expired());
     }

@@ -1,4 +1,4 @@
-//! What a flow declares: read from the table that its file returns, every field checked.
+//! A flow's manifest: read from the table that its file returns, with every field checked.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,16 +17,17 @@ use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
 
-/// The most characters of a command that may be run: whoever is asked about it reads it.
+/// The most characters of a command that a flow asks for: the person who grants it reads it.
 const COMMAND: usize = 200;
-/// The most commands that a flow may ask for: they are read by a person.
+/// The most commands that a flow may ask for: a person reads them.
 const MOST_COMMANDS: usize = 100;
 
-/// The longest name and summary, in bytes, and the most params, collections and commands of one kind.
+/// The longest name and the longest summary, in bytes.
 const NAME: usize = 64;
 const SUMMARY: usize = 500;
-/// The longest path or summary that is looked at, in bytes.
+/// The longest text of any field, in bytes.
 const SHORT: usize = 4096;
+/// The most params, settings, collections or commands.
 const MOST_OF_A_KIND: usize = 200;
 
 /// A flow's manifest.
@@ -41,7 +42,7 @@ pub struct Manifest {
     /// The most that a run of this flow should use.
     pub budget: Budget,
     pub collections: BTreeMap<String, DeclaredCollection>,
-    /// What people may set for it in their configuration.
+    /// The settings that people may give for this flow in their configuration.
     pub settings: BTreeMap<String, Setting>,
     /// What `nietz run FLOW` runs.
     pub main: FlowCommand,
@@ -49,7 +50,7 @@ pub struct Manifest {
     pub commands: BTreeMap<String, FlowCommand>,
 }
 
-/// Something that a flow can run.
+/// A function of a flow that the user can run, with its params.
 #[derive(Clone, Debug)]
 pub struct FlowCommand {
     pub summary: String,
@@ -61,15 +62,15 @@ pub struct FlowCommand {
 #[derive(Clone, Debug)]
 pub struct DeclaredCollection {
     pub collection: Collection,
-    /// The schema's path where it is given by one.
+    /// The schema's path, if the manifest gives a path and not a table.
     pub schema_path: Option<String>,
-    /// Whether formats of the schema bind only what is written, or nothing, where the schema itself does not say so.
+    /// `on-save` if the schema's formats bind only what is written, `never` if they bind nothing.
     pub formats: Option<String>,
     pub migrations: BTreeMap<String, Function>,
     pub rules: Option<Function>,
 }
 
-/// Checks names of fields, and says what was meant.
+/// Refuses a field that is not known, and names the nearest known field.
 fn check_fields(table: &Table, what: &str, known: &[&str]) -> Result<()> {
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, _) = pair.map_err(|error| crate::lua::vm_errors::from_error(&error))?;
@@ -89,9 +90,13 @@ fn check_fields(table: &Table, what: &str, known: &[&str]) -> Result<()> {
 }
 
 impl Manifest {
-    /// Reads the table that `nietz.flow` was given.
+    /// Reads the table that `nietz.flow` was called with.
+    ///
+    /// # Errors
+    ///
+    /// `flow-invalid` if a field is missing, unknown or wrong; `request-invalid` if a value has no JSON form.
     pub fn read(lua: &Lua, table: &Table) -> Result<Manifest> {
-        let parts = &ManifestReader { lua, budget: RefCell::default() };
+        let reader = &ManifestReader { lua, budget: RefCell::default() };
         check_fields(
             table,
             "nietz.flow",
@@ -118,8 +123,8 @@ impl Manifest {
             ))
             .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
         }
-        let permissions: Permissions = parts.part(table, "nietz.flow", "permissions")?.unwrap_or_default();
-        let main = read_command(parts, table, "nietz.flow")?;
+        let permissions: Permissions = reader.part(table, "nietz.flow", "permissions")?.unwrap_or_default();
+        let main = read_command(reader, table, "nietz.flow")?;
         if permissions.exec.len() > MOST_COMMANDS {
             let why =
                 format!("nietz.flow: permissions.exec names more than {MOST_COMMANDS} commands, which nobody reads");
@@ -128,13 +133,13 @@ impl Manifest {
         for grant in &permissions.exec {
             check_grant(grant, &main)?;
         }
-        let settings = read_settings(parts, table)?;
+        let settings = read_settings(reader, table)?;
         let mut collections = BTreeMap::new();
         if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
             for pair in declared.pairs::<String, Table>() {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
-                collections.insert(name.clone(), read_collection(parts, &name, &table)?);
+                collections.insert(name.clone(), read_collection(reader, &name, &table)?);
                 check_count(collections.len(), "nietz.flow", "collections")?;
             }
         }
@@ -154,21 +159,21 @@ impl Manifest {
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
                 check_fields(&table, &what, &["summary", "params", "run"])?;
-                commands.insert(name, read_command(parts, &table, &what)?);
+                commands.insert(name, read_command(reader, &table, &what)?);
                 check_count(commands.len(), "nietz.flow", "commands")?;
             }
         }
         let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        let budget: Budget = parts.part(table, "nietz.flow", "budget")?.unwrap_or_default();
+        let budget: Budget = reader.part(table, "nietz.flow", "budget")?.unwrap_or_default();
         if let Some(problem) = budget.problem() {
             return Err(invalid(format!("nietz.flow: budget.{problem}")));
         }
         for grant in &permissions.exec {
-            for own in std::iter::once(&main).chain(commands.values()) {
-                check_default(grant, own, &permissions.exec)?;
+            for command in std::iter::once(&main).chain(commands.values()) {
+                check_default(grant, command, &permissions.exec)?;
             }
         }
-        let exec_limits: command::CommandLimits = parts.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
+        let exec_limits: command::CommandLimits = reader.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
         if let Some(problem) = exec_limits.problem() {
             return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
@@ -177,7 +182,7 @@ impl Manifest {
     }
 }
 
-/// A command that is allowed is named, or is what the user gives in a param of the flow itself.
+/// Checks an entry of `permissions.exec`: a command, or `{NAME}` for what the user gives in the param NAME.
 fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
     let Some(name) = crate::model::command::placeholder(grant) else {
         return match grant.trim() {
@@ -204,9 +209,10 @@ fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
     })
 }
 
-/// What a flow runs where the user gives nothing is no word of the user's: it is declared, so that they are asked about it.
-fn check_default(grant: &str, own: &FlowCommand, declared: &[String]) -> Result<()> {
-    let default = crate::model::command::placeholder(grant).and_then(|name| own.params.get(name)?.default.as_ref());
+/// Checks that the manifest declares the default of a param that holds commands: the default is not the user's choice, so
+/// the user must be asked about it.
+fn check_default(grant: &str, command: &FlowCommand, declared: &[String]) -> Result<()> {
+    let default = crate::model::command::placeholder(grant).and_then(|name| command.params.get(name)?.default.as_ref());
     let texts = match default {
         Some(serde_json::Value::Array(items)) => items.iter().filter_map(serde_json::Value::as_str).collect(),
         Some(serde_json::Value::String(text)) => vec![text.as_str()],
@@ -220,19 +226,19 @@ fn check_default(grant: &str, own: &FlowCommand, declared: &[String]) -> Result<
     .hint("add it to permissions.exec, so that who grants it reads it"))
 }
 
-/// Tells whether a part of a command may be overlooked by who is asked about it.
+/// Tells whether a person may overlook a part of a command, because it is long or has blanks in a row.
 fn is_easy_to_overlook(grant: &str) -> bool {
     let blanks = |two: (char, char)| two.0.is_whitespace() && two.1.is_whitespace();
     grant.chars().count() > COMMAND || grant.chars().zip(grant.chars().skip(1)).any(blanks)
 }
 
-fn read_command(parts: &ManifestReader<'_>, table: &Table, what: &str) -> Result<FlowCommand> {
+fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Result<FlowCommand> {
     let run = match table.raw_get::<LuaValue>("run") {
         Ok(LuaValue::Function(run)) => run,
         _ => return Err(invalid(format!("{what}: run must be a function"))),
     };
     let mut params = BTreeMap::new();
-    let value = parts.json(&table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
+    let value = reader.json(&table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
     if let Value::Object(declared) = value {
         for (name, param) in declared {
             let param: Param =
@@ -254,10 +260,10 @@ fn read_command(parts: &ManifestReader<'_>, table: &Table, what: &str) -> Result
     Ok(FlowCommand { summary: summary(table, what)?, params, run })
 }
 
-fn read_settings(parts: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
+fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
     let mut settings = BTreeMap::new();
     let declared: BTreeMap<String, serde_json::Map<String, Value>> =
-        parts.part(table, "nietz.flow", "settings")?.unwrap_or_default();
+        reader.part(table, "nietz.flow", "settings")?.unwrap_or_default();
     for (name, mut fields) in declared {
         let wrong = |why: String| invalid(format!("nietz.flow: setting `{name}`: {why}"));
         let limit = match fields.remove("limit") {
@@ -297,7 +303,7 @@ fn read_limits(table: &Table) -> Result<FlowLimits> {
     Ok(limits)
 }
 
-/// What stands in a collection's `version`, besides the migrations.
+/// The fields of a collection's `version`, without the migrations.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VersionData {
@@ -307,7 +313,7 @@ struct VersionData {
     read_newer: bool,
 }
 
-fn read_collection(parts: &ManifestReader<'_>, name: &str, table: &Table) -> Result<DeclaredCollection> {
+fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &Table) -> Result<DeclaredCollection> {
     let what = format!("collection `{name}`");
     check_fields(
         table,
@@ -324,14 +330,14 @@ fn read_collection(parts: &ManifestReader<'_>, name: &str, table: &Table) -> Res
     };
     let (schema, schema_path) = match table.raw_get::<LuaValue>("schema") {
         Ok(LuaValue::String(_)) => (Value::Null, Some(text(table, &what, "schema")?)),
-        Ok(LuaValue::Table(schema)) => (parts.json(&LuaValue::Table(schema), "schema")?, None),
+        Ok(LuaValue::Table(schema)) => (reader.json(&LuaValue::Table(schema), "schema")?, None),
         _ => return Err(invalid(format!("{what}: schema must be a table or the path of one"))),
     };
-    let keys: BTreeMap<String, String> = parts.part(table, &what, "keys")?.unwrap_or_default();
+    let keys: BTreeMap<String, String> = reader.part(table, &what, "keys")?.unwrap_or_default();
     let mut migrations = BTreeMap::new();
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
-            let mut data = convert_without(parts, &declared, "migrations", &mut migrations)?;
+            let mut data = convert_without(reader, &declared, "migrations", &mut migrations)?;
             let data: VersionData =
                 serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
             let mut migrates: Vec<String> = migrations.keys().cloned().collect();
@@ -345,8 +351,8 @@ fn read_collection(parts: &ManifestReader<'_>, name: &str, table: &Table) -> Res
         Ok(LuaValue::Nil) => None,
         _ => return Err(invalid(format!("{what}: rules must be a function"))),
     };
-    let expects = read_expects(&what, parts.part(table, &what, "expects")?.unwrap_or_default())?;
-    let index = read_index(&what, format, parts.part(table, &what, "index")?.unwrap_or_default())?;
+    let expects = read_expects(&what, reader.part(table, &what, "expects")?.unwrap_or_default())?;
+    let index = read_index(&what, format, reader.part(table, &what, "index")?.unwrap_or_default())?;
     let formats = match table.raw_get::<LuaValue>("formats") {
         Ok(LuaValue::Nil) => None,
         Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
@@ -358,7 +364,7 @@ fn read_collection(parts: &ManifestReader<'_>, name: &str, table: &Table) -> Res
     Ok(DeclaredCollection { collection, schema_path, formats, migrations, rules })
 }
 
-/// What stands in a collection's `expects`: one of the first four, and `within` for those that count.
+/// An item of a collection's `expects`: one of the first four fields, and `within` for `numbered` and `rising`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExpectData {
@@ -395,7 +401,7 @@ fn read_expects(what: &str, data: Vec<ExpectData>) -> Result<Vec<Expectation>> {
     Ok(expects)
 }
 
-/// What stands in a collection's `index`, by table.
+/// A table of a collection's `index`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct IndexData {
@@ -411,11 +417,11 @@ fn read_index(what: &str, format: Format, data: BTreeMap<String, IndexData>) -> 
         )));
     }
     let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-    let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_word = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let mut tables = Vec::new();
     for (name, table) in data {
         for word in table.columns.keys().chain([&name]) {
-            if !plain(word) || word == "document" {
+            if !is_word(word) || word == "document" {
                 let word = crate::model::text::excerpt(word);
                 return Err(invalid(format!(
                     "{what}: index: `{word}` must be a name of letters, digits and _, and not `document`"
@@ -435,7 +441,7 @@ fn version_parts(version: &str) -> Vec<u64> {
 
 /// Returns a table as JSON without one member, whose functions go to `functions`.
 fn convert_without(
-    parts: &ManifestReader<'_>,
+    reader: &ManifestReader<'_>,
     table: &Table,
     without: &str,
     functions: &mut BTreeMap<String, Function>,
@@ -444,7 +450,7 @@ fn convert_without(
     for pair in table.pairs::<String, LuaValue>() {
         let (name, value) = pair.map_err(|_| invalid("version must be a table of named fields".to_owned()))?;
         if name != without {
-            let value = parts.json(&value, &name)?;
+            let value = reader.json(&value, &name)?;
             members.insert(name, value);
         } else if let LuaValue::Table(declared) = value {
             for pair in declared.pairs::<String, Function>() {
@@ -481,7 +487,7 @@ fn check_count(count: usize, what: &str, kind: &str) -> Result<()> {
     Ok(())
 }
 
-/// What of a manifest becomes plain data: all of it together stays within one budget, also where a table stands in it often.
+/// Converts parts of a manifest to JSON. All of them share one budget, so that a table that occurs many times counts each time.
 struct ManifestReader<'a> {
     lua: &'a Lua,
     budget: RefCell<convert::ConversionBudget>,

@@ -1,9 +1,9 @@
-//! Flow code: one sandboxed Luau VM for each run. It knows the gate and no adapter.
+//! Flow code: one sandboxed Luau VM for each run. This room knows the gate and no adapter.
 //!
-//! `vm` makes the machine and closes the holes of the stock library; `limits` watches time and memory;
-//! `bridge.luau` is the thin layer between a flow and the host; `scheduler` drives the flow and its branches, does
-//! what each `request` asks for, and is the only one that talks to the gate; `manifest` reads what a flow declares;
-//! `api` is what flows can require.
+//! `vm` builds the VM without the unsafe functions of the stock library; `limits` watches time and memory;
+//! `bridge.luau` is the thin layer between a flow and the host; `scheduler` runs the flow and its branches, handles
+//! each `request`, and is the only module that talks to the gate; `manifest` reads what a flow declares; `api` holds
+//! the modules that flows can require. Functions that return `mlua::Result` fail only if the VM is out of memory.
 
 pub mod api;
 pub mod audit;

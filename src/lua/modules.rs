@@ -1,4 +1,4 @@
-//! What `require` reaches: the host's modules and the pack's own files, and nothing else.
+//! Implements `require`, which reaches the host's modules and the pack's own files, and nothing else.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,21 +13,21 @@ use crate::model::text::excerpt;
 use crate::pack::path::join;
 use crate::pack::tree::PackTree;
 
-/// A module that was asked for.
+/// The state of a file that was required.
 enum ModuleState {
-    /// Its top level runs now: asking again is a cycle.
+    /// The file's top level runs now: requiring it again is a cycle.
     Loading,
     Loaded(LuaValue),
 }
 
 struct ModuleLoader {
     tree: PackTree,
-    /// Those that were asked for.
+    /// The host's modules that were required so far.
     host: RefCell<HashMap<&'static str, LuaValue>>,
     files: RefCell<HashMap<String, ModuleState>>,
 }
 
-/// Puts `require` and `print` into the machine's globals, and what modules of the host replace there.
+/// Adds `require` to the VM's globals, and replaces the stock functions for time, chance and output.
 pub fn install(vm: &Rc<Vm>, tree: &PackTree) -> mlua::Result<()> {
     let modules = Rc::new(ModuleLoader { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
     api::replace_stock(vm)?;
@@ -48,7 +48,7 @@ pub fn install(vm: &Rc<Vm>, tree: &PackTree) -> mlua::Result<()> {
 }
 
 impl ModuleLoader {
-    /// Returns a module of the host, made when it is first asked for.
+    /// Returns a module of the host. Each is built when it is first required.
     fn host(&self, vm: &Rc<Vm>, wanted: &str) -> mlua::Result<Option<LuaValue>> {
         let Some((name, make, _)) = api::ALL.iter().find(|(name, ..)| *name == wanted) else { return Ok(None) };
         if let Some(module) = self.host.borrow().get(name) {
@@ -107,7 +107,7 @@ impl ModuleLoader {
             return Err(not_found(&format!("`{name}` returns nothing")).hint("end it with `return` and its table"));
         }
         if let LuaValue::Table(table) = &value {
-            // What one file gives to others is not changed by them.
+            // All files that require a module share it, so none of them may change it.
             table.set_readonly(true);
         }
         self.files.borrow_mut().insert(name.to_owned(), ModuleState::Loaded(value.clone()));

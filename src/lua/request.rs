@@ -20,14 +20,14 @@ pub enum Request {
 pub enum ScopeLimit {
     /// All of them together.
     Whole(f64),
-    /// Each, from the last sign of life in it on.
+    /// Each of them, counted from its last sign of life.
     Silence(f64),
 }
 
 /// Makes the Lua value of an outcome.
 pub type OutcomeToLua = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
 
-/// For requests without a result.
+/// Returns nil, for requests without a result.
 pub fn outcome_to_nil(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
     Ok(LuaValue::Nil)
 }

@@ -1,5 +1,5 @@
-//! Reads Lua source word by word, for checks that need no machine: what a file requires, which functions of the host it
-//! names, which prompts it renders. It is a scanner and no parser: what it does not understand, it passes over.
+//! Splits Lua source into words, for checks that need no VM: what a file requires, which functions of the host it
+//! names, which prompts it renders. This is a scanner, not a parser: it skips what it does not understand.
 
 /// A word of Lua with its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,13 +39,13 @@ impl Word {
     }
 }
 
-/// Returns the words of a source without its comments. What stands in braces in an interpolated text is left out.
+/// Returns the words of a source, without comments and without the expressions in interpolated texts.
 pub fn words(source: &str) -> Vec<Word> {
     let mut scanner = LuaScanner { rest: source.chars().collect(), at: 0, line: 1, column: 1 };
     let mut words = Vec::new();
     while let Some(c) = scanner.peek(0) {
         let (line, column) = (scanner.line, scanner.column);
-        let is = match c {
+        let kind = match c {
             _ if c.is_whitespace() => {
                 scanner.next();
                 continue;
@@ -69,7 +69,7 @@ pub fn words(source: &str) -> Vec<Word> {
                 WordKind::Sign(c)
             }
         };
-        words.push(Word { kind: is, line, column });
+        words.push(Word { kind, line, column });
     }
     words
 }

@@ -1,9 +1,9 @@
-//! Drives a flow and its branches: resumes each until it asks for something, takes that to the gate, and
-//! gives back what comes of it.
+//! Runs a flow and its branches: resumes each until it yields a request, takes the request to the gate, and resumes
+//! the branch with the outcome.
 //!
-//! Outcomes are given to a flow when all of its branches wait: those that are there, together. Which were, and in
-//! which order, stands in the journal, and is given back like that. So branches that share a table see the same
-//! interleaving again.
+//! A flow gets outcomes when all of its branches wait: all that have arrived, together. The journal records which
+//! outcomes were given together and in which order, and a resumed run gives them in the same way. So branches that
+//! share a table see the same interleaving again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -33,15 +33,15 @@ use limits::{Limit, LimitKind};
 pub enum LuaOutcome {
     Returned(LuaValue),
     Raised(Failure),
-    /// Something that only the user or time can give is missing; nothing else is left to do.
+    /// The run waits for something that only the user or time can give, and has nothing else left to do.
     Parked(Failure),
-    /// The user ended it where it stood. The flow was told nothing, and what was under way has no outcome.
+    /// The user ended the run. The flow was told nothing, and the effects that were under way have no outcome.
     Interrupted(Failure),
 }
 
-/// Asks of the user to end the run: Ctrl-C, and what else ends a process politely.
+/// The user's requests to end the run: Ctrl-C, and the other signals that ask a process to end.
 pub trait Interrupts {
-    /// Resolves with each ask.
+    /// Resolves at each request.
     fn next(&mut self) -> LocalBoxFuture<'_, ()>;
 }
 
@@ -52,17 +52,17 @@ struct FlowTask {
     scope: String,
     role: TaskRole,
     finish: OutcomeToLua,
-    /// The last failures that it was given, until it has shown that it goes on.
+    /// The last failures that the task was given, until it has shown that it goes on.
     failed: Option<TaskFailure>,
 }
 
-/// Failures of effects that came up to a task.
+/// Failures of effects that reached a task: of its own effects, or of those that ended a task it waits for.
 #[derive(Clone)]
 struct TaskFailure {
     keys: Vec<EffectKey>,
     code: Code,
     message: String,
-    /// It was given something else since then.
+    /// The task was given another outcome since then.
     went_on: bool,
 }
 
@@ -91,9 +91,9 @@ struct PendingEffect {
     id: Id,
     cancel: Option<tokio::sync::oneshot::Sender<Failure>>,
     heartbeat: Heartbeat,
-    /// It goes on to its end, whoever waits for it.
+    /// The effect runs to its end, even if nobody waits for it any more.
     lasts: bool,
-    /// A person is asked.
+    /// The effect asks a person.
     asks: bool,
 }
 
@@ -113,13 +113,13 @@ pub struct Scheduler<'a> {
     tasks: HashMap<Id, FlowTask>,
     next_id: Id,
     ready: VecDeque<(Id, TaskInput)>,
-    /// What earlier processes did, and branches wait for.
+    /// The outcomes of earlier processes that tasks wait for.
     recorded: BTreeMap<DeliverySlot, (Id, EffectKey, Result<Value>)>,
     live: FuturesUnordered<LocalBoxFuture<'static, (EffectKey, Result<Value>)>>,
-    /// Who waits for which live effect; one that is not here any more was cancelled.
+    /// The task that waits for each live effect.
     waiting: HashMap<EffectKey, PendingEffect>,
     limits: Vec<Limit>,
-    /// When the time of the whole run is over.
+    /// When the time of the whole run is over, and the failure to give then.
     deadline: Option<(tokio::time::Instant, Failure)>,
     gatherings: HashMap<Id, Gathering>,
     parked: Option<Failure>,
@@ -143,8 +143,11 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Runs `run(argument)`. An `Err` means that the host itself cannot go on: a full disk, a flow that used
-    /// up its time.
+    /// Runs `run(argument)` to its end.
+    ///
+    /// # Errors
+    ///
+    /// The host itself cannot go on: `flow-limit` if the flow used up its time, or a failure of the disk.
     pub async fn run(
         mut self,
         run: Function,
@@ -152,9 +155,9 @@ impl<'a> Scheduler<'a> {
         interrupts: &mut dyn Interrupts,
     ) -> Result<LuaOutcome> {
         self.vm.restart_clock();
-        let ended = self.drive(run, argument, interrupts).await;
+        let outcome = self.drive(run, argument, interrupts).await;
         self.vm.watchdog.disarm();
-        ended
+        outcome
     }
 
     async fn drive(
@@ -167,16 +170,16 @@ impl<'a> Scheduler<'a> {
         debug_assert_eq!(root, 0);
         loop {
             if let Some((id, answer)) = self.ready.pop_front() {
-                if let Some(ended) = self.step(id, answer)? {
-                    return Ok(ended);
+                if let Some(outcome) = self.step(id, answer)? {
+                    return Ok(outcome);
                 }
-            } else if let Some((turn, _)) = self.recorded.first_key_value() {
-                let turn = *turn;
+            } else if let Some((slot, _)) = self.recorded.first_key_value() {
+                let slot = *slot;
                 self.vm.restart_clock();
-                self.give_back(turn)?;
+                self.give_back(slot)?;
             } else if self.live.is_empty() {
-                let nobody = || Failure::new(Code::Internal, "no branch of the flow can go on");
-                return Ok(LuaOutcome::Parked(self.parked.take().unwrap_or_else(nobody)));
+                let stuck = || Failure::new(Code::Internal, "no branch of the flow can go on");
+                return Ok(LuaOutcome::Parked(self.parked.take().unwrap_or_else(stuck)));
             } else {
                 self.vm.watchdog.disarm();
                 if let Some(failure) = self.wait(interrupts).await? {
@@ -187,14 +190,14 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Gives the flow all recorded outcomes that it was given together the first time.
-    fn give_back(&mut self, turn: DeliverySlot) -> Result<()> {
+    /// Gives the flow all recorded outcomes that an earlier process gave together with that of `slot`.
+    fn give_back(&mut self, slot: DeliverySlot) -> Result<()> {
         let (mut tasks, mut together) = (Vec::new(), Vec::new());
-        while let Some(next) = self.recorded.first_entry().filter(|next| next.key().is_with(turn)) {
-            let turn = *next.key();
+        while let Some(next) = self.recorded.first_entry().filter(|next| next.key().is_with(slot)) {
+            let slot = *next.key();
             let (id, key, outcome) = next.remove();
             tasks.push((id, key));
-            together.push((turn, key, outcome));
+            together.push((slot, key, outcome));
         }
         let outcomes = self.gate.deliver_recorded(together)?;
         tasks.into_iter().zip(outcomes).try_for_each(|((id, key), outcome)| self.deliver(id, Some(key), outcome))
@@ -210,7 +213,7 @@ impl<'a> Scheduler<'a> {
         Ok(id)
     }
 
-    /// Resumes a task until it asks for something or ends.
+    /// Resumes a task until it yields a request or ends.
     fn step(&mut self, id: Id, answer: TaskInput) -> Result<Option<LuaOutcome>> {
         let Some(task) = self.tasks.get_mut(&id) else { return Ok(None) };
         task.finish = outcome_to_nil;
@@ -226,9 +229,9 @@ impl<'a> Scheduler<'a> {
             Ok(values) if thread.is_resumable() => self.handle_request(id, values.into_iter().next()),
             Ok(values) => {
                 let mut values = values.into_iter();
-                let fine = matches!(values.next(), Some(LuaValue::Boolean(true)));
+                let succeeded = matches!(values.next(), Some(LuaValue::Boolean(true)));
                 let value = values.next().unwrap_or(LuaValue::Nil);
-                self.finish_task(id, if fine { Ok(value) } else { Err(value) })
+                self.finish_task(id, if succeeded { Ok(value) } else { Err(value) })
             }
             Err(error) => {
                 let failure = vm_errors::from_error(&error);
@@ -239,7 +242,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Takes what a task yielded to whoever can answer it.
+    /// Handles the request that a task yielded.
     fn handle_request(&mut self, id: Id, yielded: Option<LuaValue>) -> Result<Option<LuaOutcome>> {
         let request = match &yielded {
             Some(LuaValue::UserData(data)) => data.borrow::<YieldedRequest>().ok().and_then(|yielded| yielded.0.take()),
@@ -267,8 +270,8 @@ impl<'a> Scheduler<'a> {
         let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         match self.gate.admit(&scope, effect)? {
             Admission::Now(outcome) => self.deliver(id, None, outcome),
-            Admission::Recorded(turn, key, outcome) => {
-                self.recorded.insert(turn, (id, key, outcome));
+            Admission::Recorded(slot, key, outcome) => {
+                self.recorded.insert(slot, (id, key, outcome));
                 Ok(())
             }
             Admission::Live(live) => {
@@ -278,9 +281,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn start(&mut self, id: Id, LiveEffect { key, future, heartbeat: pulse, lasts, asks }: LiveEffect) {
+    fn start(&mut self, id: Id, LiveEffect { key, future, heartbeat, lasts, asks }: LiveEffect) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, PendingEffect { id, cancel: Some(cancel), heartbeat: pulse, lasts, asks });
+        self.waiting.insert(key, PendingEffect { id, cancel: Some(cancel), heartbeat, lasts, asks });
         self.live.push(
             async move {
                 tokio::select! {
@@ -293,10 +296,10 @@ impl<'a> Scheduler<'a> {
         );
     }
 
-    /// Waits for live effects, writes the outcomes of all that are over, syncs once, and delivers them.
-    /// Returns how the user ended the run, if they did.
+    /// Waits for live effects, records the outcomes of all that are complete, syncs once, and delivers the outcomes.
+    /// Returns the failure of an interruption, if the user ended the run.
     async fn wait(&mut self, interrupts: &mut dyn Interrupts) -> Result<Option<Failure>> {
-        // Effects that are over at once would never let the runtime look for signals.
+        // Effects that complete at once would never let the runtime look for signals.
         tokio::task::yield_now().await;
         let began = Instant::now();
         let running: Vec<bool> = self.limits.iter().map(|limit| self.is_running(&limit.scope)).collect();
@@ -314,7 +317,7 @@ impl<'a> Scheduler<'a> {
                 self.stop(interrupts).await?;
                 return Ok(Some(Failure::new(Code::Interrupted, "you ended it; nothing that was finished is lost")));
             }
-            Some(over) = self.live.next() => over,
+            Some(completed) = self.live.next() => completed,
             () = tokio::time::sleep_until(limit.unwrap_or_else(Instant::now)), if limit.is_some() => {
                 self.count_time(began, &running);
                 self.time_out();
@@ -322,27 +325,27 @@ impl<'a> Scheduler<'a> {
             }
         };
         self.count_time(began, &running);
-        let mut over = vec![first];
+        let mut completed = vec![first];
         if !self.live.is_empty() {
-            // What came in meanwhile shares the sync.
+            // Effects that complete meanwhile share the sync.
             tokio::task::yield_now().await;
         }
         while let Some(Some(more)) = self.live.next().now_or_never() {
-            over.push(more);
+            completed.push(more);
         }
-        let mut outcomes = Vec::with_capacity(over.len());
+        let mut outcomes = Vec::with_capacity(completed.len());
         let mut interrupted = None;
-        for (key, outcome) in over {
+        for (key, outcome) in completed {
             let Some(PendingEffect { id, .. }) = self.waiting.remove(&key) else { continue };
             match outcome {
                 // Nobody can answer now: no outcome is written, so that a resumed run asks again.
                 Err(failure) if is_parking(failure.code) => self.parked = Some(failure),
-                // Ctrl-C reached a question first. It counts for every branch.
+                // A question noticed Ctrl-C first. It ends every branch.
                 Err(failure) if failure.code == Code::Interrupted => interrupted = Some(failure),
                 outcome => outcomes.push((id, key, outcome)),
             }
         }
-        // Of an interrupted run the flow is given nothing any more.
+        // The flow of an interrupted run gets no more outcomes.
         let given = if interrupted.is_some() { 0 } else { outcomes.len() };
         let mut answers = Vec::with_capacity(outcomes.len());
         for (at, (id, key, outcome)) in outcomes.into_iter().enumerate() {
@@ -359,8 +362,8 @@ impl<'a> Scheduler<'a> {
         Ok(None)
     }
 
-    /// Drops what is under way, as a kill does, but waits for what goes on by itself, unless it is interrupted again.
-    /// Nothing is delivered: what is recorded is given back when the run is resumed, and the rest is done then.
+    /// Drops the live effects, as a kill does, but waits for those that run to their end, unless the user interrupts
+    /// again. Delivers nothing: a resumed run gets what is recorded, and performs the rest.
     async fn stop(&mut self, interrupts: &mut dyn Interrupts) -> Result<()> {
         for waiting in self.waiting.values_mut().filter(|waiting| !waiting.lasts) {
             // A receiver that is gone has its outcome already.
@@ -370,8 +373,8 @@ impl<'a> Scheduler<'a> {
             tokio::select! {
                 biased;
                 () = interrupts.next() => break,
-                over = self.live.next() => match over {
-                    // A failure now may come from the interruption itself: what has become of it is looked at on resume.
+                completed = self.live.next() => match completed {
+                    // A failure now may come from the interruption itself: resume checks what became of the effect.
                     Some((key, Ok(value))) if self.waiting.remove(&key).is_some() => {
                         _ = self.gate.record_outcome(key, Ok(value), true)?;
                     }
@@ -383,7 +386,7 @@ impl<'a> Scheduler<'a> {
         self.gate.sync()
     }
 
-    /// Gives an outcome to the task that waits for it. `key` is that of a recorded effect.
+    /// Gives an outcome to the task that waits for it. `key` is the effect's, if the journal has the effect.
     fn deliver(&mut self, id: Id, key: Option<EffectKey>, outcome: Result<Value>) -> Result<()> {
         if let Some(task) = self.tasks.get_mut(&id) {
             match (&outcome, key) {
@@ -397,13 +400,13 @@ impl<'a> Scheduler<'a> {
         self.answer(id, answer)
     }
 
-    /// Returns the failures of effects that ended a task which raised this.
+    /// Returns the keys of the failed effects that ended a task with this failure.
     fn escaped_failures(&self, task: &FlowTask, failure: &Failure) -> Vec<EffectKey> {
         let same = |it: &&TaskFailure| !it.went_on || it.code == failure.code && it.message == failure.message;
         task.failed.as_ref().filter(same).map(|failed| failed.keys.clone()).unwrap_or_default()
     }
 
-    /// Notes what came up to a task from one that ended.
+    /// Notes in a task the failed effects that ended a task it waits for.
     fn note_escaped(&mut self, id: Id, keys: Vec<EffectKey>, failure: Option<&Failure>) {
         if let Some(task) = self.tasks.get_mut(&id) {
             match failure {
@@ -488,7 +491,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// All branches of a task are over: gives it their results, or the first error by name.
+    /// Gives a task the results of its branches, which have all ended, or the first error by name.
     fn finish_gathering(&mut self, id: Id) -> Result<()> {
         let Some(gathering) = self.gatherings.remove(&id) else { return Ok(()) };
         let lua = &self.vm.lua;
@@ -521,7 +524,7 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    /// Returns the failure of what `guard` caught: the problem with its trace.
+    /// Returns the failure for what `guard` caught: a problem with its traceback.
     fn failure(&self, raised: &LuaValue) -> Failure {
         let trace = match raised {
             LuaValue::Table(table) => table.raw_get::<Option<String>>("trace").ok().flatten().unwrap_or_default(),
@@ -531,7 +534,7 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// Returns what was raised, without the trace that `guard` put beside it.
+/// Returns what was raised, without the traceback that `guard` added.
 fn unwrap_problem(raised: &LuaValue) -> LuaValue {
     match raised {
         LuaValue::Table(table) if table.contains_key("trace").unwrap_or(false) && table.metatable().is_none() => {
@@ -541,7 +544,7 @@ fn unwrap_problem(raised: &LuaValue) -> LuaValue {
     }
 }
 
-/// Returns the answer that a parent gets of a child's result.
+/// Returns what a parent is resumed with after a child's result.
 fn result_to_input(result: std::result::Result<LuaValue, LuaValue>) -> TaskInput {
     match result {
         Ok(value) => TaskInput::Value(value),
@@ -549,7 +552,7 @@ fn result_to_input(result: std::result::Result<LuaValue, LuaValue>) -> TaskInput
     }
 }
 
-/// Returns whether a run waits with this failure rather than fails.
+/// Tells whether a run parks on this failure instead of failing.
 fn is_parking(code: Code) -> bool {
     matches!(code, Code::AnswerMissing | Code::BudgetUsedUp)
 }

@@ -1,4 +1,4 @@
-//! Functions of Luau's `string` in Rust, where the stock ones are quadratic. `bridge.luau` has checked the types.
+//! Functions of Luau's `string` whose stock versions are quadratic. `bridge.luau` checks the types of the arguments.
 
 use mlua::{Lua, Table};
 
@@ -35,7 +35,7 @@ pub fn find_plain(
     Ok((found.map(|at| from + at + 1), found.map(|at| from + at + wanted.len())))
 }
 
-/// Returns how long the longest set of a pattern is, in bytes; the matcher's own rules tell where one ends.
+/// Returns the length of the longest set (`[…]`) of a pattern, in bytes. A set ends where the stock matcher ends it.
 #[allow(clippy::unnecessary_wraps)]
 pub fn longest_set(_: &Lua, pattern: mlua::LuaString) -> mlua::Result<usize> {
     let pattern = &*pattern.as_bytes();
@@ -47,7 +47,7 @@ pub fn longest_set(_: &Lua, pattern: mlua::LuaString) -> mlua::Result<usize> {
             continue;
         }
         at = from + if pattern.get(from + 1) == Some(&b'^') { 2 } else { 1 };
-        // What closes right behind the beginning is a letter of the set.
+        // A `]` right behind the beginning is a letter of the set.
         loop {
             let Some(letter) = pattern.get(at) else { return Ok(longest.max(pattern.len() - from - 1)) };
             at += if *letter == b'%' { 2 } else { 1 };

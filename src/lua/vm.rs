@@ -1,4 +1,4 @@
-//! Makes the machine: Luau in its sandbox, with the holes of the stock library closed.
+//! Builds the Luau VM: sandboxed, with the unsafe functions of the stock library removed or replaced.
 
 use std::rc::Rc;
 
@@ -10,10 +10,10 @@ use crate::lua::limits::{FlowLimits, Watchdog};
 use crate::lua::request::Request;
 use crate::lua::{convert, error_values, strings, vm_errors};
 
-/// The longest file that is compiled: compiling is not interrupted, and its memory is not counted.
+/// The longest source that is compiled, in bytes: compiling cannot be interrupted, and its memory is not counted.
 const LONGEST_SOURCE: usize = 256 * 1024;
 
-/// A sandboxed machine with its watchdog.
+/// A sandboxed VM with its watchdog.
 pub struct Vm {
     pub lua: Lua,
     pub bridge: Rc<Bridge>,
@@ -44,27 +44,35 @@ pub fn answer(lua: &Lua, result: Result<MultiValue>) -> mlua::Result<MultiValue>
     }
 }
 
-/// What a request is when it is yielded; flows can neither make nor look into one.
+/// A request as a flow's coroutine yields it. Flows can neither make nor inspect one.
 pub struct YieldedRequest(pub std::cell::RefCell<Option<Request>>);
 
 impl mlua::UserData for YieldedRequest {}
 
 impl Vm {
-    /// Makes a machine. Its globals become read-only with [`Vm::close`], after the modules are in.
+    /// Returns a new VM. Its globals become read-only with [`Vm::close`], once the modules are installed.
+    ///
+    /// # Errors
+    ///
+    /// `flow-memory` if the limits leave too little memory for the VM itself.
     pub fn new(limits: FlowLimits) -> Result<Vm> {
         build(limits).map_err(|error| vm_errors::from_error(&error))
     }
 
-    /// Closes the sandbox: nothing global can be changed from here on.
+    /// Closes the sandbox: from here on, no global can be changed.
     pub fn close(&self) -> Result<()> {
         self.lua.sandbox(true).map_err(|error| vm_errors::from_error(&error))?;
-        // The sandbox lets flows write to a table in front of the globals; a name that was forgotten to be
-        // declared `local` is a mistake, and says so.
+        // The sandbox would let flows write to a table in front of the globals. A forgotten `local` is a mistake,
+        // so it raises an error.
         self.lua.globals().set_readonly(true);
         Ok(())
     }
 
-    /// Compiles an author's file, as text only: bytecode could do anything.
+    /// Compiles an author's file. Only source text is accepted: bytecode could do anything.
+    ///
+    /// # Errors
+    ///
+    /// `flow-invalid` if the source is too long or has a syntax error.
     pub fn compile(&self, name: &str, source: &str) -> Result<Function> {
         if source.len() > LONGEST_SOURCE {
             let message = format!("{name} is longer than {LONGEST_SOURCE} bytes, which is more than a person reads");
@@ -78,7 +86,11 @@ impl Vm {
             .map_err(|error| syntax(&error))
     }
 
-    /// Runs Lua that waits for nothing, within one whole time limit.
+    /// Runs Lua code that waits for nothing, within the full time limit.
+    ///
+    /// # Errors
+    ///
+    /// `flow-limit` if the code computes too long.
     pub fn slice<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
         self.restart_clock();
         let result = self.step(run);
@@ -86,13 +98,17 @@ impl Vm {
         result
     }
 
-    /// Gives Lua the whole time limit again: it has waited for the world.
+    /// Gives Lua the full time limit again, after it has waited for an effect.
     pub fn restart_clock(&self) {
         self.watchdog.arm(self.limits.get().seconds);
     }
 
-    /// Runs Lua within what is left of its time. Effects that do not wait, and branches that take turns, all
-    /// take from the same: otherwise a flow could go on for ever by asking for the time again and again.
+    /// Runs Lua code within the time that is left since [`Vm::restart_clock`]. Effects that do not wait, and branches
+    /// that take turns, share this time: otherwise a flow could run for ever by asking for the time again and again.
+    ///
+    /// # Errors
+    ///
+    /// `flow-limit` if no time is left.
     pub fn step<R>(&self, run: impl FnOnce() -> R) -> Result<R> {
         let result = run();
         if self.watchdog.expired() {
@@ -101,7 +117,7 @@ impl Vm {
         Ok(result)
     }
 
-    /// Sets what the manifest asked for.
+    /// Sets the limits that the manifest asks for.
     pub fn limit(&self, limits: FlowLimits) -> Result<()> {
         self.limits.set(limits);
         self.lua.set_memory_limit(bytes(limits)).map(|_| ()).map_err(|error| vm_errors::from_error(&error))
@@ -112,7 +128,7 @@ fn bytes(limits: FlowLimits) -> usize {
     usize::try_from(limits.megabytes).unwrap_or(64) * 1024 * 1024
 }
 
-/// Returns the failure of a file that is not Luau: message, file and line.
+/// Returns the failure for a syntax error, with the file and line taken from its message.
 fn syntax(error: &mlua::Error) -> Failure {
     let failure = vm_errors::from_error(error);
     match error_values::split_place(&failure.message) {
@@ -147,14 +163,14 @@ fn build(limits: FlowLimits) -> mlua::Result<Vm> {
     );
     convert::prepare(&lua)?;
     error_values::prepare(&lua)?;
-    // Nothing that is made here is garbage.
+    // Nothing that is made here becomes garbage.
     lua.gc_stop();
     let bridge = Rc::new(harden(&lua)?);
     lua.gc_restart();
     Ok(Vm { lua, bridge, watchdog, limits: std::cell::Cell::new(limits) })
 }
 
-/// Takes away what flows must not have, and replaces what can run away.
+/// Removes the stock functions that flows must not have, and replaces those whose running time is not bounded.
 fn harden(lua: &Lua) -> mlua::Result<Bridge> {
     let globals = lua.globals();
     let host = lua.create_table()?;
@@ -180,7 +196,7 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         .set_mode(ChunkMode::Text)
         .call(host)?;
 
-    for gone in [
+    for removed in [
         "loadstring",
         "getfenv",
         "setfenv",
@@ -193,14 +209,14 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
         "loadfile",
         "load",
     ] {
-        globals.raw_set(gone, LuaValue::Nil)?;
+        globals.raw_set(removed, LuaValue::Nil)?;
     }
     globals.raw_set("coroutine", bridge.raw_get::<Table>("coroutine")?)?;
     let table: Table = globals.raw_get("table")?;
     table.raw_set("sort", bridge.raw_get::<Function>("sort")?)?;
     table.raw_set("move", bridge.raw_get::<Function>("move")?)?;
-    for gone in ["foreach", "foreachi", "getn"] {
-        table.raw_set(gone, LuaValue::Nil)?;
+    for removed in ["foreach", "foreachi", "getn"] {
+        table.raw_set(removed, LuaValue::Nil)?;
     }
     let string: Table = globals.raw_get("string")?;
     for name in ["find", "match", "gmatch", "gsub", "split"] {
@@ -223,13 +239,13 @@ fn harden(lua: &Lua) -> mlua::Result<Bridge> {
     })
 }
 
-/// Returns the failure of an effect at the top level of a file.
+/// Returns the failure for an effect at the top level of a file.
 fn too_early() -> Failure {
     Failure::new(Code::FlowInvalid, "nothing may happen while a file is loaded: no model call, question or document")
         .hint("move this call into the flow's `run` function")
 }
 
-/// Returns the failure of an effect where Luau cannot wait.
+/// Returns the failure for an effect where Luau cannot yield.
 fn cannot_wait() -> Failure {
     Failure::new(
         Code::FlowError,
@@ -238,7 +254,7 @@ fn cannot_wait() -> Failure {
     .hint("make the call before, and use its result here")
 }
 
-/// Drops a request that nobody will answer, with what it holds: Lua's memory limit does not count that.
+/// Drops a request that nobody will answer, because Lua's memory limit does not count the memory that it holds.
 fn discard(_: &Lua, request: mlua::UserDataRef<YieldedRequest>) -> mlua::Result<()> {
     drop(request.0.take());
     Ok(())

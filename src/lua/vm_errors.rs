@@ -1,15 +1,15 @@
-//! What the VM itself throws, as failures.
+//! Turns the errors that the VM itself raises into failures.
 
 use crate::error::{Code, Failure};
 use crate::model::text::clean;
 
-/// Returns the failure of a VM that used up its memory.
+/// Returns the failure for a VM that used up its memory.
 pub fn memory_limit_failure() -> Failure {
     Failure::new(Code::FlowMemory, "the flow used up its memory")
         .hint("keep less in tables and strings, or ask for more in the manifest: limits = { megabytes = … }")
 }
 
-/// Returns the failure of an error that mlua made: syntax, memory, or a callback's own.
+/// Returns the failure for an error of mlua: of syntax, of memory, or the one that a callback returned.
 pub fn from_error(error: &mlua::Error) -> Failure {
     match error {
         mlua::Error::CallbackError { cause, .. } | mlua::Error::WithContext { cause, .. } => from_error(cause),

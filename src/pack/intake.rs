@@ -1,5 +1,5 @@
-//! Taking a stranger's files in: from a folder or an archive into an empty folder of ours, with every path, kind and
-//! size looked at first. What is refused leaves nothing behind, because the folder is thrown away.
+//! Takes a stranger's files in, from a folder or an archive into an empty folder of ours, and checks every path, kind and
+//! size first. A refused pack leaves nothing behind, because the folder is thrown away.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,29 +13,33 @@ use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::seal::is_executable;
 
-/// The most files and folders, bytes in one file, bytes in all, and parts of a path.
+/// The most files and folders, bytes in one file, bytes in all, parts of a path, and bytes of such a part.
 const FILES: usize = 2_000;
 const LARGEST: u64 = 4 * 1024 * 1024;
 const ALL: u64 = 32 * 1024 * 1024;
 const DEEPEST: usize = 16;
 const LONGEST: usize = 200;
 
-/// What of a folder belongs to a pack. Whatever else stands beside it stays where it is.
+/// What belongs to a pack at the top of a folder. Everything else there is left out.
 const FOLDERS: &[&str] = &["flows", "personas", "quotes", "tests"];
 const TEXTS: &[&str] = &["pack.yaml", "README", "LICENSE", "LICENCE", "COPYING", "CHANGELOG", "NOTICE"];
 
 /// A folder that is being filled.
 pub struct Intake<'a> {
     into: &'a Path,
-    /// Every path and every folder above it, as file systems that know no case see it.
+    /// Every path and every folder above it, by the form that file systems without case compare.
     seen: HashMap<String, String>,
     count: usize,
     bytes: u64,
-    /// What was announced and is not read yet.
+    /// The bytes of all files that were announced.
     expected: u64,
 }
 
-/// Copies what of a folder is a pack.
+/// Copies what belongs to a pack from a folder.
+///
+/// # Errors
+///
+/// `pack-invalid` if a path, kind or size is refused; `disk-failed` if a file cannot be read or written.
 pub fn copy_folder(from: &Path, into: &Path) -> Result<()> {
     let mut intake = Intake::new(into);
     let walk = walkdir::WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
@@ -52,14 +56,18 @@ pub fn copy_folder(from: &Path, into: &Path) -> Result<()> {
         )?;
         if kind.is_file() {
             let file = File::open(entry.path()).map_err(|error| Failure::io(entry.path(), "read", &error))?;
-            let about = file.metadata().map_err(|error| Failure::io(entry.path(), "read", &error))?;
-            intake.file(&plain, is_executable(&about), about.len(), file)?;
+            let metadata = file.metadata().map_err(|error| Failure::io(entry.path(), "read", &error))?;
+            intake.file(&plain, is_executable(&metadata), metadata.len(), file)?;
         }
     }
     Ok(())
 }
 
-/// Unpacks an archive, whole; [`copy_folder`] takes the pack out of that.
+/// Unpacks a whole archive; [`copy_folder`] takes the pack out of the result.
+///
+/// # Errors
+///
+/// `pack-invalid` if a path, kind or size is refused, or the archive is broken; `disk-failed` if a file cannot be written.
 pub fn unpack_archive(archive: impl Read, into: &Path) -> Result<()> {
     let mut intake = Intake::new(into);
     let bounded = BoundedReader { inner: archive, left: 2 * ALL };
@@ -115,7 +123,11 @@ impl Intake<'_> {
         Intake { into, seen: HashMap::new(), count: 0, bytes: 0, expected: 0 }
     }
 
-    /// Refuses files that would be too much together before any of them is read.
+    /// Announces a file of `length` bytes, so that files that are too large together are refused before any is read.
+    ///
+    /// # Errors
+    ///
+    /// `pack-invalid` if this file, or all announced files together, are too large.
     pub fn expects(&mut self, length: u64) -> Result<()> {
         self.expected = self.expected.saturating_add(length);
         match length > LARGEST || self.expected > ALL {
@@ -128,7 +140,12 @@ impl Intake<'_> {
         }
     }
 
-    /// Looks at a path. `plain` says that it is a file or a folder, `kind` what it is otherwise.
+    /// Checks a path, and returns it with `/` between its parts. `plain` says that it is a file or a folder; otherwise
+    /// `kind` says what it is.
+    ///
+    /// # Errors
+    ///
+    /// `pack-invalid` if the path is refused.
     pub fn path(&mut self, path: &Path, plain: bool, kind: &str) -> Result<String> {
         let shown = excerpt(&path.display().to_string());
         let Some(text) = path.to_str() else { return Err(refused(format!("the path `{shown}` is not UTF-8"))) };
@@ -156,7 +173,7 @@ impl Intake<'_> {
         if self.count > FILES {
             return Err(refused(format!("it has more than {FILES} files and folders")));
         }
-        let whole = parts.join("/");
+        let joined = parts.join("/");
         for end in 1..=parts.len() {
             let part = parts[..end].join("/");
             let folded: String = part.nfkc().flat_map(char::to_lowercase).collect();
@@ -173,10 +190,14 @@ impl Intake<'_> {
                 }
             }
         }
-        Ok(whole)
+        Ok(joined)
     }
 
-    /// Writes a file whose path was looked at.
+    /// Writes a file whose path was checked.
+    ///
+    /// # Errors
+    ///
+    /// `pack-invalid` if the file is too large or is bytecode; `disk-failed` if it cannot be written.
     pub fn file(&mut self, path: &str, executable: bool, length: u64, from: impl Read) -> Result<()> {
         if length > LARGEST {
             return Err(refused(format!("`{}` is larger than {} MiB", excerpt(path), LARGEST >> 20)));
@@ -206,7 +227,7 @@ impl Intake<'_> {
     }
 }
 
-/// Source is text without control characters; bytecode of any Lua begins with one.
+/// Tells whether a file is source: text without control characters. Bytecode of any Lua begins with one.
 fn is_source(content: &[u8]) -> bool {
     std::str::from_utf8(content).is_ok_and(|text| !text.chars().any(|c| c.is_control() && !"\t\n\r\u{c}".contains(c)))
 }
@@ -219,7 +240,7 @@ fn refused(why: String) -> Failure {
     Failure::new(Code::PackInvalid, why).hint("nothing was installed")
 }
 
-/// Ends with an error where an archive unpacks to more than a pack may be.
+/// A reader that fails if an archive unpacks to more than a pack may be.
 struct BoundedReader<R> {
     inner: R,
     left: u64,

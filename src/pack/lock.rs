@@ -12,7 +12,7 @@ use crate::model::collection::Format;
 use crate::schema::builtin::{self, BuiltinSchema};
 use crate::schema::{report, source, text};
 
-/// The version of the file, and of the one with what the user trusts.
+/// The version of the lock file, and of the file with what the user trusts.
 const VERSION: u32 = 1;
 const HEAD: &str = "# Which packs this project uses, and exactly which content. `nietz pack` writes it; commit it.\n";
 
@@ -30,17 +30,17 @@ pub struct Lockfile {
 #[serde(deny_unknown_fields)]
 pub struct LockedPack {
     pub version: String,
-    /// As `nietz pack add` was given it.
+    /// The source as it was given to `nietz pack add`.
     pub source: String,
     /// The full commit, for a source in git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Over the installed tree: paths, modes, contents.
+    /// The digest of the installed tree: of paths, modes and contents.
     pub sha256: String,
 }
 
 impl LockedPack {
-    /// Returns where the tree is installed.
+    /// Returns the folder in which the tree is installed.
     pub fn folder(&self, packs: &Path, name: &str) -> PathBuf {
         packs.join(format!("{name}-{}", self.sha256.get(..16).unwrap_or(&self.sha256)))
     }
@@ -51,7 +51,11 @@ impl Lockfile {
         workspace.join("nietz.lock")
     }
 
-    /// Reads the project's lock; without one, it has no packs.
+    /// Reads the project's lock; a project without one has no packs.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if the file is wrong or of an unknown version.
     pub fn read(workspace: &Path) -> Result<Lockfile> {
         Ok(read(&Lockfile::path(workspace), Links::Below(workspace), &builtin::LOCK)?
             .unwrap_or(Lockfile { version: VERSION, packs: BTreeMap::new() }))
@@ -62,6 +66,10 @@ impl Lockfile {
     }
 
     /// Returns a pack of the project.
+    ///
+    /// # Errors
+    ///
+    /// `pack-not-found` if the project has no such pack.
     pub fn get(&self, name: &str) -> Result<&LockedPack> {
         self.packs.get(name).ok_or_else(|| {
             let shown = crate::model::text::excerpt(name);
@@ -74,7 +82,11 @@ impl Lockfile {
     }
 }
 
-/// Refuses a file of a version that is not known, whatever else it holds.
+/// Refuses a file of an unknown version, whatever else it holds.
+///
+/// # Errors
+///
+/// `config-invalid` if the version is not known.
 pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
     match value["version"].as_u64() {
         Some(version) if version != u64::from(VERSION) => {
@@ -85,16 +97,16 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
     }
 }
 
-/// Reads a file, if there is one. Names and digests in it become parts of paths: its schema is what keeps them plain.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, own: &BuiltinSchema) -> Result<Option<T>> {
-    disk::read(path, links, disk::SETTINGS)?.map_or(Ok(None), |bytes| parse(path, &bytes, own))
+/// Reads a file, if there is one. Its names and digests become parts of paths, so its schema allows only safe ones.
+fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, schema: &BuiltinSchema) -> Result<Option<T>> {
+    disk::read(path, links, disk::SETTINGS)?.map_or(Ok(None), |bytes| parse(path, &bytes, schema))
 }
 
-/// Returns what stands in a file by its schema, if anything does.
+/// Returns the content of a file that meets its schema, unless the file is empty.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(
     path: &Path,
     bytes: &[u8],
-    own: &BuiltinSchema,
+    schema: &BuiltinSchema,
 ) -> Result<Option<T>> {
     let name = path.display().to_string();
     let wrong = |failure: Failure| {
@@ -102,7 +114,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(
             .hint("take it from version control, or remove it; `nietz check` shows each place")
     };
     let text = source::decode(bytes, &name).map_err(wrong)?;
-    let (value, located) = builtin::check(own, text, &name)?;
+    let (value, located) = builtin::check(schema, text, &name)?;
     known_version(&value, &name)?;
     if !located.is_empty() {
         return Err(wrong(report::failure(&name, &located)));
@@ -115,7 +127,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(
         .map_err(|error| wrong(Failure::new(Code::ConfigInvalid, format!("{name}: {error}"))))
 }
 
-/// Writes a file so that there is always a whole one: the old or the new. The mode is that of a new one.
+/// Writes a file so that there is always a complete one: the old or the new. `mode` is for a new file.
 pub(super) fn write(path: &Path, head: &str, value: &impl Serialize, mode: u32) -> Result<()> {
     let value = serde_json::to_value(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     let text = format!("{head}{}", text::to_text(&value, Format::Yaml));

@@ -29,7 +29,11 @@ pub struct PackManifest {
 }
 
 impl PackManifest {
-    /// Reads the `pack.yaml` of a pack; all faults are told at once.
+    /// Reads the `pack.yaml` of a pack.
+    ///
+    /// # Errors
+    ///
+    /// `pack-invalid` if the file is missing, needs a newer host API, or breaks its schema; all violations are listed.
     pub fn read(tree: &PackTree) -> Result<PackManifest> {
         let file = tree.display(FILE);
         let text = tree.text(FILE)?.ok_or_else(|| {
@@ -37,17 +41,17 @@ impl PackManifest {
                 .hint("`nietz new pack NAME` writes one")
         })?;
         let value = builtin::read(&builtin::PACK, &text, &file)?;
-        let about: PackManifest = serde_json::from_value(value)
+        let manifest: PackManifest = serde_json::from_value(value)
             .map_err(|error| Failure::new(Code::PackInvalid, format!("{file}: {error}")))?;
-        if about.host_api > HOST_API {
+        if manifest.host_api > HOST_API {
             let message =
-                format!("{file}: it needs version {} of the host API; this nietz has {HOST_API}", about.host_api);
+                format!("{file}: it needs version {} of the host API; this nietz has {HOST_API}", manifest.host_api);
             return Err(Failure::new(Code::PackInvalid, message).hint("use a newer nietz"));
         }
-        Ok(about)
+        Ok(manifest)
     }
 
-    /// Returns what each flow may do.
+    /// Returns what each flow asks for.
     pub fn items_by_flow(&self) -> ItemsByFlow {
         self.permissions.iter().map(|(flow, declared)| (flow.clone(), declared_items(declared))).collect()
     }

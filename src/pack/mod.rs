@@ -1,6 +1,7 @@
-//! Where flows come from: a folder on disk or what is bundled, and how a name is resolved to one. And packs of others:
-//! `about` is what a pack says of itself, `asks` what its flows want, `intake` takes its files in, `lock` says which
-//! content a project uses, `trust` what the user trusts, and `seal` sees that it is that content.
+//! Where flows come from: a folder on disk or the bundle (`tree`); `resolve` finds a flow by its name. For packs of
+//! others, `manifest` reads what a pack says of itself, `permission_items` lists what its flows ask for, `intake` takes
+//! its files in, `lock` records which content a project uses, `trust` what the user trusts, and `seal` checks that the
+//! installed content is the one that was locked.
 
 pub(crate) mod manifest;
 pub(crate) mod permission_items;

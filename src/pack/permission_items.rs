@@ -1,4 +1,4 @@
-//! What the flows of a pack ask for, as single things that can be compared, granted and said in words.
+//! What the flows of a pack ask for, as permission items that can be compared, granted and described in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub type DeclaredPermissions = BTreeMap<String, Value>;
 
 /// Returns what a flow asks for with these permissions and documents at these paths.
 ///
-/// It goes through whatever permissions there are, so that none can be forgotten here.
+/// The function goes through whatever permissions there are, so that none can be forgotten here.
 pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
     let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
     let mut items = items_of_members(permissions.as_object().into_iter().flatten());
@@ -49,7 +49,7 @@ fn items_of_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) 
     items
 }
 
-/// Says what a thing that is asked for means.
+/// Describes in words what an item allows.
 pub fn describe_item(item: &str) -> String {
     let item = display_item(item);
     match item.split_once('=') {
@@ -78,43 +78,43 @@ pub fn describe_item(item: &str) -> String {
     }
 }
 
-/// Returns a thing as it is shown where it is asked for: one line, in which blanks push nothing out of sight.
+/// Returns an item as it is shown to the user who grants it: one line, in which blanks push nothing out of sight.
 pub fn display_item(item: &str) -> String {
-    let mut before = false;
-    let seen = |c: char| match std::mem::replace(&mut before, c.is_whitespace()) && c.is_whitespace() {
+    let mut behind_blank = false;
+    let mark_blanks = |c: char| match std::mem::replace(&mut behind_blank, c.is_whitespace()) && c.is_whitespace() {
         true => '␠',
         false => c,
     };
-    crate::model::text::line(item).chars().map(seen).collect()
+    crate::model::text::line(item).chars().map(mark_blanks).collect()
 }
 
-/// Tells whether `--allow` can name this: a thing for all flows, or `FLOW:` and a thing for one.
-pub fn is_known(allowed: &str, asks: &ItemsByFlow) -> bool {
-    asks.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
+/// Tells whether `--allow` can name this: an item for all flows, or `FLOW:` and an item for one.
+pub fn is_known(allowed: &str, known: &ItemsByFlow) -> bool {
+    known.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
 }
 
-/// What a command of the repository's that git runs as a filter is trusted by: these words, and the command itself.
+/// How the item for a filter of the repository's begins, which git runs: the filter's name and its command follow.
 pub const FILTER: &str = "filter=";
 
-/// Returns the things that `--allow` names: each of them, or several with commas in between.
+/// Returns the items that `--allow` names: each value has one, or several with commas in between.
 pub fn split_allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
-    let whole = |text: &'a String| if known(text) { vec![text.as_str()] } else { text.split(',').collect() };
-    allow.iter().flat_map(whole).collect()
+    let split = |text: &'a String| if known(text) { vec![text.as_str()] } else { text.split(',').collect() };
+    allow.iter().flat_map(split).collect()
 }
 
-/// Tells whether `--allow` grants a thing to a flow.
+/// Tells whether `--allow` grants an item to a flow.
 pub fn allows(allowed: &str, flow: &str, item: &str) -> bool {
     allowed == item || allowed.strip_prefix(flow).and_then(|rest| rest.strip_prefix(':')) == Some(item)
 }
 
-/// Returns what is in the first and not in the second.
-pub fn subtract_items(asks: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
+/// Returns the items that are in the first and not in the second.
+pub fn subtract_items(items: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
     let none = Items::new();
     let rest = |flow: &String, items: &Items| -> Items {
         items.difference(others.get(flow).unwrap_or(&none)).cloned().collect()
     };
-    let left = asks.iter().map(|(flow, items)| (flow.clone(), rest(flow, items)));
-    left.filter(|(_, items)| !items.is_empty()).collect()
+    let remaining = items.iter().map(|(flow, items)| (flow.clone(), rest(flow, items)));
+    remaining.filter(|(_, items)| !items.is_empty()).collect()
 }
 
 #[cfg(test)]

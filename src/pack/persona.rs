@@ -9,7 +9,7 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::Format;
 use crate::pack::tree::{PackTree, Root};
 
-/// Who speaks.
+/// A persona: who speaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Persona {
     pub slug: String,
@@ -39,6 +39,10 @@ struct FrontMatter {
 
 impl Persona {
     /// Reads a persona from its file's text.
+    ///
+    /// # Errors
+    ///
+    /// `document-unreadable` if the front matter is no YAML; `document-invalid` if a part of the persona is missing.
     pub fn parse(slug: &str, text: &str, source: &str) -> Result<Persona> {
         let invalid = |why: String| Failure::new(Code::DocumentInvalid, format!("{source}: {why}"));
         let text = text.replace("\r\n", "\n");
@@ -79,7 +83,7 @@ impl Persona {
 /// The personas of several trees; the first tree that has a slug wins.
 pub struct Personas {
     trees: Vec<PackTree>,
-    /// Whether the models that they name do not hold, apart from those of bundled ones.
+    /// Whether to ignore the models that personas name, except for bundled personas.
     ignores_models: Cell<bool>,
 }
 
@@ -88,12 +92,16 @@ impl Personas {
         Personas { trees, ignores_models: Cell::new(false) }
     }
 
-    /// Lets the models that personas name not hold, because the user named one for all.
-    pub fn set_ignore_models(&self, held: bool) {
-        self.ignores_models.set(held);
+    /// Sets whether to ignore the models that personas name, because the user named one for all.
+    pub fn set_ignore_models(&self, ignore: bool) {
+        self.ignores_models.set(ignore);
     }
 
     /// Returns the persona with this slug.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PackTree::text`] and [`Persona::parse`].
     pub fn find(&self, slug: &str) -> Result<Option<Persona>> {
         for tree in &self.trees {
             for path in tree.list("personas", ".md") {
@@ -105,7 +113,11 @@ impl Personas {
         Ok(None)
     }
 
-    /// Returns the persona with this slug, or an error that names the nearest.
+    /// Returns the persona with this slug.
+    ///
+    /// # Errors
+    ///
+    /// `persona-not-found`, with the nearest slug, and those of [`Personas::find`].
     pub fn get(&self, wanted: &str) -> Result<Persona> {
         if let Some(persona) = self.find(wanted)? {
             return Ok(persona);
@@ -122,16 +134,20 @@ impl Personas {
     }
 
     /// Returns all personas, sorted by slug.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Personas::find`], for any of the personas.
     pub fn list(&self) -> Result<Vec<Persona>> {
-        let mut found = std::collections::BTreeMap::new();
+        let mut personas = std::collections::BTreeMap::new();
         for tree in &self.trees {
             for path in tree.list("personas", ".md") {
-                if !found.contains_key(slug(&path)) {
-                    found.insert(slug(&path).to_owned(), self.load(tree, &path)?);
+                if !personas.contains_key(slug(&path)) {
+                    personas.insert(slug(&path).to_owned(), self.load(tree, &path)?);
                 }
             }
         }
-        Ok(found.into_values().collect())
+        Ok(personas.into_values().collect())
     }
 
     fn load(&self, tree: &PackTree, path: &str) -> Result<Persona> {

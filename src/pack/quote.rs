@@ -34,6 +34,10 @@ struct QuoteFile {
 }
 
 /// Reads the quotes of one file.
+///
+/// # Errors
+///
+/// `document-unreadable` if the text is no YAML; `document-invalid` if it does not hold quotes.
 pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
     let value = crate::schema::source::parse(text, Format::Yaml, display)?;
     let file: QuoteFile = serde_json::from_value(value)
@@ -43,6 +47,10 @@ pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
 
 /// Returns the quotes of all trees in the order of their files; a collection of an earlier tree hides later
 /// ones of the same name.
+///
+/// # Errors
+///
+/// Those of [`PackTree::text`] and [`parse`].
 pub fn all(trees: &[PackTree]) -> Result<Vec<Quote>> {
     let mut seen = std::collections::BTreeSet::new();
     let mut quotes = Vec::new();

@@ -1,4 +1,4 @@
-//! From what the user typed to a flow's file: a path, else a name in the project, the packs, the bundle.
+//! Finds the flow that the user named: by a path, else by a name in the project, its packs or the bundle.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::pack::path::below;
 use crate::pack::seal::Seal;
 use crate::pack::tree::{PackTree, Root};
 
-/// A flow that was found: its pack's files and its path in it.
+/// A flow that was found: its pack's files and its path in the pack.
 #[derive(Clone)]
 pub struct ResolvedFlow {
     pub tree: PackTree,
@@ -17,12 +17,16 @@ pub struct ResolvedFlow {
 }
 
 impl ResolvedFlow {
-    /// Returns how the flow is found again: a whole path, or `bundled:` and its path.
+    /// Returns the text by which the flow is found again: an absolute path, or `bundled:` and the path in the bundle.
     pub fn source(&self) -> String {
         self.tree.display(&self.path)
     }
 
     /// Returns the flow that [`ResolvedFlow::source`] named.
+    ///
+    /// # Errors
+    ///
+    /// `flow-not-found` if there is no file at the path any more.
     pub fn from_source(source: &str) -> Result<ResolvedFlow> {
         match source.strip_prefix("bundled:") {
             Some(path) => Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: path.to_owned() }),
@@ -35,6 +39,11 @@ impl ResolvedFlow {
 }
 
 /// Finds the flow that `wanted` names, for a project in `workspace` with packs installed in `packs`.
+///
+/// # Errors
+///
+/// `flow-not-found` if there is no such flow, `pack-not-found` if it may be in a pack that is not installed, and those of
+/// [`as_installed`].
 pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
     let as_path = is_path(wanted);
     if as_path {
@@ -69,26 +78,30 @@ pub fn is_path(wanted: &str) -> bool {
     wanted.contains('/') || wanted.ends_with(".lua") || wanted.ends_with(".luau")
 }
 
-/// Says that packs of the project are not on this machine: the flow that is looked for may be in one of them.
+/// Returns the failure for packs of the project that are not installed, if there are any: the flow may be in one of them.
 fn missing_packs(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<Failure>> {
     let lock = Lockfile::read(workspace)?;
-    let gone: Vec<&str> = lock
+    let missing: Vec<&str> = lock
         .packs
         .iter()
         .filter(|(name, locked)| !locked.folder(packs, name).is_dir())
         .map(|(name, _)| name.as_str())
         .collect();
-    Ok((!gone.is_empty()).then(|| {
+    Ok((!missing.is_empty()).then(|| {
         let message = format!(
             "there is no flow `{}`, and packs are not installed here: {}",
             crate::model::text::excerpt(wanted),
-            gone.join(", ")
+            missing.join(", ")
         );
         Failure::new(Code::PackNotFound, message).hint("install what nietz.lock names: nietz pack add --locked")
     }))
 }
 
 /// Returns the names of all flows, each once.
+///
+/// # Errors
+///
+/// Those of [`installed`].
 pub fn names(workspace: &Path, packs: &Path) -> Result<Vec<String>> {
     let all = all_flows(workspace, packs)?;
     let names: std::collections::BTreeSet<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
@@ -96,11 +109,19 @@ pub fn names(workspace: &Path, packs: &Path) -> Result<Vec<String>> {
 }
 
 /// Returns every flow there is: the project's own, those of its packs, the bundled ones.
+///
+/// # Errors
+///
+/// Those of [`installed`].
 pub fn all_flows(workspace: &Path, packs: &Path) -> Result<Vec<ResolvedFlow>> {
     Ok(trees(workspace, packs)?.iter().flat_map(flows).collect())
 }
 
-/// Returns the project's own files, its packs, and what is bundled: the first that has a name wins.
+/// Returns the trees of the project, of its packs and of the bundle. The first tree that has a name wins.
+///
+/// # Errors
+///
+/// Those of [`installed`].
 pub fn trees(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
     let mut trees = vec![PackTree::new(Root::Disk(workspace.to_owned()))];
     trees.extend(installed(workspace, packs)?);
@@ -114,8 +135,11 @@ pub fn flows(tree: &PackTree) -> Vec<ResolvedFlow> {
     paths.map(|path| ResolvedFlow { tree: tree.clone(), path }).collect()
 }
 
-/// Returns the trees of the project's packs, sorted by name. One that `nietz.lock` names and that is not on this
-/// machine is not among them.
+/// Returns the trees of the project's packs, sorted by name, without packs of `nietz.lock` that are not on this machine.
+///
+/// # Errors
+///
+/// Those of [`Lockfile::read`].
 pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
     let lock = Lockfile::read(workspace)?;
     let folders = lock
@@ -125,7 +149,11 @@ pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
     Ok(folders.filter(|(folder, _)| folder.is_dir()).map(|(folder, seal)| PackTree::sealed(folder, seal)).collect())
 }
 
-/// A flow that was found by its path, and that stands in an installed pack, is that pack's.
+/// Returns a flow that was found by its path; if it stands in an installed pack, it becomes a flow of that pack.
+///
+/// # Errors
+///
+/// `pack-untrusted` if it stands in a pack that this project does not have, and those of [`installed`].
 pub fn as_installed(found: ResolvedFlow, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
     let Root::Disk(root) = &found.tree.root else { return Ok(found) };
     let same = |tree: &PackTree| matches!(&tree.root, Root::Disk(other) if other.canonicalize().is_ok_and(|other| other == *root));
@@ -145,8 +173,8 @@ fn name(path: &str) -> Option<&str> {
     (!name.contains('/')).then_some(name)
 }
 
-/// Returns the flow at a path on disk. Its pack is the folder above `flows/`; a flow that stands elsewhere
-/// has the folder that it is in for its pack.
+/// Returns the flow at a path on disk. Its pack is the folder above `flows/`; the pack of a flow that stands elsewhere
+/// is the flow's own folder.
 fn at_path(path: &Path) -> Option<ResolvedFlow> {
     let full = path.canonicalize().ok()?;
     if !full.is_file() {
@@ -154,7 +182,7 @@ fn at_path(path: &Path) -> Option<ResolvedFlow> {
     }
     let folder = full.parent()?;
     let flows = folder.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "flows"));
-    let (root, alone) = match flows.and_then(Path::parent) {
+    let (root, single) = match flows.and_then(Path::parent) {
         Some(root) => (root, None),
         None => (folder, Some(full.file_stem()?.to_str()?)),
     };
@@ -162,6 +190,6 @@ fn at_path(path: &Path) -> Option<ResolvedFlow> {
     let root = Root::Disk(root.to_owned());
     Some(ResolvedFlow {
         path,
-        tree: alone.map_or_else(|| PackTree::new(root.clone()), |name| PackTree::for_single_flow(root.clone(), name)),
+        tree: single.map_or_else(|| PackTree::new(root.clone()), |name| PackTree::for_single_flow(root.clone(), name)),
     })
 }

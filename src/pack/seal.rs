@@ -1,4 +1,4 @@
-//! The digest of an installed tree, and the one reading of it, which is compared before anything of it is used.
+//! The digest of an installed tree. The tree is read once, and compared with its digest before anything of it is used.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -29,8 +29,12 @@ impl Seal {
         Seal { pack: pack.to_owned(), version: version.to_owned(), sha256: sha256.to_owned(), checked: OnceLock::new() }
     }
 
-    /// Returns the files of the tree. They are read once in the life of a process, all of them, and compared: nothing
-    /// of the tree is read again, so that whoever changes it later changes nothing.
+    /// Returns the files of the tree. A process reads and compares all of them once, and reads none of them again, so
+    /// that a later change of the tree has no effect.
+    ///
+    /// # Errors
+    ///
+    /// `pack-changed` if the tree does not have this digest; `disk-failed` if the tree cannot be read.
     pub fn contents(&self, root: &Path) -> Result<&Contents> {
         let checked = self.checked.get_or_init(|| {
             let (sha256, contents) = read(root)?;
@@ -47,24 +51,32 @@ impl Seal {
 }
 
 /// Returns the SHA-256 of a tree in hex.
+///
+/// # Errors
+///
+/// `disk-failed` if the tree cannot be read.
 pub fn digest(root: &Path) -> Result<String> {
     read(root).map(|(sha256, _)| sha256)
 }
 
 /// Returns the files of a tree as they are now.
+///
+/// # Errors
+///
+/// `disk-failed` if the tree cannot be read.
 pub fn files(root: &Path) -> Result<Contents> {
     read(root).map(|(_, contents)| contents)
 }
 
 /// Reads a tree, and returns its SHA-256 in hex: over the path, mode and content of each file, and the path and target of each
-/// link, sorted by path. Lengths stand before what they measure, so that no two trees have the same text.
+/// link, sorted by path. Its length stands before each part, so that no two trees hash the same bytes.
 fn read(root: &Path) -> Result<(String, Contents)> {
     let mut contents = Contents::new();
-    let mut whole = Sha256::new();
+    let mut hasher = Sha256::new();
     let mut part = |kind: &[u8], path: &[u8], content: &[u8]| {
         for bytes in [kind, path, content] {
-            whole.update((bytes.len() as u64).to_le_bytes());
-            whole.update(bytes);
+            hasher.update((bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
         }
     };
     for entry in walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name() {
@@ -76,10 +88,10 @@ fn read(root: &Path) -> Result<(String, Contents)> {
             let target = std::fs::read_link(entry.path()).map_err(io)?;
             part(b"link", &path, target.as_os_str().as_bytes());
         } else if entry.file_type().is_file() {
-            let about = entry.metadata().map_err(|error| Failure::new(Code::DiskFailed, error.to_string()))?;
+            let metadata = entry.metadata().map_err(|error| Failure::new(Code::DiskFailed, error.to_string()))?;
             let content = std::fs::read(entry.path()).map_err(io)?;
-            part(if is_executable(&about) { b"exec" } else { b"file" }, &path, &content);
-            // What has no such path was taken in by nobody, and is in no tree that fits.
+            part(if is_executable(&metadata) { b"exec" } else { b"file" }, &path, &content);
+            // A path that is not UTF-8 was never taken in, so it is in no tree that has the right digest.
             if let Some(path) = below(root, entry.path()) {
                 contents.insert(path, content);
             }
@@ -89,10 +101,10 @@ fn read(root: &Path) -> Result<(String, Contents)> {
             part(b"other", &path, b"");
         }
     }
-    let sha256 = whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((sha256, contents))
 }
 
-pub fn is_executable(about: &Metadata) -> bool {
-    about.permissions().mode() & 0o111 != 0
+pub fn is_executable(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o111 != 0
 }

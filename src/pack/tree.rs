@@ -13,7 +13,7 @@ use crate::model::text::excerpt;
 use crate::pack::path::below;
 use crate::pack::seal::Seal;
 
-/// Source files larger than this are refused: they are meant to be read by people.
+/// Source files with more bytes than this are refused: people are meant to read them.
 const LARGEST: u64 = 4 * 1024 * 1024;
 /// The most bytes of text that are kept of one pack.
 const MOST_TEXT: usize = 64 << 20;
@@ -25,13 +25,13 @@ pub enum Root {
     Bundled,
 }
 
-/// The files of one pack. What is read is remembered with its digest, for the journal.
+/// The files of one pack. The texts that were read are remembered, and the journal records their digests.
 #[derive(Clone)]
 pub struct PackTree {
     pub root: Root,
     /// The name of a flow that stands in no pack, without its ending.
     single_flow: Option<String>,
-    /// What an installed tree must be; nothing of it is read before it was checked.
+    /// What an installed tree must be; the tree is checked before anything of it is used.
     seal: Option<Arc<Seal>>,
     texts: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
 }
@@ -56,7 +56,12 @@ impl PackTree {
         PackTree { root, single_flow: Some(name.to_owned()), seal: None, texts: Arc::default() }
     }
 
-    /// Returns the text of a file by its path below the root, or nothing where there is none.
+    /// Returns the text of a file by its path below the root, if there is such a file.
+    ///
+    /// # Errors
+    ///
+    /// `path-refused` if the path or a link leads out of the pack; `document-unreadable` if the file is too large or not
+    /// UTF-8; `pack-changed` if an installed pack is not as it was.
     pub fn text(&self, path: &str) -> Result<Option<Arc<str>>> {
         if let Some(text) = self.lock_texts().get(path) {
             return Ok(Some(text.clone()));
@@ -107,18 +112,18 @@ impl PackTree {
             return Err(Failure::new(Code::PathRefused, format!("{path} is a link that leads out of its pack"))
                 .hint("copy the file into the pack"));
         }
-        let about = real.metadata().map_err(|error| Failure::io(&full, "read", &error))?;
-        if !about.is_file() {
+        let metadata = real.metadata().map_err(|error| Failure::io(&full, "read", &error))?;
+        if !metadata.is_file() {
             return Ok(None);
         }
-        if about.len() > LARGEST {
+        if metadata.len() > LARGEST {
             return Err(Failure::new(Code::DocumentUnreadable, format!("{path} is larger than {LARGEST} bytes")));
         }
         crate::disk::read(&real, crate::disk::Links::NotLast, LARGEST)
     }
 
-    /// Tells whether a path can be a file of this pack. Beside its folders may stand a whole project, or a user's
-    /// downloads, which are not the flow's to read.
+    /// Tells whether a path can be a file of this pack. A whole project or a user's downloads may stand beside the pack's
+    /// folders, and the flow must not read them.
     fn is_of_pack(&self, path: &str) -> bool {
         if path.split('/').any(|part| part.starts_with('.')) {
             return false;
@@ -131,8 +136,9 @@ impl PackTree {
         }
     }
 
-    /// Returns the paths of all files in one top folder with this ending, sorted. Of an installed pack that is not as it
-    /// was, it is what stands there now: reading any of it says so. A top folder that is a link out of the tree has none.
+    /// Returns the paths of all files in one top folder with this ending, sorted. For an installed pack that was changed,
+    /// these are the files that are there now; reading any of them fails. A top folder that is a link out of the tree has
+    /// no files.
     pub fn list(&self, top: &str, ending: &str) -> Vec<String> {
         if let (Some(seal), Root::Disk(root)) = (&self.seal, &self.root)
             && let Ok(contents) = seal.contents(root)
@@ -161,7 +167,7 @@ impl PackTree {
         self.lock_texts().iter().map(|(path, text)| (path.clone(), Digest::of(text.as_bytes()).to_string())).collect()
     }
 
-    /// Returns whose this tree is, for lists.
+    /// Returns where this tree comes from, for lists.
     pub fn origin(&self, workspace: &Path) -> String {
         match (&self.seal, &self.root) {
             (Some(seal), _) => format!("pack {} {}", seal.pack, seal.version),

@@ -1,7 +1,6 @@
 //! What the user trusts: what a folder may do, by its path, and what an installed pack may do, by its content.
 //!
-//! All of it stands in one file, the user's own, where nothing that a checkout brings and nothing that a model writes
-//! reaches it.
+//! All of it stands in one file of the user's own, out of reach of what a checkout brings and of what a model writes.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -18,10 +17,10 @@ use crate::pack::permission_items::{FILTER, Items, ItemsByFlow};
 use crate::schema::builtin;
 
 const VERSION: u32 = 1;
-/// How long to wait for another process that changes it, which takes milliseconds.
+/// How long to wait for another process that changes the file, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 const HEAD: &str = "# What you trust: folders by their path, packs by their content. `nietz trust` changes it.\n";
-/// In place of what a folder asks for: all of it, also what it asks for later.
+/// The item that stands for all that a folder asks for, now and later.
 pub const ALL: &str = "*";
 
 /// What the user trusts.
@@ -29,14 +28,14 @@ pub const ALL: &str = "*";
 #[serde(deny_unknown_fields)]
 pub struct Trust {
     version: u32,
-    /// By path, links resolved: what the folder may do.
+    /// What each folder may do, by its path with links resolved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub folders: BTreeMap<String, Items>,
-    /// By path: the number of the user whom the folder belonged to when it was trusted. One that was made anew there by
-    /// somebody else is another folder.
+    /// The id of the user who owned each folder when it was trusted, by its path. A folder that somebody else makes there
+    /// later is another folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     owners: BTreeMap<String, u32>,
-    /// By the SHA-256 of the installed tree.
+    /// What each pack may do, by the SHA-256 of its installed tree.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub packs: BTreeMap<String, TrustedPack>,
 }
@@ -49,7 +48,7 @@ pub struct TrustedPack {
     pub flows: ItemsByFlow,
 }
 
-/// The file as it was up to 2026-11: packs alone.
+/// The content of the older file, which held packs alone, up to 2026-11.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LegacyGrants {
@@ -57,30 +56,34 @@ struct LegacyGrants {
     trees: BTreeMap<String, TrustedPack>,
 }
 
-/// Where the user's trust is kept.
+/// The file that keeps what the user trusts.
 #[derive(Clone, Debug)]
 pub struct TrustFile {
     pub path: PathBuf,
-    /// The file that it was kept in before; read where the other is not there.
+    /// The older file, which is read if the file at `path` does not exist.
     pub legacy: PathBuf,
 }
 
 impl TrustFile {
     pub fn read(&self) -> Result<Trust> {
-        // What others could have written says nothing of what the user trusts.
+        // A file that others could have written does not say what the user trusts.
         let read = |path: &Path| owner::read(path, disk::SETTINGS);
         if let Some(bytes) = read(&self.path)?
             && let Some(trust) = lock::parse(&self.path, &bytes, &builtin::TRUST)?
         {
             return Ok(trust);
         }
-        let older =
+        let legacy =
             read(&self.legacy)?.map(|bytes| lock::parse::<LegacyGrants>(&self.legacy, &bytes, &builtin::GRANTS));
-        let older = older.transpose()?.flatten().unwrap_or_default();
-        Ok(Trust { version: VERSION, folders: BTreeMap::new(), owners: BTreeMap::new(), packs: older.trees })
+        let legacy = legacy.transpose()?.flatten().unwrap_or_default();
+        Ok(Trust { version: VERSION, folders: BTreeMap::new(), owners: BTreeMap::new(), packs: legacy.trees })
     }
 
-    /// Changes it, while no other process of this user does.
+    /// Changes the file, under a lock against other processes of this user.
+    ///
+    /// # Errors
+    ///
+    /// `document-busy` if another process holds the lock too long, and those of [`TrustFile::read`].
     pub fn change(&self, change: impl FnOnce(&mut Trust)) -> Result<()> {
         let _held = owner::lock(&self.path.with_extension("lock"), PATIENCE)?;
         let mut trust = self.read()?;
@@ -95,25 +98,25 @@ impl Trust {
         self.packs.get(sha256).map(|trusted| trusted.flows.clone()).unwrap_or_default()
     }
 
-    /// Returns what a folder may do; nothing, where it belongs to somebody else than when it was trusted.
+    /// Returns what a folder may do: nothing, if its owner is not the one whom it had when it was trusted.
     pub fn of_folder(&self, folder: &str) -> Items {
         let granted = if self.is_same(folder) { self.folders.get(folder) } else { None };
         granted.cloned().unwrap_or_default()
     }
 
-    /// Returns what of these things a folder may not do.
+    /// Returns those of these items that a folder may not do.
     pub fn missing(&self, folder: &str, items: &Items) -> Items {
         let granted = self.of_folder(folder);
         if granted.contains(ALL) { Items::new() } else { items.difference(&granted).cloned().collect() }
     }
 
-    /// Returns the commands of git's filters that a folder's repository may have run: each is trusted by itself alone.
+    /// Returns the items for git's filters that may run in a folder's repository: each filter is trusted on its own.
     pub fn filters(&self, folder: &str) -> Items {
         self.of_folder(folder).into_iter().filter(|item| item.starts_with(FILTER)).collect()
     }
 
-    /// Tells whether a folder belongs to whom it belonged to when it was trusted. Where that was not written down, as up
-    /// to 2026-11, it must be the user's own or the system's.
+    /// Tells whether a folder has the owner whom it had when it was trusted. If no owner was recorded, as up to 2026-11,
+    /// the owner must be the user or root.
     pub fn is_same(&self, folder: &str) -> bool {
         let is_own = |owner| owner == 0 || owner == rustix::process::geteuid().as_raw();
         match (owner(folder), self.owners.get(folder)) {
@@ -123,7 +126,7 @@ impl Trust {
         }
     }
 
-    /// Adds to what a folder may do. What was said of one that belonged to somebody else is not said of this one.
+    /// Adds to what a folder may do, after dropping what was granted while the folder had another owner.
     pub fn add_folder(&mut self, folder: &str, items: Items) {
         if !self.is_same(folder) {
             self.folders.remove(folder);
@@ -153,16 +156,20 @@ impl Trust {
     }
 }
 
-/// Returns the number of the user whom a folder belongs to.
+/// Returns the id of the user who owns a folder.
 fn owner(folder: &str) -> Option<u32> {
     std::fs::metadata(folder).ok().map(|found| found.uid())
 }
 
 /// Returns the name that a folder is trusted by.
+///
+/// # Errors
+///
+/// `folder-untrusted` if the folder's path is not UTF-8; `disk-failed` if the folder cannot be found.
 pub fn folder_name(folder: &Path) -> Result<String> {
-    let whole = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
-    whole.to_str().map(str::to_owned).ok_or_else(|| {
-        let shown = excerpt(&whole.to_string_lossy());
+    let path = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let shown = excerpt(&path.to_string_lossy());
         Failure::new(Code::FolderUntrusted, format!("the path of {shown} is not UTF-8: it cannot be trusted by it"))
             .hint("rename the folder")
     })

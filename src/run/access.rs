@@ -12,15 +12,23 @@ use crate::pack::permission_items::Items;
 use crate::pack::trust::folder_name;
 use crate::run::machine::Machine;
 
-/// Returns what runs the commands of a run.
+/// Returns the runner for the commands of a run.
+///
+/// # Errors
+///
+/// Those of [`Machine::program`].
 pub fn commands(machine: &Machine, open: &OpenRecord, limits: command::CommandLimits) -> Result<Commands> {
     let mut commands = granted_commands(machine, open.grants.clone(), format!(".nietz/runs/{}/output", open.run))?;
     commands.limits = commands.limits.tightened(limits);
     Ok(commands)
 }
 
-/// Returns what runs commands with what the user grants, within the limits of this machine. Long outputs go to a folder of
-/// the workspace.
+/// Returns a runner for the commands that the user grants, within the limits of this machine. Long outputs go to the
+/// folder `outputs` of the workspace.
+///
+/// # Errors
+///
+/// Those of [`Machine::program`].
 pub fn granted_commands(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
     Ok(Commands {
         helper: machine.program()?,
@@ -47,7 +55,7 @@ pub fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files {
         .of_flow(&user_params(open, flow), collections)
 }
 
-/// Returns the params that are not the flow's own word: what it takes where nobody says otherwise is nobody's.
+/// Returns the params that the user chose: those that differ from the flow's defaults.
 fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
     let mut params = open.params.clone();
     if let Some(params) = params.as_object_mut() {
@@ -59,6 +67,10 @@ fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
 }
 
 /// Returns which commands of the repository's configuration git may run for a flow.
+///
+/// # Errors
+///
+/// Those of [`TrustFile::read`](crate::pack::trust::TrustFile::read) and [`folder_name`].
 pub fn filters(machine: &Machine, flow: &Flow) -> Result<Items> {
     match flow.manifest.permissions.git {
         true => Ok(machine.trust().read()?.filters(&folder_name(&machine.workspace)?)),

@@ -1,6 +1,6 @@
-//! Putting a run together: what is outside of it, the gate in front of that, and what the flow begins with.
+//! Assembles a run: the world outside, the gate in front of it, and the flow's input.
 //!
-//! Whoever runs a flow does it here, whether live, from a journal, or in a test, so that none differs by accident.
+//! Live runs, replays and tests all do it here, so that none differs by accident.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::run::access::{commands, files};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
-/// What differs between a run that is live, one that is played, and a test.
+/// What differs between a live run, a replay and a test.
 pub struct RunParts {
     pub models: Box<dyn Models>,
     pub front: Rc<dyn FrontEnd>,
@@ -32,7 +32,11 @@ pub struct RunParts {
     pub meter: Rc<Meter>,
 }
 
-/// Returns the gate of a run, and what its flow begins with.
+/// Returns the gate of a run, and the input of its flow.
+///
+/// # Errors
+///
+/// The workspace cannot be used for documents, or this program's path is not known.
 pub fn assemble(
     machine: &Machine,
     session: &Session,
@@ -60,12 +64,12 @@ pub fn assemble(
     };
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
     gate.permit(flow.manifest.permissions.with_params(&open.params));
-    let start = FlowInput {
+    let input = FlowInput {
         params: open.params.clone(),
         settings: session.effective_settings(open),
         run: open.run.clone(),
         lang: open.lang.clone(),
         workspace: open.workspace.clone().unwrap_or_else(|| machine.workspace_name()),
     };
-    Ok((Rc::new(gate), start))
+    Ok((Rc::new(gate), input))
 }

@@ -25,13 +25,13 @@ use crate::schema::spans::{Spans, pointer};
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     pub models: ModelsConfig,
-    /// Limits of every run that name none of their own.
+    /// Limits of every run, unless the command line gives others.
     pub budget: Budget,
     /// What commands of flows may use.
     pub commands: CommandsConfig,
     /// What each call of git may take.
     pub git: git::GitLimits,
-    /// By flow: what it declares as its settings.
+    /// The values of settings, by flow.
     flows: FlowSettings,
     #[serde(skip)]
     layers: Vec<BTreeMap<String, SettingLayer>>,
@@ -41,26 +41,26 @@ pub struct Config {
 
 type FlowSettings = BTreeMap<String, Map<String, Value>>;
 
-/// What the user says of the commands that flows run.
+/// The user's configuration of the commands that flows run.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandsConfig {
     pub limits: CommandLimits,
     /// Folders and files that all of them may read.
     pub read: Vec<String>,
-    /// What makes sure of their end, instead of the surest there is.
+    /// How to make sure that commands end; without it, the surest way there is.
     pub ends: Option<CleanupMethod>,
 }
 
-/// What a project may set of them.
+/// The part of [`CommandsConfig`] that a project may set.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ProjectCommands {
     limits: CommandLimits,
 }
 
-/// What a project may set. It comes with a checkout, so it names models and limits, and nothing that a key is
-/// sent to.
+/// What a project may set. Its file comes with a checkout, so it may name models and limits, but no address that a key
+/// is sent to.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Project {
@@ -79,7 +79,8 @@ struct ProjectModels {
 
 impl Config {
     pub fn read(path: &Path) -> Result<Config> {
-        // It names commands that run and addresses that keys go to; it may be a link to wherever the user keeps such files.
+        // The file names commands to run and addresses that keys are sent to, so only its owner may write it. It may be a
+        // link to wherever the user keeps such files.
         let bytes = owner::read(path, disk::SETTINGS)?;
         let Some((mut config, text)) = parse::<Config>(path, bytes, &builtin::CONFIG)? else {
             return Ok(Config::default());
@@ -90,13 +91,17 @@ impl Config {
     }
 
     /// Adds what the project's file says where the user's own says nothing.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if the file breaks its schema, or if an alias would replace a model or a provider.
     pub fn take_project(&mut self, path: &Path) -> Result<()> {
-        // It comes with a checkout.
+        // The file comes with a checkout: no link may lead out of the project.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
         let bytes = disk::read(path, links, disk::SETTINGS)?;
         let Some((project, text)) = parse::<Project>(path, bytes, &builtin::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
-        // A project may tighten what the user set, and not loosen it.
+        // A project may tighten what the user set, but not loosen it.
         self.budget = self.budget.tightened(project.budget);
         if project.commands.limits != CommandLimits::default() {
             self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
@@ -106,7 +111,7 @@ impl Config {
             self.project_model = project.models.default;
         }
         for (alias, model) in project.models.aliases {
-            // What names a model or a provider for the user means just that, whatever folder they are in.
+            // The name of a model or a provider must mean the same to the user in every folder.
             if alias.contains('/') || self.models.is_provider(alias.trim()) {
                 return Err(alias_failure(path, &text, &alias));
             }
@@ -115,10 +120,10 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the model that the project chooses where the user's own configuration chooses none.
+    /// Returns the model that the project chooses, if the user's own configuration chooses none.
     pub fn project_model(&self) -> Option<&str> {
         let name = self.project_model.as_deref()?;
-        // What is asked about is the model, and not the name: tomorrow it may stand for another one.
+        // The user is asked about the model, not about its alias, which may stand for another model tomorrow.
         Some(self.models.aliases.get(name).map_or(name, String::as_str))
     }
 
@@ -128,7 +133,7 @@ impl Config {
     }
 }
 
-/// Returns the failure for a project's alias that would stand in place of a model or a provider.
+/// Returns the failure for a project's alias that would replace a model or a provider.
 fn alias_failure(path: &Path, text: &str, alias: &str) -> Failure {
     let pointer = pointer(&["models", "aliases", alias]);
     let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
@@ -139,19 +144,19 @@ fn alias_failure(path: &Path, text: &str, alias: &str) -> Failure {
         .hint("give it another name, without a slash")
 }
 
-/// Returns what stands in a file, if there is one and something stands in it: first by its schema, so that every fault is
-/// told with its line and field, then as what it means.
+/// Returns the content of a file, unless the file is missing or empty. The file is checked by its schema first, so that
+/// every violation is reported with its line and field.
 fn parse<T: serde::de::DeserializeOwned>(
     path: &Path,
     bytes: Option<Vec<u8>>,
-    own: &BuiltinSchema,
+    schema: &BuiltinSchema,
 ) -> Result<Option<(T, String)>> {
     let Some(bytes) = bytes else { return Ok(None) };
     let name = path.display().to_string();
     let wrong =
         |failure: Failure| Failure { code: Code::ConfigInvalid, hint: None, ..failure }.hint("mend it, or take it out");
     let text = source::decode(&bytes, &name).map_err(wrong)?;
-    let value = builtin::read(own, text, &name).map_err(wrong)?;
+    let value = builtin::read(schema, text, &name).map_err(wrong)?;
     if value.is_null() {
         return Ok(None);
     }
@@ -190,7 +195,7 @@ mod tests {
     use crate::host::llm::{MaxTokensField, ProviderConfig, RetryConfig, Wire};
     use crate::model::budget::{LongPrice, Price};
 
-    /// The names in the message of an error that lists what is known.
+    /// Returns the known names that the message of serde's error lists.
     fn listed<T: DeserializeOwned>(wrong: Value) -> BTreeSet<String> {
         let error = serde_json::from_value::<T>(wrong).err().expect("it is refused").to_string();
         let (_, known) = error.split_once("expected ").unwrap_or_else(|| panic!("no names: {error}"));

@@ -1,7 +1,7 @@
 //! The user's folders: configuration, data, state and cache.
 //!
-//! None of them is ever found from the folder that `nietz` was started in: that one may be a stranger's checkout, and
-//! what is in these folders holds addresses, commands and permissions.
+//! None of them is ever found relative to the folder that `nietz` was started in, which may be a stranger's checkout:
+//! these folders hold addresses, commands and permissions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const DATA: &str = "XDG_DATA_HOME";
 const STATE: &str = "XDG_STATE_HOME";
 const CACHE: &str = "XDG_CACHE_HOME";
 
-/// Where everything of the user's is kept.
+/// The folders in which nietz keeps the user's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserFolders {
     pub config: PathBuf,
@@ -25,8 +25,12 @@ pub struct UserFolders {
 }
 
 impl UserFolders {
-    /// Finds the folders. Variables that are no whole paths are taken out of the environment, so that nobody else goes
-    /// by them either, `HOME` becomes what the system says where it said nothing, and `PATH` keeps its whole paths.
+    /// Finds the folders, and cleans the environment for all others that use it: removes the variables of folders whose
+    /// paths are relative, sets a missing `HOME` to what the system says, and keeps only the absolute paths of `PATH`.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if `NIETZ_HOME` is relative, or if neither the environment nor the system knows a home.
     pub fn of(environment: &mut BTreeMap<String, String>) -> Result<UserFolders> {
         UserFolders::with(environment, user::home)
     }
@@ -55,9 +59,9 @@ impl UserFolders {
             return Ok(UserFolders { config: all.clone(), data: all.clone(), state: all.clone(), cache: all });
         }
         let folder = |name: &str, below: &str| {
-            let own = environment.get(name).map(PathBuf::from);
+            let configured = environment.get(name).map(PathBuf::from);
             let home = || environment.get("HOME").map(|home| Path::new(home).join(below));
-            own.or_else(home).map(|folder| folder.join("nietz")).ok_or_else(|| {
+            configured.or_else(home).map(|folder| folder.join("nietz")).ok_or_else(|| {
                 Failure::new(Code::ConfigInvalid, "it is not known where your home is: HOME is not set to a whole path")
                     .because("the system's list of users has no home for you either")
                     .hint("set HOME, or NIETZ_HOME to a folder for all that nietz keeps")

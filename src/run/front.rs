@@ -1,4 +1,4 @@
-//! Who a run is shown to and answered by.
+//! The front end of a run: how the run is shown, and who answers its questions.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -29,27 +29,31 @@ pub struct FrontOptions {
 /// A front end that is open.
 pub struct OpenFront {
     pub shown: Rc<dyn FrontEnd>,
-    /// The answers file that stands in front of it.
+    /// The answers file that is asked before the user is.
     answers: Option<Rc<Answers>>,
     /// Whether somebody wants each request and reply: the user or a collector.
     pub details: bool,
 }
 
 impl FrontOptions {
-    /// Opens the front end of a run, and what takes spans to a collector where the environment names one.
+    /// Opens the front end of a run. If the environment names a collector, the front end sends spans to it, too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Answers::open`] and [`TracingFrontEnd::open`].
     pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
         let mode = if self.json { Mode::Json } else { Mode::Auto };
-        let plain = ui::open(mode, run, &machine.environment, &machine.redactor());
+        let front_end = ui::open(mode, run, &machine.environment, &machine.redactor());
         let (mut shown, answers): (Rc<dyn FrontEnd>, _) = match &self.answers {
-            None => (Rc::from(plain), None),
+            None => (Rc::from(front_end), None),
             Some(path) => {
-                let answers = Rc::new(Answers::open(path, plain)?);
+                let answers = Rc::new(Answers::open(path, front_end)?);
                 (Rc::new(SharedFrontEnd(Rc::clone(&answers))), Some(answers))
             }
         };
         let traced = telemetry::is_enabled(&machine.environment);
         if traced {
-            // What is said of this process goes to the collector, too.
+            // The collector gets these descriptions of the process, so they must hold no secrets.
             let mut environment = machine.environment.clone();
             for name in ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"] {
                 if let Some(value) = environment.get_mut(name) {
@@ -67,7 +71,7 @@ impl OpenFront {
         self.shown.show(&Event::Notice { text: text.into() });
     }
 
-    /// Tells which answers of the file nobody asked for.
+    /// Shows which answers of the file no question asked for.
     pub fn tell_unused_answers(&self) {
         let unused = self.answers.as_ref().map(|answers| answers.unused()).unwrap_or_default();
         if !unused.is_empty() {
@@ -76,7 +80,7 @@ impl OpenFront {
     }
 }
 
-/// Shares the answers between the gate and who tells what is left of them.
+/// Shares the answers between the gate and [`OpenFront::tell_unused_answers`].
 struct SharedFrontEnd<F: FrontEnd + ?Sized>(Rc<F>);
 
 impl<F: FrontEnd + ?Sized> FrontEnd for SharedFrontEnd<F> {

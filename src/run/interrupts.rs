@@ -1,8 +1,8 @@
-//! Ctrl-C, the request to end that a service manager sends, and a terminal that goes away.
+//! Ends a run on Ctrl-C, on SIGTERM (which service managers send), and when its terminal goes away.
 //!
-//! A thread of its own listens, and waits for nobody. It tells the run, which then ends by itself. A run that computes
-//! does not hear; it is ended where it stands, as a kill would, and its journal goes on from there. So is whatever has
-//! not ended soon after it was asked twice.
+//! A thread of its own listens for these requests, and never blocks. It tells the run, which then ends by itself. A run
+//! that computes does not respond: the thread ends the process at once, as a kill would, and the run can be resumed from
+//! its journal. So it does if a run has not ended soon after a second request.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,55 +23,65 @@ use crate::host::ui::ending;
 use crate::host::ui::hangup::Hangup;
 use crate::lua::scheduler::Interrupts;
 
-/// How long a run that was asked to end may compute before it hears that.
+/// How long a run that was asked to end may compute before it responds.
 const UNRESPONSIVE_LIMIT: Duration = Duration::from_millis(300);
-/// How often it is looked at.
+/// How often the thread checks whether the run has responded.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a run that was asked twice may take to end.
 const SECOND_REQUEST_LIMIT: Duration = Duration::from_millis(200);
-/// Ends the marking of pastes, and shows the cursor.
+/// Turns bracketed paste off, and shows the cursor.
 const TERMINAL_AS_BEFORE: &str = "\u{1b}[?2004l\u{1b}[?25h";
 
-/// The run that is told.
+/// The run that the thread tells about requests.
 static RUN: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
-/// Whether the thread is there.
+/// Whether the thread is running.
 static LISTENING: Mutex<bool> = Mutex::new(false);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 struct InterruptibleRun {
     number: u64,
-    asks: mpsc::UnboundedSender<()>,
+    requests: mpsc::UnboundedSender<()>,
     /// The thread that the flow runs on.
     thread: ThreadClock,
     asked: usize,
     heard: usize,
-    /// What is said where the run cannot say it any more.
-    said: String,
+    /// What to show if the run itself cannot show it any more.
+    message: String,
 }
 
 fn run() -> MutexGuard<'static, Option<InterruptibleRun>> {
     RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The asks of the user to end a run, as long as it lives. What comes when there is no run ends the process.
+/// The user's requests to end a run, while this value lives. A request at any other time ends the process.
 pub struct CtrlC {
-    asks: mpsc::UnboundedReceiver<()>,
+    requests: mpsc::UnboundedReceiver<()>,
 }
 
 impl CtrlC {
-    /// Listens for the run of this name, which the calling thread works on.
+    /// Starts to listen for requests to end the run of this name, which the calling thread runs.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if the system refuses the thread or the signals.
     pub fn new(name: &str) -> Result<CtrlC> {
-        let (tell, asks) = mpsc::unbounded_channel();
-        let said = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
+        let (sender, requests) = mpsc::unbounded_channel();
+        let message = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        *run() =
-            Some(InterruptibleRun { number, asks: tell, thread: ThreadClock::current(), asked: 0, heard: 0, said });
+        *run() = Some(InterruptibleRun {
+            number,
+            requests: sender,
+            thread: ThreadClock::current(),
+            asked: 0,
+            heard: 0,
+            message,
+        });
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         if !*listening {
             listen().map_err(|error| Failure::new(Code::Internal, format!("cannot listen to signals: {error}")))?;
             *listening = true;
         }
-        Ok(CtrlC { asks })
+        Ok(CtrlC { requests })
     }
 }
 
@@ -84,7 +94,7 @@ impl Drop for CtrlC {
 impl Interrupts for CtrlC {
     fn next(&mut self) -> LocalBoxFuture<'_, ()> {
         Box::pin(async {
-            if self.asks.recv().await.is_none() {
+            if self.requests.recv().await.is_none() {
                 std::future::pending::<()>().await;
             }
             if let Some(run) = &mut *run() {
@@ -118,12 +128,12 @@ fn listen() -> io::Result<()> {
     listens.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
 }
 
-/// What asks a run to end.
+/// The signals that ask a run to end.
 struct TerminationSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// Nothing where it does not count: it has happened, and comes in several ways, or the run is to outlive its
-    /// terminal (`nohup`).
+    /// `None` where a hang-up does not count: one has happened already (each comes in several ways), or the run is to
+    /// outlive its terminal (`nohup`).
     hangup: Option<(Signal, Hangup)>,
 }
 
@@ -142,7 +152,7 @@ impl TerminationSignals {
 
     async fn next(&mut self) {
         let hangup = self.hangup.as_mut();
-        let left_alone = async {
+        let terminal_gone = async {
             match hangup {
                 Some((signal, terminal)) => tokio::select! {
                     _ = signal.recv() => {}
@@ -154,7 +164,7 @@ impl TerminationSignals {
         let hung_up = tokio::select! {
             _ = self.interrupt.recv() => false,
             _ = self.terminate.recv() => false,
-            () = left_alone => true,
+            () = terminal_gone => true,
         };
         if hung_up {
             self.hangup = None;
@@ -162,11 +172,12 @@ impl TerminationSignals {
     }
 }
 
-/// A run that was asked to end and has not yet.
+/// A run that was asked to end and has not ended yet.
 struct PendingEnd {
     number: u64,
-    deaf: CpuLimit,
-    /// When it is ended, whatever it does.
+    /// How long the run may compute without a response.
+    silence: CpuLimit,
+    /// When the process is ended, whatever the run does.
     until: Option<Instant>,
 }
 
@@ -180,9 +191,10 @@ async fn watch(signals: &mut TerminationSignals, before: Option<&Termios>) {
                 None => end("", before),
                 Some(run) => {
                     run.asked += 1;
-                    let _ = run.asks.send(());
+                    let _ = run.requests.send(());
                     let until = (run.asked > 1).then(|| Instant::now() + SECOND_REQUEST_LIMIT);
-                    pending = Some(PendingEnd { number: run.number, deaf: CpuLimit::new(run.thread, UNRESPONSIVE_LIMIT), until });
+                    let silence = CpuLimit::new(run.thread, UNRESPONSIVE_LIMIT);
+                    pending = Some(PendingEnd { number: run.number, silence, until });
                 }
             },
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
@@ -193,40 +205,40 @@ async fn watch(signals: &mut TerminationSignals, before: Option<&Termios>) {
         match &*run {
             Some(run) if run.number == waiting.number => {
                 let late = waiting.until.is_some_and(|until| Instant::now() >= until);
-                if late || run.heard < run.asked && waiting.deaf.is_over() {
-                    end(&run.said, before);
+                if late || run.heard < run.asked && waiting.silence.is_over() {
+                    end(&run.message, before);
                 }
                 if run.heard >= run.asked && waiting.until.is_none() {
                     pending = None;
                 }
             }
-            // It has ended by itself.
+            // The run has ended by itself.
             _ => pending = None,
         }
     }
 }
 
-/// Ends the process as a kill does: at once. Neither what the run computes nor who reads what it says is waited for.
-fn end(said: &str, before: Option<&Termios>) -> ! {
+/// Ends the process at once, as a kill does: waits neither for what the run computes nor for a reader of its output.
+fn end(message: &str, before: Option<&Termios>) -> ! {
     if let Some(before) = before {
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, before);
     }
-    leave(said, Exit::Interrupted)
+    leave(message, Exit::Interrupted)
 }
 
-/// Ends the process where a flow never comes back.
+/// Ends the process of a flow that never returns control.
 pub fn give_up(failure: &Failure) {
     leave(&ending::failure(failure, &ending::without_colour), failure.code.exit())
 }
 
-/// Says something to who can be told at once, and leaves.
-fn leave(said: &str, exit: Exit) -> ! {
+/// Writes a message to standard error if that needs no waiting, and exits.
+fn leave(message: &str, exit: Exit) -> ! {
     let errors = io::stderr();
     let clear = if errors.is_terminal() { TERMINAL_AS_BEFORE } else { "" };
     let mut ready = [PollFd::new(&errors, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     if poll(&mut ready, Some(&now)).is_ok_and(|count| count > 0) {
-        let _ = rustix::io::write(&errors, format!("{clear}{said}").as_bytes());
+        let _ = rustix::io::write(&errors, format!("{clear}{message}").as_bytes());
     }
     crate::host::git::end_all();
     #[cfg(target_os = "linux")]
@@ -238,8 +250,8 @@ fn leave(said: &str, exit: Exit) -> ! {
     std::process::exit(i32::from(exit as u8))
 }
 
-/// Lets a limit on the size of files (`ulimit -f`) fail the write that goes beyond, as a full disk does, instead of
-/// ending this process without a word. What is listened to is not handed down: commands and git are ended as ever.
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk, instead of ending this
+/// process without a word. Child processes do not inherit this: commands and git are ended as before.
 pub fn outlive_file_limits() {
     // Without this the run goes on as before.
     let Ok(runtime) = crate::run::runtime() else { return };
@@ -247,10 +259,10 @@ pub fn outlive_file_limits() {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
-/// Tells whether this process was started with hang-ups ignored. Listening to them would end that.
+/// Tells whether this process was started with hang-ups ignored. Listening for them would undo that.
 fn outlives_its_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // A bit for each signal, and hang-up is the first.
+    // The mask has a bit for each signal, and hang-up is the first.
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }

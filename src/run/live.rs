@@ -1,4 +1,4 @@
-//! A run from its first line to its last: how it begins, goes on and ends.
+//! A run from its first line to its last: how it begins, resumes and ends.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -37,29 +37,29 @@ pub struct NewRun {
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
     pub model: Option<String>,
-    /// Whether the model holds for personas that name another one, too.
+    /// Whether the model is also used for personas that name another one.
     pub only_model: bool,
-    /// Without it, the user's.
+    /// Without it, the user's language.
     pub lang: Option<String>,
     pub seed: Option<u64>,
-    /// What the command line says; the flow and the configuration say the rest.
+    /// The limits of the command line; the flow and the configuration give the others.
     pub budget: Budget,
     pub id: Option<String>,
     pub grants: Grants,
-    /// What the flow is told of the workspace's name; without it, what it is.
+    /// The workspace's name for the flow; without it, the real one.
     pub workspace: Option<String>,
     pub fork: Option<Fork>,
-    /// What the run takes from.
+    /// The journal that the run takes outcomes from.
     pub replay_source: Option<ReplaySource>,
-    /// Whether its folder stays, so that it can be resumed.
+    /// Whether the run's folder is kept, so that the run can be resumed.
     pub kept: bool,
 }
 
-/// What a run goes on with.
+/// The terms on which a run is resumed.
 pub enum ResumeTerms {
-    /// What its first line says, with what the command line adds.
+    /// Those of the run's first line, with what the command line adds.
     Own { grants: Grants, budget: Budget },
-    /// What the command line says, and nothing that the first line grants or names.
+    /// Those of the command line alone: what the first line grants or names does not count.
     Given(Box<NewRun>),
 }
 
@@ -70,99 +70,107 @@ struct PreparedRun {
     recorded: OpenJournal,
     listener: FrontEndSlot,
     replay_source: Option<ReplaySource>,
-    /// Why the run is not known as the user's own.
+    /// Why the run could not be recorded as the user's own.
     not_noted: Option<Failure>,
-    /// What the user is told of what the flow asks for.
+    /// What the user is told about what the flow asks for.
     notices: Vec<String>,
 }
 
 impl Session {
-    /// Begins a new run and takes it to its end. The user is told the notices first.
+    /// Starts a new run and takes it to its end. The user sees the notices first.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot start, or its journal cannot be written; a failure of the flow is part of the exit status.
     pub fn begin(
         self,
         machine: &Machine,
-        mut begin: NewRun,
+        mut new_run: NewRun,
         notices: Vec<String>,
         front: &FrontOptions,
     ) -> Result<Exit> {
         let listener = FrontEndSlot::default();
         let client = listening_client(machine, &listener)?;
         let runtime = runtime()?;
-        let (kept, replay_source) = (begin.kept, begin.replay_source.take());
-        let open = self.open_record(machine, &client, &runtime, begin)?;
+        let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
+        let open = self.open_record(machine, &client, &runtime, new_run)?;
         let runs = machine.runs();
         let locked = runs.create(&open.run)?;
         let mut writer = locked.writer(JournalTail::default(), machine.fault())?;
         let first = Record::Open(Box::new(open.clone()));
-        // A run that cannot be noted as the user's own is a run all the same: resuming it takes more words.
+        // A run that cannot be recorded as the user's own runs all the same; resuming it takes more options.
         let noted =
             kept.then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
         let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
         let mut writer = writer.with_companion(noted);
-        // It is synced with the first outcome: until then, a power cut loses nothing that was paid for.
+        // The line is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
         let recorded = OpenJournal { writer, history: History::default(), resume: None };
         let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted, notices };
         self.drive(machine, client, runtime, ready, front)
     }
 
-    /// Returns what a run begins with, and pins its models.
+    /// Returns the first line of a run, and pins the run's models.
     fn open_record(
         &self,
         machine: &Machine,
         client: &Client,
         runtime: &tokio::runtime::Runtime,
-        begin: NewRun,
+        new_run: NewRun,
     ) -> Result<OpenRecord> {
         let mut settings = self.settings(machine)?;
         let clock = machine.clock()?;
-        let seed = begin.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
+        let seed = new_run.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         let default =
-            self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(begin.model.as_deref())));
-        if let (Some(_), Some(Err(failure))) = (&begin.model, &default) {
+            self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(new_run.model.as_deref())));
+        if let (Some(_), Some(Err(failure))) = (&new_run.model, &default) {
             return Err(failure.clone());
         }
         let model = default.as_ref().and_then(|model| model.as_ref().ok().cloned());
         let redactor = machine.redactor();
         redactor.refuse("the model's name", model.as_deref())?;
-        redactor.refuse("the run's name (NIETZ_RUN)", begin.id.as_deref())?;
+        redactor.refuse("the run's name (NIETZ_RUN)", new_run.id.as_deref())?;
         let text = |text: String| redactor.text(&text).into_owned();
         let aliases = client.aliases().clone().into_iter().map(|(alias, model)| (text(alias), text(model)));
         let aliases: BTreeMap<String, String> = aliases.collect();
         *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone() };
-        let mut params = begin.params;
+        let mut params = new_run.params;
         redactor.value(&mut params);
         settings.values_mut().for_each(|value| redactor.value(value));
         Ok(OpenRecord {
-            run: begin.id.unwrap_or_else(|| new_id(clock())),
+            run: new_run.id.unwrap_or_else(|| new_id(clock())),
             flow: self.flow.manifest.name.clone(),
             source: self.flow.located.source(),
-            command: begin.command,
+            command: new_run.command,
             params,
             model,
-            only_model: begin.only_model,
+            only_model: new_run.only_model,
             aliases,
-            lang: text(begin.lang.unwrap_or_else(|| machine.lang())),
+            lang: text(new_run.lang.unwrap_or_else(|| machine.lang())),
             seed,
-            grants: begin.grants,
-            budget: self.budget(machine, begin.budget),
+            grants: new_run.grants,
+            budget: self.budget(machine, new_run.budget),
             settings,
             files: self.flow.sources(),
             host: Machine::version(),
             at: iso(clock()),
-            workspace: Some(text(begin.workspace.unwrap_or_else(|| machine.workspace_name()))),
-            fork: begin.fork,
+            workspace: Some(text(new_run.workspace.unwrap_or_else(|| machine.workspace_name()))),
+            fork: new_run.fork,
             more: serde_json::Map::new(),
         })
     }
 
-    /// Goes on with a run from its journal. The user is told the notices first.
+    /// Resumes a run from its journal. The user sees the notices first.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot go on, or its journal cannot be written; a failure of the flow is part of the exit status.
     pub fn resume(
         self,
         machine: &Machine,
         locked: LockedRun,
-        (past, tail): (History, JournalTail),
-        (first, with): (OpenRecord, ResumeTerms),
+        (history, tail): (History, JournalTail),
+        (first, terms): (OpenRecord, ResumeTerms),
         notices: Vec<String>,
         front: &FrontOptions,
     ) -> Result<Exit> {
@@ -170,9 +178,9 @@ impl Session {
         let listener = FrontEndSlot::default();
         let client = listening_client(machine, &listener)?;
         let runtime = runtime()?;
-        let open = match with {
+        let open = match terms {
             ResumeTerms::Own { grants, budget } => {
-                // A run that began without a model may have one by now: the user set a key.
+                // A run that began without a model may have one by now, if the user set a key.
                 let default = match first.model.clone() {
                     Some(model) => Some(Ok(model)),
                     None => self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(None))),
@@ -182,18 +190,19 @@ impl Session {
                 *self.pinned.borrow_mut() = PinnedModels { default, aliases: first.aliases.clone() };
                 OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
             }
-            ResumeTerms::Given(begin) => {
-                let begin = NewRun { id: Some(first.run), ..*begin };
-                OpenRecord { files: first.files, ..self.open_record(machine, &client, &runtime, begin)? }
+            ResumeTerms::Given(new_run) => {
+                let new_run = NewRun { id: Some(first.run), ..*new_run };
+                OpenRecord { files: first.files, ..self.open_record(machine, &client, &runtime, new_run)? }
             }
         };
         let now = self.flow.sources();
         let changed: Sources = now.into_iter().filter(|(path, digest)| open.files.get(path) != Some(digest)).collect();
-        let resume = Some(ResumeRecord { host: Machine::version(), changed, torn: past.whole.torn, at: iso(clock()) });
+        let resume =
+            Some(ResumeRecord { host: Machine::version(), changed, torn: history.whole.torn, at: iso(clock()) });
         let writer = locked.writer(tail, machine.fault())?;
-        let there = open.fork.as_ref().filter(|fork| machine.runs().journal(&fork.run).is_file());
-        let replay_source = there.map(|fork| fork_source(machine, fork)).transpose()?;
-        let recorded = OpenJournal { writer, history: past, resume };
+        let existing_fork = open.fork.as_ref().filter(|fork| machine.runs().journal(&fork.run).is_file());
+        let replay_source = existing_fork.map(|fork| fork_source(machine, fork)).transpose()?;
+        let recorded = OpenJournal { writer, history, resume };
         let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted: None, notices };
         self.drive(machine, client, runtime, ready, front)
     }
@@ -212,24 +221,24 @@ impl Session {
         let _ = ready.listener.set(Rc::clone(&front.shown));
         self.announce(&ready, &front);
         let PreparedRun { open, recorded, replay_source, .. } = ready;
-        let told = Rc::clone(&front.shown);
-        let tell = Box::new(move |text| told.show(&Event::Notice { text }));
+        let listener = Rc::clone(&front.shown);
+        let notify = Box::new(move |text| listener.show(&Event::Notice { text }));
         let parts = RunParts {
             models: Box::new(client),
             front: Rc::clone(&front.shown),
             details: front.details,
             filters: filters(machine, &self.flow)?,
             now: machine.clock()?,
-            meter: Meter::telling(open.budget.bounded(), tell),
+            meter: Meter::telling(open.budget.bounded(), notify),
         };
-        let (gate, start) = assemble(machine, &self, &open, parts, recorded)?;
+        let (gate, input) = assemble(machine, &self, &open, parts, recorded)?;
         if let Some(replay_source) = replay_source {
             gate.set_replay_source(replay_source);
         }
-        // Until all is written and said.
+        // It lives until everything is written and shown.
         let mut interrupts = CtrlC::new(&open.run)?;
-        let flow = self.flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts);
-        let done = runtime.block_on(flow);
+        let flow = self.flow.run(open.command.as_deref(), &input, Rc::clone(&gate), &mut interrupts);
+        let outcome = runtime.block_on(flow);
         front.tell_unused_answers();
         if let Some(taken) =
             gate.take_replay_source().map(|replay_source| replay_source.replayed_count()).filter(|taken| *taken > 0)
@@ -238,23 +247,23 @@ impl Session {
             front.notice(format!("{taken} {what} taken over, and not done again"));
         }
         let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
-        if open.fork.is_some() && matches!(&done, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
+        if open.fork.is_some() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
             front.notice(
                 "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own",
             );
         }
-        if matches!(done, Ok(FlowOutcome::Interrupted(_))) {
-            // What still goes on was given up by a second interruption: it is not waited for, and git is ended.
+        if matches!(outcome, Ok(FlowOutcome::Interrupted(_))) {
+            // A second interruption gave up what still runs: nothing waits for it, and git is ended.
             crate::host::git::end_all();
             runtime.shutdown_background();
         }
-        let exit = record_end(&gate, &*front.shown, done, machine.clock()?());
-        // The process ends now. Taking the machine down, object by object, would only take time.
+        let exit = record_end(&gate, &*front.shown, outcome, machine.clock()?());
+        // The process ends now: dropping the VM, object by object, would only take time.
         std::mem::forget(self.flow);
         exit
     }
 
-    /// Tells what the user should know before anything happens.
+    /// Shows what the user should know before the flow runs.
     fn announce(&self, ready: &PreparedRun, front: &OpenFront) {
         let PreparedRun { locked, open, recorded, replay_source, not_noted, notices, .. } = ready;
         let resume = &recorded.resume;
@@ -321,8 +330,8 @@ fn announce_resume(front: &OpenFront, resume: &ResumeRecord) {
 }
 
 /// Returns how a run ended, with its result or its failure.
-pub fn ending(done: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
-    match done {
+pub fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
+    match outcome {
         Ok(FlowOutcome::Returned(result)) => (EndStatus::Done, Some(result), None),
         Ok(FlowOutcome::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
         Ok(FlowOutcome::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
@@ -330,7 +339,11 @@ pub fn ending(done: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Fa
     }
 }
 
-/// Returns the run that a fork takes from, up to where it was forked.
+/// Returns the replay source of a fork: the journal of the other run, up to where it was forked.
+///
+/// # Errors
+///
+/// Those of [`ReplaySource::for_fork`] and [`ReplaySource::forget_from`].
 pub fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
     let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run))?;
     if let Some(line) = fork.before {
@@ -340,8 +353,8 @@ pub fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
 }
 
 /// Writes and shows how a run ended, and returns its exit status.
-fn record_end(gate: &Gate, shown: &dyn FrontEnd, done: Result<FlowOutcome>, now: u64) -> Result<Exit> {
-    let (status, result, failure) = ending(done);
+fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome>, now: u64) -> Result<Exit> {
+    let (status, result, failure) = ending(outcome);
     let spent = gate.spent();
     let (usage, calls) = total_usage(&spent);
     let closed = gate.close(EndRecord {
@@ -356,11 +369,11 @@ fn record_end(gate: &Gate, shown: &dyn FrontEnd, done: Result<FlowOutcome>, now:
         more: serde_json::Map::new(),
     });
     if status == EndStatus::Done && gate.only_replayed() {
-        shown.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
+        front_end.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
     }
     let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
-    shown.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent });
-    // A run whose end cannot be written is resumed from what is there; its own failure was shown above.
+    front_end.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent });
+    // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => Err(failure),
         _ => Ok(exit),
@@ -374,7 +387,7 @@ pub fn total_usage(spent: &[Spent]) -> (Usage, u64) {
     })
 }
 
-/// Returns the id of a new run: its start, and something that tells two of one second apart.
+/// Returns the id of a new run: its start time, and random digits that tell two runs of one second apart.
 fn new_id(now: u64) -> String {
     let time = iso(now).replace([':', '-'], "").replace('T', "-").replace('Z', "");
     let unique = uuid::Uuid::new_v4().simple().to_string();

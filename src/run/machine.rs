@@ -1,4 +1,4 @@
-//! What every verb starts from: the workspace, the user's folders, the configuration.
+//! What every command starts from: the workspace, the user's folders, the configuration.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ pub struct Machine {
     pub workspace: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
-    /// This program's own file, where the system knows it.
+    /// The path of this program, if the system knows it.
     pub program: Option<PathBuf>,
-    /// How long flows were loaded that nobody runs.
+    /// How long this process has loaded flows only to look at them.
     pub inspection_time: Cell<Duration>,
     folders: UserFolders,
     redactor: Redactor,
@@ -63,8 +63,8 @@ impl Machine {
         }
     }
 
-    /// Makes known what the configuration says of secrets: the variables that hold keys, and passwords in addresses.
-    /// What a command prints is known as soon as it has.
+    /// Teaches the redactor the secrets that the configuration names: the variables that hold keys, and the passwords in
+    /// addresses. What a key command prints becomes known when the command has run.
     fn learn_configured(&self) {
         for (name, provider) in &self.config.models.providers {
             if let Some((variable, key)) =
@@ -79,6 +79,10 @@ impl Machine {
     }
 
     /// Returns the same user and machine with another folder as the project, and that project's configuration.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Config::read`] and [`Config::take_project`].
     pub fn in_folder(&self, folder: &Path) -> Result<Machine> {
         let mut machine = self.in_workspace(folder.to_owned());
         machine.config = Config::read(&machine.config_path())?;
@@ -86,7 +90,11 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Returns where this program is.
+    /// Returns the path of this program.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if the system does not know the path.
     pub fn program(&self) -> Result<PathBuf> {
         self.program.clone().ok_or_else(|| Failure::new(Code::Internal, "this program cannot find itself"))
     }
@@ -108,33 +116,33 @@ impl Machine {
         self.folders.data.join("packs")
     }
 
-    /// Returns where worktrees of runs are.
+    /// Returns the folder for the worktrees of runs.
     pub fn worktrees(&self) -> PathBuf {
         self.folders.cache.join("worktrees")
     }
 
-    /// Returns the folders that no command of a flow may read whole.
+    /// Returns the folders that no command of a flow may read as a whole.
     pub fn protected_folders(&self) -> Vec<PathBuf> {
         std::iter::once(self.workspace.clone()).chain(self.own_folders()).collect()
     }
 
-    /// Returns the folders of nietz's own.
+    /// Returns nietz's own folders.
     pub fn own_folders(&self) -> [PathBuf; 4] {
         let UserFolders { config, data, state, cache } = self.folders.clone();
         [config, data, state, cache]
     }
 
-    /// Returns what the user lets all commands read.
+    /// Returns the paths that the user lets all commands read.
     pub fn commands_read(&self) -> Vec<PathBuf> {
         let home = self.variable("HOME").map(PathBuf::from);
-        let whole = |path: &String| match (path.strip_prefix("~/"), &home) {
+        let expand_home = |path: &String| match (path.strip_prefix("~/"), &home) {
             (Some(below), Some(home)) => home.join(below),
             _ => PathBuf::from(path),
         };
-        self.config.commands.read.iter().map(whole).collect()
+        self.config.commands.read.iter().map(expand_home).collect()
     }
 
-    /// Returns where indexes of documents are.
+    /// Returns the folder for the indexes of documents.
     pub fn indexes(&self) -> PathBuf {
         self.folders.cache.join("index")
     }
@@ -153,7 +161,11 @@ impl Machine {
         RunRecords::new(&self.folders.state).folder().to_owned()
     }
 
-    /// Returns where personas and quotes of a flow come from, nearest first.
+    /// Returns the trees that a flow's personas and quotes come from, nearest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`resolve::installed`].
     pub fn layers(&self, flow: &PackTree) -> Result<Vec<PackTree>> {
         let mut layers = vec![PackTree::new(Root::Disk(self.workspace.clone()))];
         layers.push(flow.clone());
@@ -163,28 +175,40 @@ impl Machine {
     }
 
     /// Returns every tree of this project, nearest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`resolve::installed`].
     pub fn trees(&self) -> Result<Vec<PackTree>> {
         resolve::trees(&self.workspace, &self.packs())
     }
 
-    /// Finds a flow again that a run named.
+    /// Finds the flow that a run's journal names.
+    ///
+    /// # Errors
+    ///
+    /// `flow-not-found` if the flow is gone; `pack-untrusted` if it is in a pack that this project does not have.
     pub fn find_flow(&self, source: &str) -> Result<ResolvedFlow> {
         resolve::as_installed(ResolvedFlow::from_source(source)?, &self.workspace, &self.packs())
     }
 
-    /// Returns where it is kept what the user trusts.
+    /// Returns the file that keeps what the user trusts.
     pub fn trust(&self) -> TrustFile {
         TrustFile { path: self.folders.state.join("trust.yaml"), legacy: self.folders.data.join("grants.yaml") }
     }
 
-    /// Returns the user's language, two letters.
+    /// Returns the user's language as two letters.
     pub fn lang(&self) -> String {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.variable(name));
         let lang: String = locale.unwrap_or("en").chars().take_while(char::is_ascii_alphabetic).collect();
         if lang.len() == 2 { lang.to_lowercase() } else { "en".to_owned() }
     }
 
-    /// Returns milliseconds since 1970; `NIETZ_CLOCK`, an ISO 8601 time, stops the clock there for tests.
+    /// Returns a clock in milliseconds since 1970; `NIETZ_CLOCK`, an ISO 8601 time, stops the clock there for tests.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if `NIETZ_CLOCK` is not an ISO 8601 time.
     pub fn clock(&self) -> Result<Box<dyn Fn() -> u64>> {
         let Some(fixed) = self.variable("NIETZ_CLOCK") else {
             return Ok(Box::new(|| {
@@ -198,7 +222,7 @@ impl Machine {
         Ok(Box::new(move || millis))
     }
 
-    /// Returns what knows the secrets of this process: each copy learns what any of them does.
+    /// Returns the redactor of this process. All copies of it share the secrets that any of them learns.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }
@@ -213,12 +237,12 @@ impl Machine {
     }
 }
 
-/// Returns a time in milliseconds as ISO 8601; nothing for one that no calendar has.
+/// Returns a time in milliseconds as ISO 8601; an empty text for a time beyond the calendar.
 pub fn iso(millis: u64) -> String {
     format_time(millis, "%Y-%m-%dT%H:%M:%SZ")
 }
 
-/// Returns the hour, minute and second of a time in milliseconds; nothing for one that no calendar has.
+/// Returns the hour, minute and second of a time in milliseconds; an empty text for a time beyond the calendar.
 pub fn time_of_day(millis: u64) -> String {
     format_time(millis, "%H:%M:%S")
 }

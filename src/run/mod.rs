@@ -1,13 +1,13 @@
-//! Runs: put together in one place, taken to their end, and played again.
+//! Runs: assembled in one place, run to their end, and replayed.
 //!
 //! - `machine`: this machine and its user, as the process found them; `folders`, `config`: where the user's files are, and
 //!   what they say.
-//! - `session`: a flow with what its run needs of these. `access`: what it may touch. `models`: who answers it.
-//! - `assemble`: world, gate and start of a run, for all who run flows.
-//! - `live`: a run from its first line to its last. `front`: who it is shown to; `interrupts`: who asks it to end.
-//! - `replay`: a journal played again with nobody and nothing there.
+//! - `session`: a flow with what its run needs of these. `access`: what the run may touch. `models`: which models answer.
+//! - `assemble`: the world, the gate and the flow's input, for live runs, replays and tests.
+//! - `live`: a run from its first line to its last. `front`: how it is shown; `interrupts`: what asks it to end.
+//! - `replay`: plays a journal without models, people or files.
 //!
-//! Nothing here reads the environment or the command line: it is handed in.
+//! Nothing here reads the environment or the command line: callers pass both in.
 
 pub(crate) mod access;
 pub mod assemble;
@@ -23,7 +23,11 @@ pub mod session;
 
 use crate::error::{Code, Failure, Result};
 
-/// Returns what asynchronous work of one thread runs on.
+/// Returns a runtime for asynchronous work on the current thread.
+///
+/// # Errors
+///
+/// `internal` if the system refuses what the runtime needs.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -39,10 +39,14 @@ impl PinnedModels {
     }
 }
 
-/// Where the front end of a run will be, for what has to be told before there is one.
+/// The front end of a run, once it is open. Models are connected before that, and report to it later.
 pub type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 
-/// Returns the client for all models; what goes on while weights are fetched is told to `listener`.
+/// Returns the client for all models, which shows the download of a local model on `listener`.
+///
+/// # Errors
+///
+/// Those of [`ClientSettings::from_environment`].
 pub fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
     let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?;
     let client = Client::new(settings).with_redactor(machine.redactor());
@@ -50,6 +54,10 @@ pub fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Cl
 }
 
 /// Returns the client for all models.
+///
+/// # Errors
+///
+/// Those of [`ClientSettings::from_environment`].
 pub fn client(machine: &Machine) -> Result<Client> {
     listening_client(machine, &FrontEndSlot::default())
 }

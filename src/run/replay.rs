@@ -1,5 +1,5 @@
-//! Playing a journal again with nobody and nothing there: no model, no key, no network, no file of the workspace.
-//! So a cassette is tested, a run becomes a cassette, and a change is told before it costs anything.
+//! Plays a journal again without the world: no model, no key, no network, no file of the workspace. This tests a
+//! cassette, makes a cassette of a run, and shows what a change does before it costs anything.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -53,7 +53,11 @@ pub struct ReplayResult {
     replay_source: Option<ReplaySource>,
 }
 
-/// Reads how a journal begins and ends.
+/// Reads the first and the last line of a journal.
+///
+/// # Errors
+///
+/// `journal-broken` if there is no first line, and those of [`reader::read`].
 pub fn read_ends(path: &Path) -> Result<JournalEnds> {
     let bytes = reader::read_bytes(path)?;
     let (mut open, mut end) = (None, None);
@@ -75,7 +79,11 @@ pub fn read_ends(path: &Path) -> Result<JournalEnds> {
     Ok(JournalEnds { open, end, first: reader::first_line(&bytes).to_vec() })
 }
 
-/// Returns the flow of a run of this workspace. Where a foreign journal says that it is, does not count.
+/// Returns the flow of a run of this workspace. The path that a foreign journal names is not trusted.
+///
+/// # Errors
+///
+/// Those of [`Machine::find_flow`] and [`flow_of`].
 pub fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<ResolvedFlow> {
     match machine.runs().origin(id, &ends.first) {
         Origin::Own => machine.find_flow(&ends.open.source),
@@ -83,11 +91,15 @@ pub fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<Re
     }
 }
 
-/// Returns the flow that a journal below `root` is of, whatever machine it was recorded on.
+/// Returns the flow of a journal below `root`, whatever machine recorded the journal.
+///
+/// # Errors
+///
+/// `path-refused` if the journal's path leads out of the pack; `flow-not-found` if there is no such flow.
 pub fn flow_of(root: &Path, open: &OpenRecord) -> Result<ResolvedFlow> {
     let bundled = open.source.strip_prefix("bundled:");
     let source = bundled.unwrap_or(&open.source);
-    // What is behind the last `flows/` is the same everywhere.
+    // The path behind the last `flows/` is the same on every machine.
     let at = source.rfind("/flows/").map(|at| at + 1);
     let path = match at {
         Some(at) => &source[at..],
@@ -115,7 +127,11 @@ fn portable_source(located: &ResolvedFlow) -> String {
     }
 }
 
-/// Plays a journal for a flow. With `into`, what is played is written there as a journal of its own.
+/// Plays a journal for a flow. With `into`, the replay is written there as a journal of its own.
+///
+/// # Errors
+///
+/// The flow cannot be loaded, or a journal cannot be read or written; a failure of the flow is in the result.
 pub fn play(
     machine: &Machine,
     (located, layers): (ResolvedFlow, Vec<PackTree>),
@@ -124,9 +140,9 @@ pub fn play(
 ) -> Result<ReplayResult> {
     let source = portable_source(&located);
     let session = Session::load_with(machine, located, layers)?;
-    let unknown = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
+    let no_model = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
     *session.pinned.borrow_mut() =
-        PinnedModels { default: Some(open.model.clone().ok_or_else(unknown)), aliases: open.aliases.clone() };
+        PinnedModels { default: Some(open.model.clone().ok_or_else(no_model)), aliases: open.aliases.clone() };
     let flow = &session.flow;
     flow.context().personas.set_ignore_models(open.only_model);
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());
@@ -148,31 +164,31 @@ pub fn play(
         now: Box::new(move || at),
         meter: Meter::new(Budget::default()),
     };
-    let (gate, start) = assemble(machine, &session, &open, parts, recorded)?;
+    let (gate, input) = assemble(machine, &session, &open, parts, recorded)?;
     gate.set_replay_source(ReplaySource::cassette(journal)?);
-    let done = runtime()?.block_on(async {
+    let outcome = runtime()?.block_on(async {
         let mut interrupts = CtrlC::new(&open.run)?;
-        flow.run(open.command.as_deref(), &start, Rc::clone(&gate), &mut interrupts).await
+        flow.run(open.command.as_deref(), &input, Rc::clone(&gate), &mut interrupts).await
     });
-    let donor = gate.take_replay_source();
-    let left = donor.as_ref().map(ReplaySource::unused).transpose()?.unwrap_or_default();
-    let (status, result, failure) = ending(done);
+    let replay_source = gate.take_replay_source();
+    let unused = replay_source.as_ref().map(ReplaySource::unused).transpose()?.unwrap_or_default();
+    let (status, result, failure) = ending(outcome);
     let spent = gate.spent();
     let (usage, calls) = total_usage(&spent);
     let (ended, shown) = (result.clone(), failure.clone());
     let (at, void, more) = (open.at.clone(), Vec::new(), serde_json::Map::new());
     gate.close(EndRecord { status, result: ended, failure: shown, usage, calls, void, spent, at, more })?;
-    let effects = donor.as_ref().map_or(0, ReplaySource::replayed_count);
-    Ok(ReplayResult { effects, status, result, failure, unused: left, replay_source: donor })
+    let effects = replay_source.as_ref().map_or(0, ReplaySource::replayed_count);
+    Ok(ReplayResult { effects, status, result, failure, unused, replay_source })
 }
 
 impl ReplayResult {
     /// Tells whether the flow asked for the effect with this key.
     pub fn asked_for(&self, key: EffectKey) -> bool {
-        self.replay_source.as_ref().is_some_and(|donor| donor.has_replayed(key))
+        self.replay_source.as_ref().is_some_and(|source| source.has_replayed(key))
     }
 
-    /// Returns what was asked for and is not recorded.
+    /// Returns the failure of an effect that is not recorded, if the replay met one.
     pub fn cassette_miss(&self) -> Option<&Failure> {
         self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
     }
@@ -181,30 +197,36 @@ impl ReplayResult {
         self.unused.clear();
     }
 
-    /// Compares how it went with how it was, as a whole; `path` is for the message.
-    pub fn compare_with(&self, path: &Path, was: &EndRecord) -> Result<()> {
+    /// Compares this replay with the recorded end; `path` names the journal in messages.
+    ///
+    /// # Errors
+    ///
+    /// `cassette-differs` if the ends differ, or the failure that the replay ended with in place of the recorded end.
+    pub fn compare_with(&self, path: &Path, recorded: &EndRecord) -> Result<()> {
         let differs = |what: &str| {
             Failure::new(Code::CassetteDiffers, format!("{}: {what}", path.display()))
                 .hint("if that is as it should be, record it anew: nietz test --record")
         };
         if let Some(missed) = self.failure.as_ref().filter(|failure| {
             matches!(failure.code, Code::CassetteMissed | Code::Interrupted)
-                || was.failure.is_none() && self.status == EndStatus::Failed
+                || recorded.failure.is_none() && self.status == EndStatus::Failed
         }) {
             return Err(missed.clone());
         }
-        if self.status != was.status {
-            let failure = differs(&format!("it ended {}, and was recorded {}", self.status.name(), was.status.name()));
+        if self.status != recorded.status {
+            let failure =
+                differs(&format!("it ended {}, and was recorded {}", self.status.name(), recorded.status.name()));
             return Err(self.failure.iter().fold(failure, |failure, own| failure.because(own)));
         }
-        let told = |failure: &Option<Failure>| failure.as_ref().map(|it| (it.code, it.message.clone()));
-        if told(&self.failure) != told(&was.failure) {
-            let shown = |failure: &Option<Failure>| failure.as_ref().map_or("nothing".to_owned(), |it| it.to_string());
+        let code_and_message = |failure: &Option<Failure>| failure.as_ref().map(|it| (it.code, it.message.clone()));
+        if code_and_message(&self.failure) != code_and_message(&recorded.failure) {
+            let describe =
+                |failure: &Option<Failure>| failure.as_ref().map_or("nothing".to_owned(), |it| it.to_string());
             return Err(differs("it failed with something else")
-                .because(format!("- {}", shown(&was.failure)))
-                .because(format!("+ {}", shown(&self.failure))));
+                .because(format!("- {}", describe(&recorded.failure)))
+                .because(format!("+ {}", describe(&self.failure))));
         }
-        let (before, after) = (was.result.clone().unwrap_or_default(), self.result.clone().unwrap_or_default());
+        let (before, after) = (recorded.result.clone().unwrap_or_default(), self.result.clone().unwrap_or_default());
         if before != after {
             return Err(differs("the result is another").because(differences(&before, &after).join("\n")));
         }
@@ -216,12 +238,12 @@ impl ReplayResult {
     }
 }
 
-/// Returns where the cassettes of a pack are.
+/// Returns the folder of a pack's cassettes.
 pub fn cassette_folder(root: &Path) -> PathBuf {
     root.join("tests/cassettes")
 }
 
-/// Returns the cassettes below a folder, sorted, each with its name. The folder itself is no link.
+/// Returns the cassettes below a folder, sorted, each with its name. A folder that is a link has none.
 pub fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
     walkdir::WalkDir::new(folder)
         .follow_root_links(false)

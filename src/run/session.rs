@@ -21,7 +21,7 @@ use crate::pack::tree::PackTree;
 use crate::run::machine::Machine;
 use crate::run::models::PinnedModels;
 
-/// How long flows may be loaded that nobody runs, all together.
+/// How long one process may load flows only to look at them, all together.
 const LOADING_LIMIT: Duration = Duration::from_secs(10);
 
 /// A flow with what its run needs.
@@ -30,8 +30,12 @@ pub struct Session {
     pub pinned: Rc<RefCell<PinnedModels>>,
 }
 
-/// Loads a flow, for whatever wants to look at it. All that one command looks at have one limit together: a folder may
-/// hold any number of flows that never come to their end.
+/// Loads a flow only to look at it. All such loads of one process share a time limit, because a folder may hold any
+/// number of flows that never finish loading.
+///
+/// # Errors
+///
+/// `flow-limit` if the shared time is used up, and those of [`Flow::load`].
 pub fn load(machine: &Machine, located: ResolvedFlow) -> Result<Flow> {
     let so_far = machine.inspection_time.get();
     if so_far >= LOADING_LIMIT {
@@ -54,11 +58,19 @@ impl Session {
     }
 
     /// Loads a flow whose personas and quotes come from these trees, nearest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Flow::load`].
     pub fn load_with(machine: &Machine, located: ResolvedFlow, layers: Vec<PackTree>) -> Result<Session> {
         Session::load_limited(machine, located, layers, FlowLimits::default())
     }
 
-    /// The same, with limits on what the flow computes between two effects, where it asks for none of its own.
+    /// Like [`Session::load_with`], with the limits of a flow that asks for none of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Flow::load`].
     pub fn load_limited(
         machine: &Machine,
         located: ResolvedFlow,
@@ -73,27 +85,31 @@ impl Session {
             layers,
             resolve: Box::new(move |name| resolver.borrow().resolve(name)),
             window: {
-                let own = machine.config.models.windows.clone();
-                Box::new(move |model| window(&own, model))
+                let configured = machine.config.models.windows.clone();
+                Box::new(move |model| window(&configured, model))
             },
             collections: RefCell::default(),
         };
         Ok(Session { flow: Flow::load(located, context, limits)?, pinned })
     }
 
-    /// Returns what a run may use: the tightest of what the flow and the configuration say, unless it is given.
+    /// Returns the budget of a run: the limits in `given`, else the tighter ones of the flow and the configuration.
     pub fn budget(&self, machine: &Machine, given: Budget) -> Budget {
         self.flow.manifest.budget.tightened(machine.config.budget).replaced(given)
     }
 
-    /// Returns the settings of a run. One that began before the flow had a setting goes on with its default.
+    /// Returns the settings of a run. A setting that the flow declared only after the run began has its default.
     pub fn effective_settings(&self, open: &OpenRecord) -> Value {
         let mut settings = setting::settle(&self.flow.manifest.settings, &[]).unwrap_or_default();
         settings.extend(open.settings.clone());
         Value::Object(settings)
     }
 
-    /// Returns the flow's settings, as the configuration has them.
+    /// Returns the flow's settings with the values of the configuration.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if the configuration sets a setting that the flow does not have, or to a wrong value.
     pub fn settings(&self, machine: &Machine) -> Result<serde_json::Map<String, Value>> {
         let manifest = &self.flow.manifest;
         setting::settle(&manifest.settings, &machine.config.settings(&manifest.name)).map_err(|why| {

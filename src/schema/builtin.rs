@@ -1,5 +1,5 @@
-//! The schemas of nietz's own files: those that people write by hand (personas, quotes, packs, configuration) and those that
-//! it keeps (locks, grants, records of runs, journals). `nietz check` holds files to them, readers read by them, and
+//! The schemas of nietz's own files: those that people write by hand (personas, quotes, packs, configuration) and those
+//! that nietz keeps (locks, grants, records of runs, journals). `nietz check` and all readers check files by them, and
 //! `nietz types` gives them to editors.
 
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::model::collection::Format;
 use crate::schema::report::{self, LocatedViolation, Severity};
 use crate::schema::{Schema, source};
 
-/// One kind of file.
+/// The schema of one kind of file.
 pub struct BuiltinSchema {
-    /// What it is, in one word; also the name of its schema's file.
+    /// The kind of file, in one word; also the name of the schema's file.
     pub name: &'static str,
-    /// Which files it is for, as editors match them.
+    /// The files that the schema is for, as patterns for editors.
     pub files: &'static [&'static str],
     pub format: Format,
-    /// What a file that is not valid is called.
+    /// The code of the failure for a file that is not valid.
     pub code: Code,
     pub text: &'static str,
 }
@@ -63,7 +63,7 @@ pub const LOCK: BuiltinSchema = BuiltinSchema {
     code: Code::ConfigInvalid,
     text: include_str!("own/lock.schema.json"),
 };
-/// What was granted to packs, as it was kept up to 2026-11.
+/// The file that kept the grants of packs up to 2026-11.
 pub const GRANTS: BuiltinSchema = BuiltinSchema {
     name: "grants",
     files: &["nietz/grants.yaml"],
@@ -101,11 +101,11 @@ pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
     text: include_str!("own/journal.v2.schema.json"),
 };
 
-/// Every kind there is.
+/// All kinds of files.
 pub const ALL: &[&BuiltinSchema] =
     &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
 
-/// The formats of a journal's lines, by the `v` that each line begins with: a new one is a schema and a row here.
+/// The formats of a journal's lines, by the `v` that each line begins with: a new format needs a schema and a row here.
 pub const JOURNALS: &[(u64, &BuiltinSchema)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];
 
 impl BuiltinSchema {
@@ -114,21 +114,29 @@ impl BuiltinSchema {
     }
 }
 
-/// Returns the value of a text, and every fault of it with its place.
-pub fn check(own: &BuiltinSchema, text: &str, file: &str) -> Result<(Value, Vec<LocatedViolation>)> {
-    let value = match source::read(text, own.format) {
+/// Returns the value of a text, and every violation with its place. A text that cannot be read is one violation.
+///
+/// # Errors
+///
+/// The schema itself is wrong.
+pub fn check(builtin: &BuiltinSchema, text: &str, file: &str) -> Result<(Value, Vec<LocatedViolation>)> {
+    let value = match source::read(text, builtin.format) {
         Ok(value) => value,
         Err((place, reason)) => return Ok((Value::Null, vec![LocatedViolation::unreadable(file, place, reason)])),
     };
-    let faults = Schema::compile(&own.schema()?)?.violations(&value);
-    let located = report::locate(faults, Severity::Error, text, own.format, file);
+    let violations = Schema::compile(&builtin.schema()?)?.violations(&value);
+    let located = report::locate(violations, Severity::Error, text, builtin.format, file);
     Ok((value, located))
 }
 
-/// Returns the value of a valid text, or a failure that lists all faults.
-pub fn read(own: &BuiltinSchema, text: &str, file: &str) -> Result<Value> {
-    let (value, located) = check(own, text, file)?;
-    if located.is_empty() { Ok(value) } else { Err(Failure { code: own.code, ..report::failure(file, &located) }) }
+/// Returns the value of a valid text.
+///
+/// # Errors
+///
+/// The schema's [`code`](BuiltinSchema::code), with all violations.
+pub fn read(builtin: &BuiltinSchema, text: &str, file: &str) -> Result<Value> {
+    let (value, located) = check(builtin, text, file)?;
+    if located.is_empty() { Ok(value) } else { Err(Failure { code: builtin.code, ..report::failure(file, &located) }) }
 }
 
 #[cfg(test)]
@@ -150,10 +158,10 @@ mod tests {
 
     #[test]
     fn every_schema_compiles_and_says_what_it_is_for() {
-        for own in ALL {
-            let schema = own.schema().unwrap();
+        for builtin in ALL {
+            let schema = builtin.schema().unwrap();
             Schema::compile(&schema).unwrap();
-            assert!(schema["description"].is_string(), "{}", own.name);
+            assert!(schema["description"].is_string(), "{}", builtin.name);
         }
     }
 }

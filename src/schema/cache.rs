@@ -20,11 +20,15 @@ pub struct SchemaCache(Mutex<CompiledSchemas>);
 
 impl SchemaCache {
     /// Returns the compiled form of a schema, compiling it the first time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Schema::compile_with`].
     pub fn get(&self, schema: &Value, formats: Formats) -> Result<Arc<Schema>> {
         let mut bytes = Vec::new();
         canonical::write(schema, &mut bytes);
         let key = (blake3::hash(&bytes), formats);
-        // A panic elsewhere cannot leave a half-made entry: whole ones are inserted.
+        // A panic elsewhere cannot leave a broken entry: only finished ones are inserted.
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(known));
         }

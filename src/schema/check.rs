@@ -1,8 +1,8 @@
-//! Whether a value is valid by its schema, and if not, everything that is wrong, in words.
+//! Checks whether a value is valid by its schema, and describes in words everything that is wrong.
 //!
-//! Validation itself is the jsonschema crate's, offline: a schema cannot make us fetch anything. What
-//! is added here is the language: a fault says what is wanted and what was found, in the terms of the
-//! file's author, and quotes at most a short, cleaned piece of a value.
+//! The jsonschema crate validates, offline: a schema cannot make us fetch anything. This module adds the
+//! language: a violation says what is wanted and what was found, in the terms of the file's author, and
+//! quotes at most a short, cleaned piece of a value.
 
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, Validator};
@@ -18,13 +18,13 @@ const BACKTRACKS: usize = 2_000;
 /// How large a pattern may become when it is compiled, in bytes.
 const COMPILED: usize = 128 * 1024;
 
-/// The most faults that are told.
+/// The most violations that are reported.
 const MOST: usize = 1000;
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON pointer of what it is about; empty for the whole value.
+    /// The JSON pointer of what the violation is about; empty for the whole value.
     pub pointer: String,
     pub message: String,
     /// The rule that was broken: `required`, `enum` …
@@ -36,7 +36,7 @@ impl Violation {
         Violation { pointer: pointer.into(), keyword: keyword.to_owned(), message: message.into() }
     }
 
-    /// Tells whether it is about a member's name, and not about its value.
+    /// Tells whether the violation is about a member's name, and not about its value.
     pub fn is_about_key(&self) -> bool {
         matches!(self.keyword.as_str(), "additionalProperties" | "unevaluatedProperties" | "propertyNames" | "unknown")
     }
@@ -69,11 +69,19 @@ pub struct Schema {
 
 impl Schema {
     /// Compiles a schema; formats are asserted.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Schema::compile_with`].
     pub fn compile(schema: &Value) -> Result<Schema> {
         Schema::compile_with(schema, Formats::Asserted)
     }
 
-    /// Compiles a schema. Without `$schema` it is of the draft 2020-12; whatever it refers to must be inside of it.
+    /// Compiles a schema. Without `$schema` it is of the draft 2020-12.
+    ///
+    /// # Errors
+    ///
+    /// `flow-invalid` if the schema is wrong, too large or endless, or refers to anything outside of itself.
     pub fn compile_with(schema: &Value, formats: Formats) -> Result<Schema> {
         let invalid = |why: String| {
             Failure::new(Code::FlowInvalid, why)
@@ -114,7 +122,7 @@ impl Schema {
         !value_builder::is_too_deep(value) && !self.is_too_much(value) && self.validator.is_valid(value)
     }
 
-    /// Returns all faults of a value; none means that it is valid.
+    /// Returns all violations of a value; an empty list means that the value is valid.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         if value_builder::is_too_deep(value) {
             let message = format!("lists and objects stand more than {} deep in one another", value_builder::DEPTH);
@@ -123,30 +131,30 @@ impl Schema {
         if self.is_too_much(value) {
             return vec![Violation::new("", "cost", "is too large to be checked by its schema")];
         }
-        let mut faults = Vec::new();
+        let mut violations = Vec::new();
         // Most values are valid, and asking only that is several times faster.
         if !self.validator.is_valid(value) {
             for error in self.validator.iter_errors(value).take(MOST) {
-                self.describe(&error, &mut faults);
+                self.describe(&error, &mut violations);
             }
         }
-        faults
+        violations
     }
 
-    /// Adds what one error means, without saying the same twice.
-    fn describe(&self, error: &ValidationError<'_>, faults: &mut Vec<Violation>) {
+    /// Adds the violations that one error stands for, without repeating any.
+    fn describe(&self, error: &ValidationError<'_>, violations: &mut Vec<Violation>) {
         let pointer = error.instance_path().as_str();
         let keyword = error.kind().keyword();
         let mut add = |pointer: String, message: String| {
-            let fault = Violation { pointer, message, keyword: keyword.to_owned() };
+            let violation = Violation { pointer, message, keyword: keyword.to_owned() };
             // A number that breaks its range at both keywords gets one sentence.
-            if !faults
+            if !violations
                 .iter()
                 .rev()
                 .take(8)
-                .any(|other| other.pointer == fault.pointer && other.message == fault.message)
+                .any(|other| other.pointer == violation.pointer && other.message == violation.message)
             {
-                faults.push(fault);
+                violations.push(violation);
             }
         };
         match error.kind() {
@@ -162,12 +170,12 @@ impl Schema {
                     format!("the name \"{}\" is not allowed: it {}", excerpt(name), self.sentence(inner)),
                 );
             }
-            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.alternatives(error, context, faults),
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.alternatives(error, context, violations),
             _ => add(pointer.to_owned(), self.sentence(error)),
         }
     }
 
-    /// Returns what is wrong at one place.
+    /// Returns the sentence for one error.
     fn sentence(&self, error: &ValidationError<'_>) -> String {
         let value = error.instance().as_ref();
         let found = words::describe_value(value);
@@ -235,12 +243,12 @@ impl Schema {
         }
     }
 
-    /// Describes a value that fits no branch by the faults of the branch that was most likely meant.
+    /// Describes a value that fits no branch by the violations of the branch that was most likely meant.
     fn alternatives(
         &self,
         error: &ValidationError<'_>,
         context: &[Vec<ValidationError<'static>>],
-        faults: &mut Vec<Violation>,
+        violations: &mut Vec<Violation>,
     ) {
         let pointer = error.instance_path().as_str();
         // A branch that wants another type, or another constant member, was not meant.
@@ -258,7 +266,7 @@ impl Schema {
         let branches: Vec<_> = context.iter().filter(meant).collect();
         if let Some(branch) = branches.iter().min_by_key(|branch| branch.len()) {
             for inner in branch.iter() {
-                self.describe(inner, faults);
+                self.describe(inner, violations);
             }
             return;
         }
@@ -279,7 +287,7 @@ impl Schema {
             [] => format!("has none of the {} allowed forms; found {found}", context.len()),
             wanted => format!("must be {}; found {found}", wanted.join(" or ")),
         };
-        faults.push(Violation::new(pointer, error.kind().keyword(), message));
+        violations.push(Violation::new(pointer, error.kind().keyword(), message));
     }
 
     fn unknown_member(&self, name: &str, error: &ValidationError<'_>) -> String {
@@ -296,7 +304,7 @@ impl Schema {
     }
 }
 
-/// Returns a word on the commonest slip: a number or boolean in quotes.
+/// Returns a remark on the most common slip: a number or boolean in quotes.
 fn quoted_number(schema: &Map<String, Value>, value: &Value) -> &'static str {
     let wants = |name: &str| schema.get("type").is_some_and(|kind| kind == name);
     match value {

@@ -1,26 +1,25 @@
-//! What checking a value by a schema may take, found out before it is done: validation is not interrupted.
+//! Estimates what checking a value by a schema costs, before it is done: validation cannot be interrupted.
 //!
 //! A few lines of schema can ask for more steps than there is time: references that fan out, alternatives that
-//! do so again at each level of the value, patterns that backtrack on each of many texts. So the way through
-//! schema and value is walked first, without deciding anything, and its steps are counted. That counts too much
-//! rather than too little.
+//! do so again at each level of the value, patterns that backtrack on each of many texts. So this module first
+//! walks through schema and value without deciding anything, and counts the steps, rather too many than too few.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Steps of one validation. A large session takes some thousands.
+/// The most steps of one validation. A large session takes some thousands.
 const STEPS: u64 = 150_000;
-/// What a schema may hold: schemas (about), patterns, and bytes of patterns.
+/// The most parts, patterns, and bytes of patterns that a schema may hold.
 const NODES: usize = 20_000;
 const PATTERNS: usize = 100;
 const PATTERN_BYTES: usize = 10_000;
-/// The most states that a pattern has: it may not become larger when it is compiled.
+/// The most states that a pattern can have: one with more does not compile.
 const MOST_STATES: usize = 8_000;
-/// How much of a schema may speak about one and the same value.
+/// How many parts of a schema may apply to one and the same value.
 const IN_PLACE: u64 = 5_000;
 
-/// Says what makes a schema too large or endless, if anything does.
+/// Returns what makes a schema too large or endless, if anything does.
 pub(super) fn refuse(schema: &Value) -> Option<String> {
     let mut count = Count::default();
     count.visit(schema, None);
@@ -38,8 +37,8 @@ pub(super) fn refuse(schema: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many steps a schema takes for each part of a value at most, if it is plain: if each part is
-/// looked at once.
+/// Returns the most steps that a schema takes for each part of a value, if the schema is plain: if it looks at
+/// each part once.
 pub(super) fn plain_steps(schema: &Value) -> Option<u64> {
     let members = match schema {
         Value::Bool(_) => return Some(1),
@@ -66,7 +65,7 @@ pub(super) fn plain_steps(schema: &Value) -> Option<u64> {
     })
 }
 
-/// Tells whether a value is so small that a schema with so many steps for each part is checked soon enough.
+/// Tells whether a value is so small that a plain schema, with `each` steps for each part, checks it soon enough.
 pub(super) fn is_small(value: &Value, each: u64) -> bool {
     // Beside its own steps, a part takes one to be looked at, and one more for `additionalProperties`.
     fn count(value: &Value, left: &mut u64) -> Option<()> {
@@ -124,10 +123,10 @@ impl<'s> Count<'s> {
     }
 }
 
-/// How much of a schema speaks about one value, references followed.
+/// Counts the parts of a schema that apply to one value, with references followed.
 struct InPlaceCost<'s> {
     root: &'s Value,
-    /// By the schema's address; nothing while it is being found out, so that a circle shows.
+    /// The cost of each schema, by its address; `None` while it is being counted, so that a circle shows.
     known: HashMap<*const Value, Option<u64>>,
 }
 
@@ -147,7 +146,7 @@ impl<'s> InPlaceCost<'s> {
     }
 }
 
-/// Goes through schema and value together, as long as there are steps left.
+/// Walks through schema and value together, as long as there are steps left.
 struct CostWalk<'s> {
     root: &'s Value,
     left: u64,
@@ -162,7 +161,7 @@ impl<'s> CostWalk<'s> {
     fn visit(&mut self, schema: &'s Value, value: &Value) -> Option<()> {
         self.take(1)?;
         let Value::Object(part) = schema else { return Some(()) };
-        // What was not evaluated is found out by doing the rest again.
+        // The validator evaluates the rest of the schema again, to find out what was not evaluated.
         let again = part.keys().any(|keyword| matches!(keyword.as_str(), "unevaluatedProperties" | "unevaluatedItems"));
         for (keyword, rule) in part {
             for other in in_place(self.root, keyword, rule) {
@@ -173,10 +172,10 @@ impl<'s> CostWalk<'s> {
             match (keyword.as_str(), rule, value) {
                 ("enum", Value::Array(options), _) => self.take(options.len())?,
                 ("pattern", Value::String(pattern), Value::String(text)) => self.take(search(pattern, text))?,
-                ("properties", Value::Object(own), Value::Object(members)) => {
-                    self.take(own.len())?;
+                ("properties", Value::Object(schemas), Value::Object(members)) => {
+                    self.take(schemas.len())?;
                     for (name, member) in members {
-                        if let Some(schema) = own.get(name) {
+                        if let Some(schema) = schemas.get(name) {
                             self.visit(schema, member)?;
                         }
                     }
@@ -211,21 +210,21 @@ impl<'s> CostWalk<'s> {
     }
 }
 
-/// Returns how many states the counts of a pattern make of one, about: each letter of a text can meet all of them.
+/// Returns about how many states the counts (`{n,m}`) of a pattern make of one: each letter of a text can meet all of them.
 fn counts(pattern: &str) -> usize {
     let digits = pattern.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
     let largest = digits.map(|count| count.split(',').filter_map(|digits| digits.trim().parse::<usize>().ok()).max());
     largest.flatten().fold(1_usize, |product, count| product.saturating_mul(count)).min(MOST_STATES)
 }
 
-/// Returns about how many steps a search takes: what backtracks may try far more than a text has letters.
+/// Returns about how many steps a search takes: a pattern that backtracks may take far more than a text has letters.
 fn search(pattern: &str, text: &str) -> usize {
     let repeats = pattern.matches(['*', '+', '{', '?']).count();
     let counted = text.len().saturating_mul(counts(pattern)) / 1024;
     1 + pattern.len() / 16 + text.len().saturating_mul(1 + repeats.saturating_mul(repeats)) / 64 + counted
 }
 
-/// Returns the schemas by which a keyword speaks about the same value as the schema that it stands in.
+/// Returns the schemas that a keyword applies to the same value as the schema that it stands in.
 fn in_place<'s>(root: &'s Value, keyword: &str, rule: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     match (keyword, rule) {
         ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
@@ -243,8 +242,8 @@ fn in_place<'s>(root: &'s Value, keyword: &str, rule: &'s Value) -> Box<dyn Iter
 fn anchor<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
     match schema {
         Value::Object(members) => {
-            let own = ["$anchor", "$dynamicAnchor"].iter().any(|keyword| schema[*keyword] == *name);
-            own.then_some(schema).or_else(|| members.values().find_map(|member| anchor(member, name)))
+            let has_anchor = ["$anchor", "$dynamicAnchor"].iter().any(|keyword| schema[*keyword] == *name);
+            has_anchor.then_some(schema).or_else(|| members.values().find_map(|member| anchor(member, name)))
         }
         Value::Array(items) => items.iter().find_map(|item| anchor(item, name)),
         _ => None,

@@ -1,5 +1,5 @@
-//! What documents usually are: numbers without gaps, an end that is not before its start, parts that are no more than the
-//! whole, rows in their order. What is otherwise is a remark of `nietz check`, never a fault.
+//! Checks what documents usually are: numbers without gaps, an end that is not before its start, parts that are no more
+//! than the whole, rows in their order. A deviation is a remark of `nietz check`, never an error.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,29 +22,29 @@ pub fn of_document(expects: &[Expectation], document: &Value) -> Vec<Violation> 
 pub fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<LocatedViolation> {
     let rows: Vec<Value> = text.lines().map(|line| source::read(line, Format::Jsonl).unwrap_or_default()).collect();
     let lines: Vec<&str> = text.lines().collect();
-    let mut found = Vec::new();
-    for mut fault in of_rows(expects, rows) {
-        let Some((index, place)) = fault.pointer.strip_prefix('/').and_then(|rest| rest.split_once('/')) else {
+    let mut remarks = Vec::new();
+    for mut violation in of_rows(expects, rows) {
+        let Some((index, place)) = violation.pointer.strip_prefix('/').and_then(|rest| rest.split_once('/')) else {
             continue;
         };
         let Ok(index) = index.parse::<usize>() else { continue };
-        fault.pointer = format!("/{place}");
-        for mut located in report::locate(vec![fault], Severity::Note, lines[index], Format::Jsonl, file) {
+        violation.pointer = format!("/{place}");
+        for mut located in report::locate(vec![violation], Severity::Note, lines[index], Format::Jsonl, file) {
             located.line = index + 1;
-            found.push(located);
+            remarks.push(located);
         }
     }
-    found.sort_by_key(|located| (located.line, located.column));
-    found
+    remarks.sort_by_key(|located| (located.line, located.column));
+    remarks
 }
 
-/// Returns the remarks on the rows of one file; their pointers begin with the place of the row, from 0.
+/// Returns the remarks on the rows of one file; their pointers begin with the index of the row, from 0.
 fn of_rows(expects: &[Expectation], rows: Vec<Value>) -> Vec<Violation> {
     let rows = Value::Array(rows);
     expects.iter().flat_map(|expected| unmet(expected, "/*", &rows)).collect()
 }
 
-/// Tells whether a row is before another one that it refers to, by what stands at the same place in both.
+/// Tells whether a row is before another row that it refers to, by their values at the same place.
 pub fn is_before(row: &Value, other: &Value) -> bool {
     Measure::of(row).zip(Measure::of(other)).is_some_and(|(row, other)| row.is_below(&other))
 }
@@ -59,15 +59,15 @@ fn unmet(expected: &Expectation, prefix: &str, value: &Value) -> Vec<Violation> 
             groups(spots(at), within, spots).iter().flat_map(|group| falls(group)).collect()
         }
         Expectation::Ordered { first, second } => reversed(&spots(first), &spots(second)),
-        // That is for whoever has the other rows.
+        // Only a caller that has the other rows can check this.
         Expectation::Follows { .. } => Vec::new(),
     }
 }
 
-/// The items around a list, and what those of its items have in common that belong together.
+/// What the places of a group share: the indexes that lead to their list, and their items' values at `within`.
 type Group = (Vec<usize>, Vec<Option<String>>);
 
-/// Splits places by the list that they are in, and by what their items have at the places of `within`.
+/// Splits places by the list that they are in, and by the values of their items at the places of `within`.
 fn groups<'v>(
     spots: Vec<PointerMatch<'v>>,
     within: &[String],
@@ -90,23 +90,23 @@ fn gaps(group: &[PointerMatch<'_>]) -> Vec<Violation> {
     let mut numbers: Vec<(u64, &PointerMatch<'_>)> =
         group.iter().filter_map(|spot| Some((spot.value.as_u64()?, spot))).collect();
     numbers.sort_by_key(|(number, _)| *number);
-    // A number that is there twice takes the place of another: that is for the rules to tell.
+    // A number that occurs twice takes the place of another: the collection's rules report that.
     if numbers.iter().zip(numbers.iter().skip(1)).any(|(one, next)| one.0 == next.0) {
         return Vec::new();
     }
     let mut before = 0;
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (number, spot) in numbers {
         if number > before + 1 {
             let message = match before {
                 0 => format!("{number} is the first, and 1 is missing"),
                 _ => format!("{before} to {number} leaves a gap"),
             };
-            found.push(Violation::new(spot.pointer.as_str(), "numbered", message));
+            violations.push(Violation::new(spot.pointer.as_str(), "numbered", message));
         }
         before = number;
     }
-    found
+    violations
 }
 
 fn falls(group: &[PointerMatch<'_>]) -> Vec<Violation> {
@@ -123,9 +123,9 @@ fn falls(group: &[PointerMatch<'_>]) -> Vec<Violation> {
 fn reversed(firsts: &[PointerMatch<'_>], seconds: &[PointerMatch<'_>]) -> Vec<Violation> {
     let by_items: HashMap<&[usize], &PointerMatch<'_>> =
         firsts.iter().map(|first| (first.items.as_slice(), first)).collect();
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for second in seconds {
-        // What stands further out is the first of every item.
+        // A first place outside a list belongs to every item of the list.
         for first in (0..=second.items.len()).filter_map(|length| by_items.get(&second.items[..length])) {
             let (Some(from), Some(to)) = (Measure::of(first.value), Measure::of(second.value)) else { continue };
             if !to.is_below(&from) {
@@ -139,10 +139,10 @@ fn reversed(firsts: &[PointerMatch<'_>], seconds: &[PointerMatch<'_>]) -> Vec<Vi
                 excerpt(name),
                 display_value(first.value)
             );
-            found.push(Violation::new(second.pointer.as_str(), "ordered", message));
+            violations.push(Violation::new(second.pointer.as_str(), "ordered", message));
         }
     }
-    found
+    violations
 }
 
 fn display_value(value: &Value) -> String {
@@ -152,7 +152,7 @@ fn display_value(value: &Value) -> String {
     }
 }
 
-/// What can be compared.
+/// A value that can be compared.
 enum Measure {
     Number(f64),
     Time(DateTime<FixedOffset>),
@@ -171,7 +171,7 @@ impl Measure {
         }
     }
 
-    /// Tells whether it is below another one of its kind; a day and a time compare by their days.
+    /// Tells whether this value is below another one of its kind; a day and a time compare by their days.
     fn is_below(&self, other: &Measure) -> bool {
         match (self, other) {
             (Measure::Number(one), Measure::Number(other)) => one < other,
@@ -190,8 +190,8 @@ mod tests {
 
     use super::*;
 
-    fn told(faults: Vec<Violation>) -> Vec<String> {
-        faults.iter().map(Violation::to_string).collect()
+    fn texts(violations: Vec<Violation>) -> Vec<String> {
+        violations.iter().map(Violation::to_string).collect()
     }
 
     fn text(text: &str) -> String {
@@ -220,7 +220,7 @@ mod tests {
             Expectation::Rising { at: text("/turns/*/at"), within: Vec::new() },
         ];
         assert_eq!(
-            told(of_document(&expects, &document)),
+            texts(of_document(&expects, &document)),
             [
                 "/to: 2026-01-09T09:59:59Z is before from, which is 2026-01-09T12:00:00+02:00",
                 "/tries/0/total: 2 is less than passed, which is 3",
@@ -241,7 +241,7 @@ mod tests {
             Expectation::Numbered { at: text("/id"), within: vec![text("/of")] },
         ];
         assert_eq!(
-            told(of_rows(&expects, rows.to_vec())),
+            texts(of_rows(&expects, rows.to_vec())),
             ["/3/id: 2 comes behind 3, and is before it", "/1/id: 3 is the first, and 1 is missing"]
         );
     }

@@ -1,5 +1,5 @@
-//! Reads JSON into a tree. It exists beside serde_json because that keeps the last of two equal keys
-//! and says nothing; numbers and strings are still decoded by serde_json, token by token.
+//! Reads JSON into a tree. serde_json alone would silently keep the last of two equal keys; it still
+//! decodes numbers and strings here, token by token.
 
 use std::collections::HashSet;
 
@@ -89,19 +89,19 @@ impl<'t> JsonReader<'t, '_> {
         Ok(())
     }
 
-    /// Steps over the comma before the next item, or over the end.
+    /// Steps over the comma before the next item, or over the end; returns whether an item follows.
     fn goes_on(&mut self, end: u8, first: &mut bool) -> Result<bool, ParseError<usize>> {
-        let found = self.peek();
-        if found == Some(end) {
+        let next = self.peek();
+        if next == Some(end) {
             self.at += 1;
             return Ok(false);
         }
-        if std::mem::replace(first, false) && found.is_some() {
+        if std::mem::replace(first, false) && next.is_some() {
             return Ok(true);
         }
-        if found != Some(b',') {
+        if next != Some(b',') {
             let end = char::from(end);
-            return Err(self.error_here(if found.is_none() {
+            return Err(self.error_here(if next.is_none() {
                 format!("the text ends where `,` or `{end}` should be")
             } else {
                 format!("expected `,` or `{end}`")
@@ -118,7 +118,7 @@ impl<'t> JsonReader<'t, '_> {
     fn string(&mut self) -> Result<String, ParseError<usize>> {
         let start = self.at;
         let rest = &self.text.as_bytes()[start + 1..];
-        // Nearly every text is written as it is.
+        // Nearly every text is written without escapes.
         if let Some(length) = memchr::memchr2(b'"', b'\\', rest)
             && rest[length] == b'"'
             && rest[..length].iter().all(|byte| *byte >= b' ')
@@ -173,7 +173,7 @@ impl<'t> JsonReader<'t, '_> {
         &rest[..length]
     }
 
-    /// Skips white space and returns the byte that stands there.
+    /// Skips white space and returns the byte behind it.
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {

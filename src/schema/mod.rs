@@ -1,6 +1,6 @@
-//! Text to values and back, and whether a value is valid: everything about data files that needs no disk.
+//! Reads text as values, validates and writes them: everything about data files that needs no disk.
 //!
-//! A file goes through these rooms in order: [`source`] decodes and parses it, [`check`] finds what is
+//! A file goes through these modules in order: [`source`] decodes and parses it, [`check`] finds what is
 //! wrong with the value, [`spans`] finds where that stands in the text, [`report`] shows it. On the way
 //! out, [`shape`] gives a value the form that its schema means, and [`text`] writes it.
 //! Nothing here reads or writes a file, and nothing here knows which documents exist.
@@ -29,6 +29,6 @@ pub use check::{Formats, Schema, Violation};
 pub use position::TextPosition;
 pub use report::LocatedViolation;
 
-/// A root keyword of a schema by which formats (uuid, date-time …) bind only what is written, because
-/// files of that kind exist which never had them: `"x-formats": "on-save"`. `"never"` makes them remarks.
+/// A root keyword of schemas. With `"x-formats": "on-save"`, formats (uuid, date-time …) bind only what is written,
+/// because there are older files that do not keep to them. With `"never"`, formats are only remarks.
 pub const FORMATS: &str = "x-formats";

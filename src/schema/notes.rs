@@ -1,6 +1,6 @@
-//! What is allowed but worth a remark: members that the schema neither knows nor forbids.
+//! Finds what is allowed but worth a remark: members that the schema neither knows nor forbids.
 //!
-//! They are kept through load and save, because a newer tool or a person may have put them there. But
+//! Loading and saving keep such members, because a newer tool or a person may have put them there. But
 //! a misspelt optional field looks exactly like one, so `nietz check` names them.
 
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ fn walk(
 #[derive(Default)]
 struct KnownMembers<'s> {
     names: BTreeSet<&'s str>,
-    /// Whether it says something about all other members, which makes them known too.
+    /// Whether the schema says something about all other members, which makes them known, too.
     open: bool,
 }
 
@@ -75,7 +75,7 @@ impl<'s> KnownMembers<'s> {
         !self.open && !self.names.is_empty() && !self.names.contains(name)
     }
 
-    /// Adds what a part mentions, and each branch that could be meant.
+    /// Adds the members that a part mentions, and those of each branch that could be meant.
     fn add(&mut self, root: &'s Value, part: &'s Map<String, Value>, steps: usize) {
         if steps == 0 {
             return;

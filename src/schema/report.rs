@@ -1,4 +1,4 @@
-//! Shows what is wrong with a file: one line a fault, a picture of the place, or data for programs.
+//! Shows what is wrong with a file: one line for each violation, a picture of the place, or data for programs.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
@@ -11,10 +11,10 @@ use crate::error::{Code, Failure};
 use crate::model::collection::Format;
 use crate::model::text;
 
-/// How many faults a failure lists; the file that has more is another kind of file.
+/// How many violations a failure lists; a file that has more is probably another kind of file.
 const LISTED: usize = 1000;
 
-/// The longest line, in bytes, of which a picture is drawn; a renderer takes long over longer ones.
+/// The longest line, in bytes, that is drawn in a picture; the renderer takes long for longer ones.
 const DRAWN: usize = 20_000;
 
 /// Whether something is wrong, or only worth a remark.
@@ -25,7 +25,7 @@ pub enum Severity {
     Note,
 }
 
-/// A fault and where it stands.
+/// A violation and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LocatedViolation {
     pub file: String,
@@ -51,14 +51,14 @@ impl std::fmt::Display for LocatedViolation {
 }
 
 impl LocatedViolation {
-    /// Returns the trouble of a text that cannot be read at all.
+    /// Returns the violation for a text that cannot be read at all.
     pub fn unreadable(file: &str, place: TextPosition, message: impl Into<String>) -> LocatedViolation {
-        let fault = Violation::new("", "syntax", message);
-        LocatedViolation::new(file, place, fault, Severity::Error)
+        let violation = Violation::new("", "syntax", message);
+        LocatedViolation::new(file, place, violation, Severity::Error)
     }
 
-    fn new(file: &str, place: TextPosition, fault: Violation, severity: Severity) -> LocatedViolation {
-        let Violation { pointer, message, keyword } = fault;
+    fn new(file: &str, place: TextPosition, violation: Violation, severity: Severity) -> LocatedViolation {
+        let Violation { pointer, message, keyword } = violation;
         LocatedViolation {
             file: file.to_owned(),
             line: place.line,
@@ -71,90 +71,91 @@ impl LocatedViolation {
     }
 }
 
-/// Finds the faults of a value in the text that it was read from, and sorts them by place.
+/// Finds the places of a value's violations in the text that the value was read from, and sorts them by place.
 pub fn locate(
-    faults: Vec<Violation>,
+    violations: Vec<Violation>,
     severity: Severity,
     text: &str,
     format: Format,
     file: &str,
 ) -> Vec<LocatedViolation> {
-    if faults.is_empty() {
+    if violations.is_empty() {
         return Vec::new();
     }
-    let spans = Spans::find(text, format, faults.iter().map(|fault| fault.pointer.as_str()));
-    let mut located: Vec<LocatedViolation> = faults
+    let spans = Spans::find(text, format, violations.iter().map(|violation| violation.pointer.as_str()));
+    let mut located: Vec<LocatedViolation> = violations
         .into_iter()
-        .map(|fault| {
-            let place = match fault.is_about_key() {
-                true => spans.key(&fault.pointer),
-                false => spans.value(&fault.pointer),
+        .map(|violation| {
+            let place = match violation.is_about_key() {
+                true => spans.key(&violation.pointer),
+                false => spans.value(&violation.pointer),
             };
-            LocatedViolation::new(file, place, fault, severity)
+            LocatedViolation::new(file, place, violation, severity)
         })
         .collect();
-    located.sort_by_key(|fault| (fault.line, fault.column));
+    located.sort_by_key(|violation| (violation.line, violation.column));
     located
 }
 
-/// Returns the failure that lists all faults of a file.
-pub fn failure(file: &str, faults: &[LocatedViolation]) -> Failure {
-    let message = match faults {
-        [fault] => format!("{file} is not valid: {}", fault.message),
-        faults => format!("{file} is not valid: it has {} faults", faults.len()),
+/// Returns the failure that lists all violations of a file.
+pub fn failure(file: &str, violations: &[LocatedViolation]) -> Failure {
+    let message = match violations {
+        [violation] => format!("{file} is not valid: {}", violation.message),
+        violations => format!("{file} is not valid: it has {} faults", violations.len()),
     };
     let mut failure =
         Failure::new(Code::DocumentInvalid, message).hint("mend the file; `nietz check` shows each place");
-    failure.details = faults.iter().take(LISTED).map(LocatedViolation::to_string).collect();
-    if faults.len() > LISTED {
-        failure.details.push(format!("and {} more", faults.len() - LISTED));
+    failure.details = violations.iter().take(LISTED).map(LocatedViolation::to_string).collect();
+    if violations.len() > LISTED {
+        failure.details.push(format!("and {} more", violations.len() - LISTED));
     }
     failure
 }
 
-/// Returns a picture of each fault: the line, a mark under the place, and what is wrong with it.
-pub fn render(text: &str, faults: &[LocatedViolation], colour: bool) -> String {
+/// Returns a picture of each violation: the line, a mark under the place, and what is wrong with it.
+pub fn render(text: &str, violations: &[LocatedViolation], colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let lines: Vec<&str> = text.lines().collect();
-    let pictures: Vec<String> = faults
+    let pictures: Vec<String> = violations
         .iter()
-        .map(|fault| {
-            let line = lines.get(fault.line.saturating_sub(1)).copied();
-            picture(&renderer, fault, line)
+        .map(|violation| {
+            let line = lines.get(violation.line.saturating_sub(1)).copied();
+            picture(&renderer, violation, line)
         })
         .collect();
     pictures.join("\n\n")
 }
 
-fn picture(renderer: &Renderer, fault: &LocatedViolation, line: Option<&str>) -> String {
-    let level = match fault.severity {
+fn picture(renderer: &Renderer, violation: &LocatedViolation, line: Option<&str>) -> String {
+    let level = match violation.severity {
         Severity::Error => Level::ERROR,
         Severity::Note => Level::NOTE,
     };
-    let line = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= fault.column);
+    let line = line.filter(|line| line.len() <= DRAWN && line.chars().count() + 1 >= violation.column);
     // Where no picture can be drawn, the field is named in words.
-    let (file, field, said) = (text::line(&fault.file), text::line(&fault.pointer), text::line(&fault.message));
+    let (file, field, reason) =
+        (text::line(&violation.file), text::line(&violation.pointer), text::line(&violation.message));
     let message = match line {
-        None if !field.is_empty() => format!("{field}: {said}"),
-        _ => said.into_owned(),
+        None if !field.is_empty() => format!("{field}: {reason}"),
+        _ => reason.into_owned(),
     };
     let mut title = level.primary_title(message.as_str());
-    // What stands for itself in `nietz explain` is named; a keyword of a schema is not.
-    if Code::parse(&fault.keyword).is_some() {
-        title = title.id(fault.keyword.as_str());
+    // A code that `nietz explain` knows is named; a keyword of a schema is not.
+    if Code::parse(&violation.keyword).is_some() {
+        title = title.id(violation.keyword.as_str());
     }
     let Some(line) = line else {
-        let origin = Origin::path(&*file).line(fault.line).char_column(fault.column);
+        let origin = Origin::path(&*file).line(violation.line).char_column(violation.column);
         return renderer.render(&[title.element(origin)]);
     };
-    // The line is cleaned before it is measured: marks count the bytes of what is shown.
+    // The line is cleaned before it is measured: the mark is counted in bytes of what is shown.
     let shown = text::clean(line).replace('\t', " ");
-    let start = shown.char_indices().nth(fault.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);
+    let start = shown.char_indices().nth(violation.column.saturating_sub(1)).map_or(shown.len(), |(start, _)| start);
     let mark = start..start + mark(&shown[start..]);
     let snippet = Snippet::source(shown.as_str())
         .path(&*file)
-        .line_start(fault.line)
+        .line_start(violation.line)
         .annotation(AnnotationKind::Primary.span(mark).label(&*field));
     renderer.render(&[title.element(snippet)])
 }
@@ -181,13 +182,13 @@ mod tests {
     const TEXT: &str = "a: 1\nlist:\n  - id: 1\n  - {id: x, more: 2}\n\"b/c\": \u{1b}[2J\n";
 
     fn located(text: &str, format: Format) -> Vec<LocatedViolation> {
-        let faults = vec![
+        let violations = vec![
             Violation::new("/list/1/more", "additionalProperties", "\"more\" is not known here"),
             Violation::new("/list/1/id", "type", "must be an integer; found \"x\""),
             Violation::new("", "required", "is missing required \"z\""),
             Violation::new("/b~1c", "type", "must be a list"),
         ];
-        locate(faults, Severity::Error, text, format, "f")
+        locate(violations, Severity::Error, text, format, "f")
     }
 
     #[test]
@@ -234,8 +235,8 @@ mod tests {
     fn a_place_far_in_a_long_line_or_outside_of_the_text_is_no_trouble() {
         for (items, is_drawn) in [(200, true), (10_000, false)] {
             let text = format!("[{}\"wrong\"]", "\"éé\", ".repeat(items));
-            let fault = Violation::new(format!("/{items}"), "type", "x");
-            let found = locate(vec![fault], Severity::Error, &text, Format::Json, "f");
+            let violation = Violation::new(format!("/{items}"), "type", "x");
+            let found = locate(vec![violation], Severity::Error, &text, Format::Json, "f");
             let shown = render(&text, &found, false);
             assert!(shown.contains(&format!("f:1:{}", 2 + 6 * items)) && shown.len() < 1000, "{shown}");
             assert_eq!(shown.contains("\"wrong\""), is_drawn, "{shown}");

@@ -1,7 +1,7 @@
-//! Which value an unquoted YAML word is, by the YAML 1.2 core schema and nothing else.
+//! Resolves an unquoted YAML word to its value, by the YAML 1.2 core schema and nothing else.
 //!
-//! This exists because the libraries differ exactly here: `no` is text and not false, `017` is
-//! seventeen, `1_000` and `2026-01-09` are text. Readers that guess more lose data silently.
+//! YAML libraries differ exactly here: `no` is text and not false, `017` is seventeen, `1_000` and
+//! `2026-01-09` are text. Readers that guess more lose data silently.
 
 use serde_json::{Number, Value};
 

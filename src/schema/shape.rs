@@ -1,8 +1,8 @@
 //! Gives a value the form that its schema means, before it is validated and written.
 //!
-//! A Lua table says neither whether an empty one is `[]` or `{}`, nor in which order its members
-//! stand, nor that `10.0` was ten. The schema says all three, and so the file of a session keeps the
-//! order in which its author described it, and differs between two saves only where it changed.
+//! A Lua table does not say whether an empty one is `[]` or `{}`, in which order its members stand, or
+//! that `10.0` was ten. The schema says all three. So a session's file keeps the order of its schema,
+//! and differs between two saves only where the session changed.
 
 use serde_json::{Map, Number, Value};
 
@@ -47,7 +47,7 @@ fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
     }
 }
 
-/// Tells whether a schema could change the value. Most lists are lists of texts.
+/// Tells whether a schema could change the value. Most lists hold only texts, which no schema changes.
 fn has_shape(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -57,7 +57,7 @@ fn has_shape(value: &Value) -> bool {
     }
 }
 
-/// Brings the members that the schema knows into its order, the others behind them as they are.
+/// Sorts the members that the schema knows by its order, and puts the others behind them as they are.
 fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
     let known = || parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
     let mut names = members.keys();
@@ -66,7 +66,7 @@ fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
     }
     let mut ordered = Map::with_capacity(members.len());
     for name in known() {
-        // The second time that a name comes by, it stands in its place already.
+        // A name that several parts of the schema know is placed only once.
         if !ordered.contains_key(name)
             && let Some(member) = members.get_mut(name)
         {
@@ -81,7 +81,7 @@ fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
     *members = ordered;
 }
 
-/// Makes a float that is an integer one.
+/// Turns a float without a fraction into an integer.
 fn make_integer(number: &mut Number) {
     if let Some(float) = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT)
     {

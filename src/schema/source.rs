@@ -1,4 +1,4 @@
-//! From the bytes of a file to a value, or to a clear reason why not.
+//! Reads the bytes of a file as a value, or says clearly why that is not possible.
 
 use serde_json::Value;
 
@@ -8,10 +8,14 @@ use super::yaml;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
 
-/// The largest file that is read, in bytes. A session of years stays below one; more is a mistake.
+/// The largest file that is read, in bytes. Even a session of years is far smaller; a larger file is a mistake.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Returns the text of a file: UTF-8, with or without a byte order mark, which is taken off.
+/// Returns the text of a file: UTF-8, without its byte order mark.
+///
+/// # Errors
+///
+/// `document-unreadable` if the bytes are not UTF-8.
 pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(unreadable(file, TextPosition { line: 1, column: 1 }, "is UTF-16; save it as UTF-8"));
@@ -28,22 +32,28 @@ pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
 
 /// Parses one document, or one row of a JSONL file.
 ///
-/// Fails with `document-unreadable` and `file:line:column: reason`.
+/// # Errors
+///
+/// `document-unreadable`, with `file:line:column: reason`.
 pub fn parse(text: &str, format: Format, file: &str) -> Result<Value> {
     read(text, format).map_err(|(place, reason)| unreadable(file, place, &reason))
 }
 
-/// Parses like [`parse`], and leaves the naming of the file to the caller.
+/// Parses like [`parse`], but leaves the naming of the file to the caller.
+///
+/// # Errors
+///
+/// The place and the reason why the text cannot be read.
 pub fn read(text: &str, format: Format) -> Result<Value, (TextPosition, String)> {
     if format != Format::Text && text.chars().all(|c| c.is_whitespace() || c == '\u{feff}') {
         let what = if format == Format::Jsonl { "the line is empty" } else { "the file is empty" };
         return Err((TextPosition { line: 1, column: 1 }, what.to_owned()));
     }
     let value = match format {
-        Format::Yaml => yaml::read(text, None).map_err(|trouble| (trouble.at, trouble.reason))?.finish(),
+        Format::Yaml => yaml::read(text, None).map_err(|error| (error.at, error.reason))?.finish(),
         Format::Text => Some(Value::String(text.to_owned())),
         Format::Json | Format::Jsonl => {
-            json::read(text, None).map_err(|trouble| (json::place(text, trouble.at), trouble.reason))?.finish()
+            json::read(text, None).map_err(|error| (json::place(text, error.at), error.reason))?.finish()
         }
     };
     // A YAML file of comments alone has no value at all, which is what YAML calls null.

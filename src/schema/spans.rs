@@ -1,7 +1,7 @@
-//! Where in a text the node of a JSON pointer stands.
+//! Finds where the nodes of JSON pointers stand in a text.
 //!
 //! Positions cost time and memory, and are wanted only when something is wrong: so a text is read a
-//! second time for them, and only those of the wanted pointers are kept.
+//! second time for them, and only the positions of the wanted pointers are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,28 +36,30 @@ impl Spans {
             Format::Json | Format::Jsonl => {
                 let found = json::read(text, Some(&wanted)).map(|tree| tree.found).unwrap_or_default();
                 let place = |at| json::place(text, at);
-                let spot =
-                    |spot: NodePosition<usize>| NodePosition { key: spot.key.map(place), value: place(spot.value) };
-                found.into_iter().map(|(pointer, found)| (pointer, spot(found))).collect()
+                let position = |position: NodePosition<usize>| NodePosition {
+                    key: position.key.map(place),
+                    value: place(position.value),
+                };
+                found.into_iter().map(|(pointer, found)| (pointer, position(found))).collect()
             }
         })
     }
 
     /// Returns the place of a value, or of the nearest node around it that the text has.
     pub fn value(&self, pointer: &str) -> TextPosition {
-        self.nearest(pointer).map_or(TextPosition { line: 1, column: 1 }, |spot| spot.value)
+        self.nearest(pointer).map_or(TextPosition { line: 1, column: 1 }, |position| position.value)
     }
 
     /// Returns the place of a member's key, or what [`Spans::value`] returns where there is no key.
     pub fn key(&self, pointer: &str) -> TextPosition {
-        self.0.get(pointer).and_then(|spot| spot.key).unwrap_or_else(|| self.value(pointer))
+        self.0.get(pointer).and_then(|position| position.key).unwrap_or_else(|| self.value(pointer))
     }
 
-    /// What an alias repeats has no place of its own, so the nodes around it are tried.
+    /// Returns the position of a node, or of the nearest one around it: what an alias repeats has no position of its own.
     fn nearest(&self, mut pointer: &str) -> Option<&NodePosition<TextPosition>> {
         loop {
-            if let Some(spot) = self.0.get(pointer) {
-                return Some(spot);
+            if let Some(position) = self.0.get(pointer) {
+                return Some(position);
             }
             pointer = &pointer[..pointer.rfind('/')?];
         }

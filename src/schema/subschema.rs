@@ -1,11 +1,11 @@
-//! Which parts of a schema speak about a value: what follows `$ref`, `allOf` and the branches that fit.
+//! Finds the parts of a schema that apply to a value, by way of `$ref`, `allOf` and the branches that fit.
 //!
-//! Validation is jsonschema's work. This is for what a validator cannot say: which form an empty table
+//! Validation is jsonschema's work. This module answers what a validator cannot: which form an empty table
 //! was meant to have, in which order members stand, and which members the schema knows.
 
 use serde_json::{Map, Value};
 
-/// How far references are followed; a schema that refers to itself in circles ends here.
+/// How many references are followed in a row; a schema that refers to itself in circles ends here.
 const STEPS: usize = 24;
 
 pub(super) const NULL: u8 = 1;
@@ -20,35 +20,35 @@ type SchemaPart<'s> = &'s Map<String, Value>;
 
 /// Returns every part of the schemas that applies to the value.
 pub(super) fn parts<'s>(root: &'s Value, schemas: &[&'s Value], value: &Value) -> Vec<SchemaPart<'s>> {
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     for schema in schemas {
-        gather(root, schema, value, STEPS, &mut found);
+        gather(root, schema, value, STEPS, &mut parts);
     }
-    found
+    parts
 }
 
-fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, found: &mut Vec<SchemaPart<'s>>) {
-    let (Value::Object(part), true) = (schema, steps > 0 && found.len() < 256) else { return };
-    found.push(part);
+fn gather<'s>(root: &'s Value, schema: &'s Value, value: &Value, steps: usize, parts: &mut Vec<SchemaPart<'s>>) {
+    let (Value::Object(part), true) = (schema, steps > 0 && parts.len() < 256) else { return };
+    parts.push(part);
     // Most parts refer to no other.
     if !part.keys().any(|keyword| matches!(keyword.as_str(), "$ref" | "allOf" | "anyOf" | "oneOf")) {
         return;
     }
     if let Some(target) = target(root, part) {
-        gather(root, target, value, steps - 1, found);
+        gather(root, target, value, steps - 1, parts);
     }
     for branch in list(part, "allOf") {
-        gather(root, branch, value, steps - 1, found);
+        gather(root, branch, value, steps - 1, parts);
     }
     for alternatives in ["anyOf", "oneOf"] {
         let mut fitting = list(part, alternatives).iter().filter(|branch| fits(root, branch, value, steps - 1));
         if let (Some(branch), None) = (fitting.next(), fitting.next()) {
-            gather(root, branch, value, steps - 1, found);
+            gather(root, branch, value, steps - 1, parts);
         }
     }
 }
 
-/// Tells whether a branch may be the one that is meant: its type fits, and its constant members too.
+/// Tells whether a branch may be the one that was meant: its type and its constant members fit.
 fn fits(root: &Value, branch: &Value, value: &Value, steps: usize) -> bool {
     let kind = match value {
         Value::Object(members) if members.is_empty() => OBJECT | ARRAY,

@@ -1,9 +1,9 @@
 //! Writes values as the text of a file: YAML in block style, indented JSON, or one line of JSON.
 //!
-//! The YAML is our own because it has to survive every reader, not only ours: a string stays plain
-//! only if no YAML of any age could take it for something else, several lines become a block only
-//! where no white space is at stake, and all else is quoted as in JSON. Nothing is ever folded, so a
-//! changed word changes one line.
+//! We write YAML ourselves because every reader has to understand it, not only ours: a string stays plain
+//! only if no version of YAML could take it for something else, several lines become a block only if no
+//! white space could get lost, and all else is quoted as in JSON. Nothing is ever folded, so a changed
+//! word changes one line.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Number, Value};
 use crate::model::collection::Format;
 
 /// Readers need not accept more than 1024 characters before a colon, and an escape has up to six for
-/// one byte; a longer key is written with `? `.
+/// one byte; a key of more bytes than this is written with `? `.
 const LONG_KEY: usize = 120;
 
-/// Room for a document as most are, in bytes.
+/// Room for the text of most documents, in bytes.
 const USUAL: usize = 32 * 1024;
 
 /// Returns the text of a value, which ends with a line end.
@@ -93,7 +93,7 @@ fn object(members: &Map<String, Value>, indent: usize, out: &mut String) {
     }
 }
 
-/// Writes what starts on the line of its key or dash, and ends the line.
+/// Writes a value that starts on the line of its key or dash, and ends the line.
 fn inline(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
@@ -108,7 +108,7 @@ fn inline(value: &Value, indent: usize, out: &mut String) {
     out.push('\n');
 }
 
-/// Older readers take `1e+20` for text, because it has no point.
+/// Writes a number, always with a point before an exponent: older readers take `1e+20` for text.
 fn number(number: &Number, out: &mut String) {
     if !number.is_f64() {
         // Writing to memory cannot fail.
@@ -167,8 +167,8 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Tells whether a text may stand as it is: it starts with a letter, has no sign that means something to
-/// YAML, and is no word that some YAML takes for a boolean, a null or a number.
+/// Tells whether a text may stand without quotes: it starts with a letter, has no sign that means something to
+/// YAML, and is no word that some version of YAML takes for a boolean, a null or a number.
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 11] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"];
     text.starts_with(char::is_alphabetic)
@@ -190,7 +190,7 @@ fn is_lines(text: &str) -> bool {
         && text.lines().all(|line| line.is_empty() || !line.ends_with([' ', '\t']))
 }
 
-/// Tells whether a character shows itself, so that nobody loses or overlooks it.
+/// Tells whether a character is visible, so that nobody loses or overlooks it.
 fn is_visible(c: char) -> bool {
     match c {
         ' '..='~' => true,

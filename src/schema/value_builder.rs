@@ -1,8 +1,8 @@
 //! Builds a value from the events of a parser, and enforces what holds for YAML and JSON alike.
 //!
 //! Both readers hand their events to one [`ValueBuilder`], so that the limit of depth, the refusal of duplicate
-//! keys and the positions of nodes cannot differ between the formats. `P` is how a reader says where
-//! something stands: lines are cheap to know in YAML, only byte offsets are in JSON.
+//! keys and the positions of nodes cannot differ between the formats. `P` is how a reader gives positions:
+//! lines are cheap to know in YAML, but only byte offsets are in JSON.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,7 +41,7 @@ enum OpenContainer<P> {
 pub(super) struct ValueBuilder<'w, P> {
     open: Vec<(OpenContainer<P>, usize)>,
     root: Option<Value>,
-    /// The pointer of the node that is being built; kept only where somebody wants to know positions.
+    /// The pointer of the node that is being built; kept only if positions are wanted.
     path: String,
     wanted: Option<&'w HashSet<String>>,
     pub found: HashMap<String, NodePosition<P>>,
@@ -126,7 +126,7 @@ impl<'w, P: Copy> ValueBuilder<'w, P> {
         self.root
     }
 
-    /// Goes to the node that starts here, and returns how long the pointer of its parent is.
+    /// Moves `path` to the node that starts here, and returns the length of its parent's pointer.
     fn enter(&mut self, at: P) -> usize {
         let parent = self.path.len();
         let Some(wanted) = self.wanted else { return parent };

@@ -1,4 +1,4 @@
-//! Says in words what a schema wants and what a value is. The rest of the sentence is [`check`]'s.
+//! Describes in words what a schema wants and what a value is. [`check`] writes the rest of the sentence.
 //!
 //! [`check`]: super::check
 

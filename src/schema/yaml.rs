@@ -1,8 +1,8 @@
 //! Reads YAML into a tree, from the events of the parser that our YAML library is built on.
 //!
-//! The library's own way to a value guesses at words (`1_000`, `017`) and expands merge keys, so the
-//! meaning of words is [`scalar`]'s here, and everything that could surprise is refused with its
-//! reason: tags, merge keys, a second document, aliases that would blow up.
+//! The library itself guesses at the meaning of words (`1_000`, `017`) and expands merge keys. So
+//! [`scalar`] resolves words here, and everything that could surprise is refused with a reason: tags,
+//! merge keys, a second document, aliases that would blow up.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::scalar;
 use super::value_builder::{DEPTH, ParseError, ValueBuilder, too_deep};
 use crate::model::text::{clean, excerpt};
 
-/// How many nodes (and 16 bytes of text count as one) anchors and aliases may copy altogether. A person
+/// How many nodes (16 bytes of text count as one) anchors and aliases may copy altogether. A person
 /// who repeats a block stays far below; `3000 × 3000` aliases or the billion laughs do not.
 const COPIES: usize = 100_000;
 
@@ -46,7 +46,7 @@ pub(super) fn read<'w>(
     Ok(reader.tree)
 }
 
-/// Returns what the parser says, which may quote the file, as one short line.
+/// Returns the parser's message, which may quote the file, as one short line.
 fn one_line(reason: &str) -> String {
     clean(reason).replace('\n', " ").chars().take(200).collect()
 }
@@ -140,7 +140,7 @@ impl YamlReader<'_> {
         Ok(())
     }
 
-    /// Takes a copy off the budget.
+    /// Counts a copy of a value against the budget.
     fn count(&mut self, value: &Value, depth: usize, at: TextPosition) -> Result<(), ParseError<TextPosition>> {
         if depth > DEPTH {
             return Err(too_deep(at));

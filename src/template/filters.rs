@@ -1,4 +1,4 @@
-//! The filters, tests and functions that templates have. Whatever makes a text takes from one budget, so that no
+//! The filters, tests and functions that templates have. All filters that make texts share one budget, so that no
 //! chain of them, and no list of their results, can fill the memory.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters, tests};
 
 type FilterResult<T> = std::result::Result<T, Error>;
 
-/// What is left of the bytes that one rendering may make by filters.
+/// How many bytes of text the filters of one rendering may still make.
 #[derive(Clone)]
 struct TextBudget(Arc<AtomicUsize>);
 
@@ -21,7 +21,7 @@ impl TextBudget {
     }
 }
 
-/// Puts them all into an environment; filters may make `bytes` of text altogether.
+/// Adds all of them to an environment; filters may make `bytes` of text altogether.
 pub(super) fn add(environment: &mut Environment<'_>, bytes: usize) {
     let budget = TextBudget(Arc::new(AtomicUsize::new(bytes)));
     let text = |make: fn(&str) -> String| {
@@ -119,7 +119,7 @@ fn capitalize(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Returns a value as text. Its size is known only when it is there, so it is written piece by piece.
+/// Returns a value as text. The size of the text is not known before, so it is written piece by piece.
 fn value_text(value: &Value, budget: &TextBudget) -> FilterResult<String> {
     if let Some(text) = value.as_str() {
         budget.take(text.len())?;

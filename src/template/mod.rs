@@ -1,9 +1,9 @@
-//! Prompt templates: minijinja, strict about names that are not given, and bounded in time and size.
+//! Prompt templates: minijinja, strict about missing names, and bounded in time and size.
 //!
-//! A template inserts, chooses and repeats; it does not compute. Loops and recursion are stopped by fuel. A text
-//! that could double in each step needs an operator that makes texts or a tag that captures them, and `syntax`
-//! refuses those, as it refuses what is too deep for the stack. The filters are a chosen few, and those that make texts
-//! share one budget.
+//! A template inserts, chooses and repeats; it does not compute. Fuel stops loops and recursion. To double a text in
+//! each step, a template would need an operator that makes texts or a tag that captures them; `syntax` refuses both, and
+//! everything that is nested too deep for the stack. The filters are a chosen few, and those that make texts share one
+//! budget.
 
 mod filters;
 mod syntax;
@@ -27,17 +27,18 @@ const LONGEST: usize = 4 * 1024 * 1024;
 /// The longest template, in bytes.
 const SOURCE: usize = 128 * 1024;
 
-/// The largest product of [`size`] and of the steps that a template can take which is rendered at once: each step can go
-/// through all that was given.
+/// The largest product of [`size`] and of the steps of a template that is rendered on the calling thread: each step can
+/// go through all variables.
 const AT_ONCE: usize = 1 << 26;
-/// How long rendering may compute.
+/// How long rendering on a helper thread may compute.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Renders a template. Files that it includes are looked for beside it, in its pack.
 ///
 /// # Errors
 ///
-/// The template is wrong or too long, needs a name that is not given, or takes too many steps, bytes or seconds.
+/// `template-invalid` if the template is wrong or too long, needs a name that is not given, or takes too many steps,
+/// bytes or seconds.
 pub fn render(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value) -> Result<String> {
     if source.len() > SOURCE {
         return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
@@ -50,14 +51,14 @@ pub fn render(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value) -
     if size(vars).saturating_mul(steps) <= AT_ONCE {
         return render_source(tree, path, source, vars);
     }
-    let (tree, own, source, vars) = (tree.cloned(), path.to_owned(), source.to_owned(), vars.clone());
-    run_within(PATIENCE, move || render_source(tree.as_ref(), &own, &source, &vars)).unwrap_or_else(|Overrun| {
+    let (tree, name, source, vars) = (tree.cloned(), path.to_owned(), source.to_owned(), vars.clone());
+    run_within(PATIENCE, move || render_source(tree.as_ref(), &name, &source, &vars)).unwrap_or_else(|Overrun| {
         Err(Failure::new(Code::TemplateInvalid, format!("{path}: it takes too long with what it was given"))
             .hint("compare, count and search in Lua, and give the template the results"))
     })
 }
 
-/// Returns how much one step of a template may have to go through, in values; of a text, many bytes are as quick as one.
+/// Returns how many values one step of a template may have to go through; 256 bytes of text count as one value.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / 256,
@@ -91,7 +92,11 @@ fn render_source(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value
     Ok(text.trim().to_owned())
 }
 
-/// Returns the names that a template needs. One that it tests, or has a default for, may be absent.
+/// Returns the names that a template needs, without those that it tests or has a default for.
+///
+/// # Errors
+///
+/// `template-invalid` if the template is wrong or too long.
 pub fn names(path: &str, source: &str) -> Result<BTreeSet<String>> {
     if source.len() > SOURCE {
         return Err(Failure::new(Code::TemplateInvalid, format!("{path}: longer than {SOURCE} bytes")));
@@ -101,8 +106,8 @@ pub fn names(path: &str, source: &str) -> Result<BTreeSet<String>> {
     let template = environment.template_from_named_str(path, source).map_err(|error| invalid(path, &error))?;
     let pattern =
         regex::Regex::new(r"([\w.]+)\s*(?:\|\s*default\b|is\s+(?:not\s+)?(?:un)?defined\b)").expect("a valid pattern");
-    let found = pattern.captures_iter(source).map(|found| found.extract::<1>().1[0]);
-    let tested: BTreeSet<&str> = found.flat_map(|path| path.split('.')).collect();
+    let tested = pattern.captures_iter(source).map(|found| found.extract::<1>().1[0]);
+    let tested: BTreeSet<&str> = tested.flat_map(|path| path.split('.')).collect();
     Ok(template.undeclared_variables(false).into_iter().filter(|name| !tested.contains(name.as_str())).collect())
 }
 
@@ -151,7 +156,7 @@ impl std::io::Write for BoundedWriter {
     }
 }
 
-/// Returns a template's error with its file and line, and what was wrong.
+/// Returns the failure for a template's error, with its file and line.
 fn invalid(path: &str, error: &Error) -> Failure {
     let at = match (error.name(), error.line()) {
         (Some(name), Some(line)) => format!("{name}:{line}"),
@@ -176,7 +181,7 @@ mod tests {
 
     use super::render;
 
-    /// Renders where the stack is as small as that of any thread: a template that recurses ends the process.
+    /// Renders on a test's thread, whose stack is small: a template that recurses too deep ends the process.
     fn rendered(source: &str) -> Result<String, String> {
         render(None, "t", source, &json!({ "a": { "b": 1 }, "x": [1] })).map_err(|failure| failure.message)
     }
@@ -218,7 +223,7 @@ mod tests {
         .iter()
         .map(|repeated| in_braces(repeated))
         .collect();
-        // What is not closed is a tree until it is refused.
+        // An expression that is not closed becomes a tree, too, before it is refused.
         deep.extend(
             ["{{ a", "{% if a", "{% for y in a", "{% set y = a", "{{ f(a", "{{ [a"].map(|at| many(at, ".b", "")),
         );

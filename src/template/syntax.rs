@@ -1,19 +1,19 @@
-//! What a template may not contain: operators that make texts, slices, tags that capture or define, and depth.
+//! Refuses what a template may not contain: operators that make texts, slices, tags that capture or define, and depth.
 //!
-//! With the former, a few lines can double a text until the memory is full, where neither fuel nor filters see it. What
-//! is deep, minijinja goes through and drops by recursion, until the stack is full; it counts brackets and tags itself,
-//! and neither the operators between them nor `elif`.
-//! It is a scanner and no parser: what it does not understand, minijinja refuses.
+//! With the first three, a few lines can double a text until the memory is full, unnoticed by fuel and filters. minijinja
+//! walks and drops a tree by recursion, so a deep tree fills the stack: it limits the depth of brackets and tags itself,
+//! but not that of the operators between them, nor that of `elif`.
+//! This is a scanner, not a parser: minijinja refuses what the scanner does not understand.
 
-/// The tags that there are.
+/// The allowed tags.
 const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "include", "raw", "endraw", "set"];
-/// How many operators an expression may have one inside of another.
+/// How many operators of an expression may be nested.
 const DEEPEST: usize = 200;
 /// Words that are operators.
 const WORDS: &[&str] = &["and", "or", "not", "is", "in", "if", "else"];
 /// Words that are values, and no names.
 const CONSTANTS: &[&str] = &["true", "false", "none", "True", "False", "None"];
-/// How many `elif` a template may have: each stands inside of the one before it.
+/// How many `elif` a template may have: each is nested in the one before it.
 const ELIFS: usize = 200;
 
 /// Returns the line of the first thing that a template may not contain, and why.
@@ -69,57 +69,57 @@ fn first_word(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
-/// Returns what stands behind a tag that is nothing but its name, from behind `{%` on.
+/// Returns the text behind a tag that is nothing but `name`; `text` begins behind the tag's `{%`.
 fn basic<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let space = |c: char| c.is_ascii_whitespace();
     let text = text.trim_start_matches(space).strip_prefix(name)?.trim_start_matches(space);
     text.strip_prefix(['-', '+']).unwrap_or(text).strip_prefix("%}")
 }
 
-/// Returns what stands behind the end of a raw part. What is in it is text, whatever it looks like.
+/// Returns the text behind the end of a raw part. The content of the part is plain text, whatever it looks like.
 fn behind_raw(text: &str) -> Option<&str> {
     let mut tags = text.match_indices("{%").map(|(at, _)| &text[at + 2..]);
     tags.find_map(|tag| basic(tag.strip_prefix(['-', '+']).unwrap_or(tag), "endraw"))
 }
 
-/// How deep the tree of an expression is: of its part in one pair of brackets.
+/// The depth of an expression's tree, for the part in one pair of brackets.
 #[derive(Default)]
 struct Depth {
     bracket: u8,
-    /// It is, or is in, a list or map that is made here.
+    /// Whether the part is, or is in, a literal list or map.
     makes: bool,
-    /// It groups, and a name stands in it: with a comma, it is a list, too.
+    /// Whether the brackets group, and whether a name stands in them: with a comma, they make a list, too.
     groups: bool,
     named: bool,
-    /// The operators since the last comma, which may all stand one inside of another, and the deepest of what they join.
+    /// The operators since the last comma, which may all be nested, and the greatest depth of the parts that they join.
     operators: usize,
     joined: usize,
-    /// The deepest of what stands before that comma.
+    /// The greatest depth of the parts before that comma.
     before: usize,
 }
 
 impl Depth {
-    fn whole(&self) -> usize {
+    fn max_depth(&self) -> usize {
         self.before.max(self.operators + self.joined)
     }
 
-    /// Takes in what stood in brackets.
+    /// Adds the depth of a part in brackets.
     fn close(&mut self, inner: &Depth) {
         self.operators += 1;
-        self.joined = self.joined.max(inner.whole());
+        self.joined = self.joined.max(inner.max_depth());
     }
 }
 
-/// Returns where the expression ends. Where it `names` a value, no list may be made of values that have a name: a list
-/// of lists of lists doubles with each step, and is as deep as there are steps.
+/// Returns where the expression ends. If it gives a value a name (`names`), it may not make a list of values that have
+/// names: step by step, such lists of lists would double in size, or become as deep as there are steps.
 fn expression(text: &str, close: &str, names: bool) -> Result<usize, String> {
     let bytes = text.as_bytes();
-    // Brackets that are open, and the expression around them.
+    // The open brackets, behind the expression around them.
     let mut open = vec![Depth::default()];
     let mut at = 0;
-    // Whether what was read last is a value: a bracket behind one asks for a part of it.
+    // Whether a value was read last: a bracket behind a value selects a part of it.
     let mut value = false;
-    // Whether it stands behind what gets a name.
+    // Whether the `=` or `in` behind the new name was read.
     let mut bound = false;
     while at < bytes.len() {
         // Inside of brackets, `}}` closes two of them.
@@ -153,7 +153,8 @@ fn expression(text: &str, close: &str, names: bool) -> Result<usize, String> {
                     return Err("a list that gets a name is written in `[` and `]`, and holds none".to_owned());
                 }
                 let makes = makes || groups;
-                open[last] = Depth { bracket, makes, groups, named, before: open[last].whole(), ..Depth::default() };
+                open[last] =
+                    Depth { bracket, makes, groups, named, before: open[last].max_depth(), ..Depth::default() };
             }
             b'.' | b'|' | b'-' | b'/' | b'%' | b'=' | b'!' | b'<' | b'>' => {
                 open[last].operators += 1;
@@ -186,12 +187,12 @@ fn expression(text: &str, close: &str, names: bool) -> Result<usize, String> {
             at += 1;
         }
     }
-    // What is not closed is made into a tree as well, before it is refused.
+    // minijinja makes a tree of an unclosed expression, too, before it refuses it.
     let deepest = open.into_iter().rev().reduce(|inner, mut outer| {
         outer.close(&inner);
         outer
     });
-    if deepest.is_some_and(|depth| depth.whole() > DEEPEST) {
+    if deepest.is_some_and(|depth| depth.max_depth() > DEEPEST) {
         return Err(format!("an expression of more than {DEEPEST} operators, one inside of another"));
     }
     Ok(if at < text.len() { at + 2 } else { text.len() })

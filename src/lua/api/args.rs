@@ -11,7 +11,7 @@ use crate::model::text::excerpt;
 /// The arguments of one call.
 pub(super) struct Args<'a> {
     lua: &'a Lua,
-    /// `ui.ask`, for errors.
+    /// The function's name for errors, such as `ui.ask`.
     function: &'static str,
     values: MultiValue,
 }
@@ -109,14 +109,14 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Lua's empty table is JSON's empty object; where options are read, that is an empty options table.
+/// Makes an empty list an empty object: in Lua, options that are an empty table may be either.
 fn prune(value: &mut Value) {
     if value.as_array().is_some_and(Vec::is_empty) {
         *value = Value::Object(serde_json::Map::new());
     }
 }
 
-/// Reads plain data, and makes serde's words about a wrong field those of a person.
+/// Deserializes plain data, and rewords serde's error about an unknown field for people.
 pub(super) fn data<T: DeserializeOwned>(value: Value, what: &str) -> Result<T> {
     serde_json::from_value(value).map_err(|error| {
         let error = error.to_string();

@@ -1,4 +1,4 @@
-//! `@nietz/clock`: recorded time. It also stands behind `os.time`, `os.clock` and `os.date`.
+//! `@nietz/clock`: recorded time. This module also implements `os.time`, `os.clock` and `os.date`.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::model::effect::Effect;
 use crate::model::effect::time::TimeOp;
 
 const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
-/// The longest format: a letter of it can become twenty.
+/// The longest format, in bytes: a letter of it can become twenty.
 const LONGEST: usize = 200;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
@@ -27,7 +27,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .build())
 }
 
-/// Puts recorded time behind Luau's `os`.
+/// Replaces Luau's `os` with functions of recorded time.
 pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
     fn os(vm: &Rc<Vm>) -> mlua::Result<Table> {
         let native = ModuleBuilder::new(vm)?.effect("unix", unix)?.pure("date", date)?.pure("time", time)?.build();
@@ -70,7 +70,7 @@ fn format(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     lua.create_string(text).map(LuaValue::String).map_err(vm_error)
 }
 
-/// Returns a time by a strftime format.
+/// Returns a time in a strftime format.
 fn iso(seconds: f64, pattern: &str) -> Option<String> {
     use std::fmt::Write;
     if pattern.len() > LONGEST {
@@ -99,7 +99,7 @@ fn time(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     #[allow(clippy::cast_possible_truncation)]
     let field = |name: &str, default: f64| -> Result<i64> {
         let value = table.raw_get::<Option<f64>>(name).ok().flatten().unwrap_or(default);
-        // No field has a use for more, and so nothing below can run over.
+        // No field needs more, and within this limit nothing below can overflow.
         if value.abs() <= 1e10 { Ok(value as i64) } else { Err(invalid()) }
     };
     let year = i32::try_from(field("year", 1970.0)?).map_err(|_| invalid())?;

@@ -1,5 +1,5 @@
-//! `@nietz/documents`: the files that a flow owns. One file operation is one effect; migrating and what to
-//! expect at a path are steps in `documents.luau`.
+//! `@nietz/documents`: the files that a flow owns. Each file operation is one effect; `documents.luau` migrates
+//! documents and remembers which file a save expects to find.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::schema::faults_to_lua;
+use crate::lua::api::schema::violations_to_lua;
 use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
 use crate::lua::manifest::DeclaredCollection;
@@ -80,36 +80,38 @@ fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     Ok(LuaValue::Table(table))
 }
 
-/// Reads a key: a table, or a text where the path has one hole.
+/// Reads a key: a table, or a text if the path has one placeholder.
 fn read_key(collection: &Collection, value: &Value) -> Result<DocumentKey> {
-    let pattern = PathTemplate::of(collection)?;
-    let holes: Vec<&str> = pattern.placeholders().collect();
+    let template = PathTemplate::of(collection)?;
+    let placeholders: Vec<&str> = template.placeholders().collect();
     match value {
-        Value::Null if holes.is_empty() => Ok(DocumentKey::new()),
-        Value::String(text) if holes.len() == 1 => Ok(DocumentKey::from([(holes[0].to_owned(), text.clone())])),
+        Value::Null if placeholders.is_empty() => Ok(DocumentKey::new()),
+        Value::String(text) if placeholders.len() == 1 => {
+            Ok(DocumentKey::from([(placeholders[0].to_owned(), text.clone())]))
+        }
         Value::Object(_) => data(value.clone(), "key"),
         _ => Err(invalid(format!(
             "collection `{}` needs a key with {}",
             collection.name,
-            if holes.is_empty() { "nothing in it".to_owned() } else { holes.join(", ") }
+            if placeholders.is_empty() { "nothing in it".to_owned() } else { placeholders.join(", ") }
         ))),
     }
 }
 
-/// Returns the key of a document, by the collection's pointers.
+/// Returns the key of a document, read at the collection's pointers.
 fn key(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "documents.save", values);
     let collection = collection(lua, &args.text(0)?)?;
     let document = args.json(1, "document")?;
     let mut key = serde_json::Map::new();
-    for hole in PathTemplate::of(&collection)?.placeholders() {
-        let pointer = collection.keys.get(hole).cloned().unwrap_or_else(|| format!("/{hole}"));
+    for name in PathTemplate::of(&collection)?.placeholders() {
+        let pointer = collection.keys.get(name).cloned().unwrap_or_else(|| format!("/{name}"));
         match document.pointer(&pointer) {
-            Some(Value::String(text)) => key.insert(hole.to_owned(), Value::from(text.as_str())),
-            Some(Value::Number(number)) => key.insert(hole.to_owned(), Value::from(number.to_string())),
+            Some(Value::String(text)) => key.insert(name.to_owned(), Value::from(text.as_str())),
+            Some(Value::Number(number)) => key.insert(name.to_owned(), Value::from(number.to_string())),
             _ => {
                 return Err(invalid(format!(
-                    "collection `{}`: the document has no text at `{pointer}` for `{{{hole}}}` in its path",
+                    "collection `{}`: the document has no text at `{pointer}` for `{{{name}}}` in its path",
                     collection.name
                 ))
                 .hint("say where it stands with `keys`, or give it with save(doc, { key = … })"));
@@ -136,11 +138,11 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         Some("never") => crate::schema::Formats::Annotations,
         _ => crate::schema::Formats::Asserted,
     };
-    let faults = crate::schema::Schema::compile_with(&collection.schema, formats)?.violations(&document);
-    faults_to_lua(lua, &faults)
+    let violations = crate::schema::Schema::compile_with(&collection.schema, formats)?.violations(&document);
+    violations_to_lua(lua, &violations)
 }
 
-/// Reads the collection and key that each operation begins with.
+/// Reads the first two arguments of an operation: the collection and the key.
 fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, DocumentKey)> {
     let name = args.text(0)?;
     let key = read_key(&collection(lua, &name)?, &args.json(1, "key")?)?;
@@ -152,12 +154,12 @@ fn load(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Load { collection, key })), present))
 }
 
-/// Makes null nil: there is no such document.
+/// Converts an outcome; null, for a document that does not exist, becomes nil.
 fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
 }
 
-/// What `documents.luau` expects at a path.
+/// What `documents.luau` expects to find at a path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SaveOptions {
@@ -216,11 +218,11 @@ fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(effect), convert::to_lua))
 }
 
-/// Returns the wanted parts of a document that was migrated in memory.
+/// Returns the fields that `each` asks for, of a document that was migrated in memory.
 fn parts(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "documents.each", values);
-    let found = Projection::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
-    convert::to_lua(lua, &found).map_err(vm_error)
+    let projected = Projection::new(&fields(&args, 1)?.unwrap_or_default()).of(&args.json(0, "document")?);
+    convert::to_lua(lua, &projected).map_err(vm_error)
 }
 
 fn append(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -272,27 +274,27 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
         None => askable(lua, &key)?,
     };
     for name in &collections {
-        let asked = collection(lua, name)?;
-        if asked.format != Format::Jsonl && asked.index.is_empty() {
+        let queried = collection(lua, name)?;
+        if queried.format != Format::Jsonl && queried.index.is_empty() {
             return Err(invalid(format!("documents.query: the collection `{name}` holds documents, not rows"))
                 .hint("declare what can be asked of them: `index = { … }`"));
         }
-        if asked.format != Format::Jsonl {
+        if queried.format != Format::Jsonl {
             continue;
         }
-        PathTemplate::of(&asked)?
-            .fill(&key.clone().into_iter().filter(|(hole, _)| has_placeholder(&asked, hole)).collect())?;
+        PathTemplate::of(&queried)?
+            .fill(&key.clone().into_iter().filter(|(name, _)| has_placeholder(&queried, name)).collect())?;
     }
     Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Query { sql, bind, collections, key })), convert::to_lua))
 }
 
-/// Returns the collections of rows whose place the key says.
+/// Returns the collections of rows whose path the key fills.
 fn askable(lua: &Lua, key: &DocumentKey) -> Result<Vec<String>> {
     let context = context(lua)?;
     let mut names = Vec::new();
     for (name, collection) in context.collections.borrow().iter() {
-        let placed = PathTemplate::of(collection)?.placeholders().all(|hole| key.contains_key(hole));
-        if collection.format == Format::Jsonl && placed {
+        let is_filled = PathTemplate::of(collection)?.placeholders().all(|name| key.contains_key(name));
+        if collection.format == Format::Jsonl && is_filled {
             names.push(name.clone());
         }
     }
@@ -300,5 +302,5 @@ fn askable(lua: &Lua, key: &DocumentKey) -> Result<Vec<String>> {
 }
 
 fn has_placeholder(collection: &Collection, name: &str) -> bool {
-    PathTemplate::of(collection).is_ok_and(|pattern| pattern.placeholders().any(|hole| hole == name))
+    PathTemplate::of(collection).is_ok_and(|template| template.placeholders().any(|placeholder| placeholder == name))
 }

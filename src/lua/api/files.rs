@@ -1,4 +1,4 @@
-//! `@nietz/files`: reading what is there before a run. One read or search is one effect.
+//! `@nietz/files`: reading files that are there before a run. Each read or search is one effect.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ fn read(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Files(FileOp::Read { path })), present))
 }
 
-/// Makes null nil: there is no such file.
+/// Converts an outcome; null, for a file that does not exist, becomes nil.
 fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
 }

@@ -1,5 +1,5 @@
 //! `@nietz/git`: branches of a run's own, merges in memory, and worktrees beside the repository with files and
-//! commands in them. Each operation is one effect; the handle of a worktree is put together in `git.luau`.
+//! commands in them. Each operation is one effect; `git.luau` builds the handle of a worktree.
 
 use std::rc::Rc;
 
@@ -18,9 +18,9 @@ use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
 use crate::model::effect::worktree::{TreeOp, WorktreeOp};
 
-/// How long a command may take when the flow does not say.
+/// How long a command may take if the flow does not say, in seconds.
 const SECONDS: f64 = 300.0;
-/// The longest that a flow may let a command take.
+/// The longest time that a flow may let a command take, in seconds.
 const MOST_SECONDS: f64 = 86_400.0;
 /// The most bytes of a command's output that a flow may ask for.
 const MOST_OUTPUT: usize = 1 << 20;
@@ -57,7 +57,7 @@ fn commit_of(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(git(GitOp::Commit { branch }, present))
 }
 
-/// Makes null nil: there is no such branch.
+/// Converts an outcome; null, for a branch or file that does not exist, becomes nil.
 fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     if value.is_null() { Ok(LuaValue::Nil) } else { convert::to_lua(lua, value) }
 }
@@ -122,7 +122,7 @@ fn worktree(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(git(GitOp::Worktree { name, branch }, convert::to_lua))
 }
 
-/// An operation in a worktree, as `git.luau` puts it together.
+/// Requests an operation in a worktree, as `git.luau` builds it.
 fn tree(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree", values);
     let (tree, op) = (args.text(0)?, args.data::<TreeOp>(1, "options")?);

@@ -1,4 +1,4 @@
-//! `@nietz/json`.
+//! `@nietz/json`: reading and writing JSON.
 
 use std::rc::Rc;
 
@@ -14,7 +14,8 @@ use crate::model::collection::Format;
 use crate::pack::path::join;
 use crate::schema::source;
 
-/// The longest text that is parsed: its values can take a hundred times as much, and parsing is not interrupted.
+/// The longest text that is parsed, in bytes: the value can take a hundred times as much memory, and parsing cannot be
+/// interrupted.
 const LONGEST: usize = 1024 * 1024;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {

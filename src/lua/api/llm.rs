@@ -40,8 +40,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .build())
 }
 
-/// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; here each
-/// message of it becomes JSON, is searched for secrets and digested once. Those that the flow has dropped are dropped.
+/// The messages that `llm.luau` has numbered. A debate sends its whole history with each call; the cache converts each
+/// message to JSON, searches it for secrets and digests it only once. It evicts messages that the flow has dropped.
 #[derive(Default)]
 struct MessageCache(RefCell<CachedMessages>);
 
@@ -50,16 +50,17 @@ struct CachedMessages {
     /// By number.
     all: Vec<Option<Rc<HashedMessage>>>,
     count: usize,
-    /// Bytes of text in them, and in those that came since it was last looked which of them are still there.
+    /// Bytes of text in all messages.
     text: usize,
+    /// Bytes of text in those that were added since `llm.luau` last told which messages the flow still has.
     since: usize,
 }
 
-/// So many messages, and so much of their text in bytes, are kept from one call to the next.
+/// The most messages, and the most bytes of their text, that are kept from one call to the next.
 const KEPT: (usize, usize) = (20_000, 2 * convert::TEXT);
 /// The most messages of one call.
 const MOST: usize = 50_000;
-/// After so many bytes of new text it is looked which messages the flow still has.
+/// After this many bytes of new text, `llm.luau` is to tell which messages the flow still has.
 const LOOK: usize = 1 << 20;
 
 impl CachedMessages {
@@ -72,13 +73,13 @@ fn message_cache(lua: &Lua) -> Result<mlua::AppDataRef<'_, MessageCache>> {
     lua.app_data_ref().ok_or_else(|| Failure::new(Code::Internal, "the machine has no messages"))
 }
 
-/// Takes one message in and returns its number; the second argument is where it stands in the list.
+/// Adds a message to the cache and returns its number; the second argument is its index in the list.
 fn intern(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "llm.chat", values);
     let at = args.number(1)?;
     let message: Message = args.data(0, &format!("messages[{at}]"))?;
-    let learned = message_cache(lua)?;
-    let mut messages = learned.0.borrow_mut();
+    let cache = message_cache(lua)?;
+    let mut messages = cache.0.borrow_mut();
     if messages.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
         return Err(too_long());
     }
@@ -90,11 +91,11 @@ fn intern(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     Ok(LuaValue::Number((messages.all.len() - 1) as f64))
 }
 
-/// Forgets all messages if they have become many, and says `all` then; says `some` when it is time to look which of
-/// them are still there.
+/// Returns `all` if the cache has grown too large, and empties it; returns `some` if `llm.luau` is to tell which
+/// messages the flow still has.
 fn evict(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
-    let learned = message_cache(lua)?;
-    let mut messages = learned.0.borrow_mut();
+    let cache = message_cache(lua)?;
+    let mut messages = cache.0.borrow_mut();
     if messages.holds_more_than(KEPT.0, KEPT.1) {
         *messages = CachedMessages::default();
         return Ok(LuaValue::String(
@@ -112,21 +113,21 @@ fn evict(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
 /// Keeps the messages with these numbers, and forgets all others.
 fn keep(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let Some(LuaValue::Buffer(numbers)) = values.into_iter().next() else { return Ok(LuaValue::Nil) };
-    let learned = message_cache(lua)?;
-    let mut messages = learned.0.borrow_mut();
+    let cache = message_cache(lua)?;
+    let mut messages = cache.0.borrow_mut();
     let mut kept = CachedMessages { all: vec![None; messages.all.len()], ..CachedMessages::default() };
     for number in numbers.to_vec().chunks(4).filter_map(number) {
-        if let Some(said) = messages.all.get_mut(number).and_then(Option::take) {
+        if let Some(hashed) = messages.all.get_mut(number).and_then(Option::take) {
             kept.count += 1;
-            kept.text += said.message.size();
-            kept.all[number] = Some(said);
+            kept.text += hashed.message.size();
+            kept.all[number] = Some(hashed);
         }
     }
     *messages = kept;
     Ok(LuaValue::Nil)
 }
 
-/// Reads a whole number of 32 bits, least byte first.
+/// Reads a little-endian integer of 32 bits.
 fn number(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
 }
@@ -138,22 +139,23 @@ fn too_long() -> Failure {
     ))
 }
 
-/// Returns the messages with these numbers: whole numbers of 32 bits, least byte first.
+/// Returns the messages with these numbers, which are little-endian integers of 32 bits.
 fn conversation(lua: &Lua, numbers: &LuaValue) -> Result<Vec<Rc<HashedMessage>>> {
     let LuaValue::Buffer(numbers) = numbers else { return Err(invalid("llm.chat: messages must be a list")) };
     let numbers = numbers.to_vec();
-    let learned = message_cache(lua)?;
-    let messages = learned.0.borrow();
-    let said: Option<Vec<Rc<HashedMessage>>> =
+    let cache = message_cache(lua)?;
+    let messages = cache.0.borrow();
+    let conversation: Option<Vec<Rc<HashedMessage>>> =
         numbers.chunks(4).map(|bytes| messages.all.get(number(bytes)?).cloned().flatten()).collect();
-    let said = said.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
-    if said.len() > MOST || said.iter().map(|said| said.message.size()).sum::<usize>() > convert::TEXT {
+    let conversation = conversation.ok_or_else(|| Failure::new(Code::Internal, "a message was forgotten too early"))?;
+    let text: usize = conversation.iter().map(|hashed| hashed.message.size()).sum();
+    if conversation.len() > MOST || text > convert::TEXT {
         return Err(too_long());
     }
-    Ok(said)
+    Ok(conversation)
 }
 
-/// One request, as `llm.luau` puts it together.
+/// The options of one request, as `llm.luau` builds them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChatOptions {
@@ -201,7 +203,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
 }
 
-/// The longest reply that is parsed to a value, in bytes: its values take many times as much.
+/// The longest reply that is parsed to a value, in bytes: the value takes many times as much memory.
 const LONGEST_VALUE: usize = 1 << 20;
 /// The fields of `llm.chat`'s options.
 const FIELDS: &[&str] = &[
@@ -254,8 +256,8 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     Ok(LuaValue::Table(table))
 }
 
-/// Parses a reply, or says what is wrong with it, in words for the model. Most of a long one would be its own repetition, and
-/// what a flow could not check is no better than what is wrong.
+/// Parses a reply, or returns what is wrong with it, in words for the model. A reply that is too long (it would mostly
+/// repeat itself) or too large for a flow to check counts as wrong, too.
 fn value_of(text: &str) -> std::result::Result<Value, UnusableReply> {
     let unusable = |problem: String, large| UnusableReply { problem, large };
     if text.len() > LONGEST_VALUE {
@@ -269,7 +271,7 @@ fn value_of(text: &str) -> std::result::Result<Value, UnusableReply> {
 /// Why a reply has no value that a flow can use.
 struct UnusableReply {
     problem: String,
-    /// It is so large that it is not sent back to be mended.
+    /// Whether the reply is too large to be sent back to the model for repair.
     large: bool,
 }
 

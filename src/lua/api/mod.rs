@@ -1,7 +1,7 @@
-//! What flows can require: one file for each module, its types beside it in `<module>.d.luau`.
+//! The modules that flows can require: one file each, with its types beside it in `<module>.d.luau`.
 //!
-//! A module is a table of contents: names and the functions behind them. A pure function computes; an
-//! effect's function only describes what it wants, and the scheduler takes that to the gate.
+//! A module is a table of contents: names and the functions behind them. A pure function computes; an effect's
+//! function only describes a request, which the scheduler takes to the gate.
 
 mod args;
 mod clock;
@@ -36,10 +36,10 @@ use crate::model::collection::Collection;
 use crate::pack::persona::Personas;
 use crate::pack::tree::PackTree;
 
-/// Makes a module's table.
+/// Builds a module's table.
 type Make = fn(&Rc<Vm>) -> mlua::Result<Table>;
 
-/// Every module: its name, its maker, its types.
+/// Every module: its name, its builder, its types.
 pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz", nietz::module, include_str!("nietz.d.luau")),
     ("@nietz/llm", llm::module, include_str!("llm.d.luau")),
@@ -60,7 +60,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/text", text::module, include_str!("text.d.luau")),
 ];
 
-/// Returns the names that each module has, as its types tell them.
+/// Returns the names that each module offers, read from its types.
 pub(in crate::lua) fn names() -> BTreeMap<&'static str, BTreeSet<String>> {
     let named = |module: &str, types: &str| -> BTreeSet<String> {
         let of = module.rsplit(['/', '@']).next().unwrap_or(module);
@@ -74,14 +74,14 @@ pub(in crate::lua) fn names() -> BTreeMap<&'static str, BTreeSet<String>> {
     ALL.iter().map(|(name, _, types)| (*name, named(name, types))).collect()
 }
 
-/// Puts what is recorded in place of the stock functions for time, chance and output.
+/// Replaces the stock functions for time, chance and output with recorded effects.
 pub fn replace_stock(vm: &Rc<Vm>) -> mlua::Result<()> {
     clock::replace(vm)?;
     random::replace(vm)?;
     ui::replace(vm)
 }
 
-/// Returns the full name of a model: of an alias, of a name, or of what the run has by default.
+/// Returns the full name of a model for a name or an alias; without either, that of the run's default model.
 pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
 
 /// Returns how many tokens a model takes in one call.
@@ -94,9 +94,9 @@ pub struct Context {
     pub personas: Personas,
     /// Where quotes come from, nearest first.
     pub layers: Vec<PackTree>,
-    /// Brings a model's name or alias to `provider/model`; without a name, the run's own.
+    /// Resolves a model's name or alias to `provider/model`; without a name, returns the run's default model.
     pub resolve: Resolve,
-    /// How many tokens a model, by its full name, takes in one call, request and reply together; where it is known.
+    /// How many tokens a model, by its full name, takes in one call (request and reply together), if that is known.
     pub window: Window,
     /// Filled when the manifest is read.
     pub collections: RefCell<BTreeMap<String, Collection>>,
@@ -113,7 +113,7 @@ fn context(lua: &Lua) -> Result<Rc<Context>> {
 type Compute = fn(&Lua, MultiValue) -> Result<LuaValue>;
 /// A pure function that is told which file calls it.
 type LocatedCompute = fn(&Lua, &str, MultiValue) -> Result<LuaValue>;
-/// An effect's function.
+/// A function that describes the request for an effect.
 type Describe = fn(&Lua, MultiValue) -> Result<Request>;
 
 /// Builds a module's table.
@@ -157,8 +157,8 @@ impl<'a> ModuleBuilder<'a> {
         Ok(self)
     }
 
-    /// Adds the functions that a chunk of Luau returns: those that take several steps. The chunk gets the
-    /// table `native` and the bridge's `raise`.
+    /// Adds the functions that a chunk of Luau returns, which take several steps. The chunk gets the table `native`
+    /// and the bridge's `raise`.
     fn luau(self, source: &str, native: Table) -> mlua::Result<ModuleBuilder<'a>> {
         let steps: Table = self
             .vm
@@ -200,7 +200,7 @@ fn effect(vm: &Vm, describe: Describe) -> mlua::Result<Function> {
     vm.bridge.effect.call(native)
 }
 
-/// Returns a function of a module that is made when the function is first called.
+/// Returns a function of a module that is built when the function is first called.
 fn lazy(vm: &Rc<Vm>, make: Make, name: &str) -> mlua::Result<Function> {
     let weak = Rc::downgrade(vm);
     let make = vm.lua.create_function(move |_, ()| {

@@ -54,8 +54,8 @@ fn list(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let filter: Option<PersonaFilter> = Args::new(lua, "personas.list", values).data(0, "filter")?;
     let tag = filter.unwrap_or_default().tag;
     let all = context(lua)?.personas.list()?;
-    let fits = all.iter().filter(|persona| tag.as_ref().is_none_or(|tag| persona.tags.contains(tag)));
-    let items = fits.map(|persona| to_lua(lua, persona)).collect::<Result<Vec<_>>>()?;
+    let matching = all.iter().filter(|persona| tag.as_ref().is_none_or(|tag| persona.tags.contains(tag)));
+    let items = matching.map(|persona| to_lua(lua, persona)).collect::<Result<Vec<_>>>()?;
     lua.create_sequence_from(items).map(LuaValue::Table).map_err(vm_error)
 }
 

@@ -45,6 +45,6 @@ fn find(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn render(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let quote: Quote = Args::new(lua, "quotes.render", values).data(0, "quote")?;
     let text = quote.text.lines().map(|line| format!("> {line}\n")).collect::<String>();
-    let whole = format!("{text}> — {}, *{}*", quote.philosopher, quote.source);
-    lua.create_string(whole).map(LuaValue::String).map_err(vm_error)
+    let markdown = format!("{text}> — {}, *{}*", quote.philosopher, quote.source);
+    lua.create_string(markdown).map(LuaValue::String).map_err(vm_error)
 }

@@ -1,4 +1,4 @@
-//! `@nietz/random`: recorded chance. It also stands behind `math.random`.
+//! `@nietz/random`: recorded random numbers. This module also implements `math.random`.
 
 use std::rc::Rc;
 
@@ -20,13 +20,13 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(all)
 }
 
-/// The module, and the stock function that stands on it.
+/// Builds the module, together with the stock function that uses it.
 fn all(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?.effect("number", number)?.effect("uuid", uuid)?.build();
     Ok(ModuleBuilder::new(vm)?.luau(include_str!("random.luau"), native)?.build())
 }
 
-/// Puts recorded chance behind `math.random`.
+/// Replaces `math.random` with recorded random numbers.
 pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
     let math: Table = vm.lua.globals().raw_get("math")?;
     math.raw_set("random", lazy(vm, all, "stock")?)?;

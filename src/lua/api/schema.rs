@@ -26,11 +26,12 @@ pub(super) fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         return Err(invalid("schema.check: the value is too large to be checked by this schema"));
     }
     shape::shape(&mut value, &definition);
-    faults_to_lua(lua, &schema.violations(&value))
+    violations_to_lua(lua, &schema.violations(&value))
 }
 
-/// Returns faults as a list of `{ pointer, message }`.
-pub(super) fn faults_to_lua(lua: &Lua, faults: &[Violation]) -> Result<LuaValue> {
-    let list = faults.iter().map(|fault| json!({ "pointer": fault.pointer, "message": fault.message })).collect();
+/// Returns violations as a list of `{ pointer, message }`.
+pub(super) fn violations_to_lua(lua: &Lua, violations: &[Violation]) -> Result<LuaValue> {
+    let member = |violation: &Violation| json!({ "pointer": violation.pointer, "message": violation.message });
+    let list = violations.iter().map(member).collect();
     convert::to_lua(lua, &serde_json::Value::Array(list)).map_err(vm_error)
 }

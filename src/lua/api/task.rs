@@ -1,4 +1,4 @@
-//! `@nietz/task`: doing things side by side.
+//! `@nietz/task`: running branches side by side, and limits on them.
 
 use std::rc::Rc;
 
@@ -73,9 +73,9 @@ fn seconds(args: &Args<'_>, function: &str) -> Result<f64> {
     }
 }
 
-/// Names become parts of scopes, which are paths.
+/// Checks the name of a branch. It becomes a part of a scope, which is a path.
 fn check_name(name: &str) -> Result<()> {
-    let fine =
+    let is_valid =
         !name.is_empty() && name.len() <= 200 && !name.contains(['/', '#']) && !name.chars().any(char::is_control);
-    if fine { Ok(()) } else { Err(invalid("a branch's name is a text of 1 to 200 bytes without `/` and `#`")) }
+    if is_valid { Ok(()) } else { Err(invalid("a branch's name is a text of 1 to 200 bytes without `/` and `#`")) }
 }

@@ -20,11 +20,11 @@ use crate::lua::vm::Vm;
 use crate::model::regexes;
 use crate::model::text::excerpt;
 
-/// The most words that are compared.
+/// The most candidates that `text.nearest` compares.
 const CANDIDATES: usize = 5000;
 /// The longest slug, in letters.
 const SLUG: usize = 60;
-/// Texts up to this length are searched at once: no regular expression takes long for them.
+/// Texts up to this length, in bytes, are searched on the calling thread: no regular expression takes long for them.
 const AT_ONCE: usize = 16 << 10;
 /// How long a search in a longer text may compute.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -143,7 +143,7 @@ fn nearest_word(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 }
 
 thread_local! {
-    /// Regular expressions by their text: compiling one costs a hundred times what searching does.
+    /// Compiled regular expressions by their text: compiling one costs a hundred times as much as searching.
     static PATTERNS: RefCell<regexes::RegexCache> = RefCell::default();
 }
 
@@ -153,7 +153,7 @@ fn compile_cached(pattern: &str) -> Result<regexes::CompiledRegex> {
     })
 }
 
-/// Returns the places of the first match and of its groups.
+/// Returns the ranges of the first match and of its groups.
 fn places(regex: &regex::Regex, text: &str, from: usize) -> Option<Vec<Option<Range<usize>>>> {
     let found = regex.captures_at(text, from)?;
     Some(found.iter().map(|group| group.map(|group| group.range())).collect())
@@ -167,7 +167,7 @@ fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         Some(from) => (from.max(1.0) as usize) - 1,
         None => 0,
     };
-    // A start behind the end, or within a letter, is where a loop over all matches may well come to.
+    // A loop over all matches may well come to a start behind the end, or within a letter.
     let Some(from) = (from..=value.len()).find(|at| value.is_char_boundary(*at)) else { return Ok(LuaValue::Nil) };
     let compiled = compile_cached(&pattern)?;
     let too_slow = |why: &str| {
@@ -188,15 +188,15 @@ fn search(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
         run_within(PATIENCE, work).map_err(|Overrun| too_slow("it was given up"))?
     };
     let Some(groups) = found else { return Ok(LuaValue::Nil) };
-    let Some(Some(whole)) = groups.first().cloned() else { return Ok(LuaValue::Nil) };
+    let Some(Some(matched)) = groups.first().cloned() else { return Ok(LuaValue::Nil) };
     let part = |group: &Option<Range<usize>>| group.clone().map_or("", |range| &value[range]);
     let table = lua.create_table().map_err(vm_error)?;
     let groups = list(lua, groups.iter().skip(1).map(part))?;
     #[allow(clippy::cast_precision_loss)]
-    let (first, last) = ((whole.start + 1) as f64, whole.end as f64);
+    let (first, last) = ((matched.start + 1) as f64, matched.end as f64);
     table.raw_set("first", first).map_err(vm_error)?;
     table.raw_set("last", last).map_err(vm_error)?;
-    table.raw_set("text", &value[whole]).map_err(vm_error)?;
+    table.raw_set("text", &value[matched]).map_err(vm_error)?;
     table.raw_set("groups", groups).map_err(vm_error)?;
     Ok(LuaValue::Table(table))
 }

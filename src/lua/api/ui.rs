@@ -27,7 +27,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .build())
 }
 
-/// Puts saying behind `print`.
+/// Replaces `print` with a function that says its arguments.
 pub(super) fn replace(vm: &Rc<Vm>) -> mlua::Result<()> {
     vm.lua.globals().raw_set("print", super::effect(vm, print)?)
 }
@@ -45,7 +45,7 @@ fn say(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(effect), outcome_to_nil))
 }
 
-/// `print`, for authors who look for a mistake: what it is given, as one line.
+/// `print`, for authors who look for a mistake: shows its arguments in one line.
 fn print(lua: &Lua, values: MultiValue) -> Result<Request> {
     let mut budget = convert::ConversionBudget::default();
     let mut shown = Vec::new();

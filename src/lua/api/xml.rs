@@ -1,4 +1,4 @@
-//! `@nietz/xml`.
+//! `@nietz/xml`: reading XML.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::text::excerpt;
 
-/// The longest text that is parsed.
+/// The longest text that is parsed, in bytes.
 const LONGEST: usize = 4 * 1024 * 1024;
-/// The deepest nesting and the most elements that are made values.
+/// The deepest nesting of elements, and the most nodes of a text.
 const DEEPEST: usize = 100;
 const NODES: u32 = 200_000;
 /// The most attributes of one element, and namespaces of one text: the parser compares each with all before it.
 const ATTRIBUTES: usize = 1000;
 const NAMESPACES: usize = 100;
-/// Texts up to this length are parsed at once, and how long parsing a longer one may compute.
+/// Texts up to this length, in bytes, are parsed on the calling thread; parsing a longer one may compute this long.
 const AT_ONCE: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -46,7 +46,7 @@ fn decode(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     convert::to_lua(lua, &value).map_err(vm_error)
 }
 
-/// Refuses what the parser takes long for, before it begins: parsing is not interrupted.
+/// Refuses texts that would take the parser long, before it begins: parsing cannot be interrupted.
 fn check_bounds(text: &str) -> Result<()> {
     let bytes = text.as_bytes();
     if memchr::memmem::find_iter(bytes, b"xmlns").count() > NAMESPACES {
@@ -57,7 +57,7 @@ fn check_bounds(text: &str) -> Result<()> {
         rest = &rest[at..];
         let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
         if let Some((_, end)) = skipped.iter().find(|(begin, _)| rest.starts_with(begin)) {
-            // What has no end is refused by the parser.
+            // The parser refuses a part that does not end.
             let Some(end) = rest.find(end) else { return Ok(()) };
             rest = &rest[end..];
             continue;

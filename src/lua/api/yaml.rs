@@ -1,4 +1,4 @@
-//! `@nietz/yaml`.
+//! `@nietz/yaml`: reading and writing YAML.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Limits on what a scope may take: live effects in it are over when its time is.
+//! Time limits of scopes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{PendingEffect, Scheduler};
 use crate::engine::process::is_inside;
 use crate::error::{Code, Failure};
 
-/// A limit of a scope: live effects in it are over when it is.
+/// The time limit of a scope. When it is over, the live effects in the scope are cancelled.
 pub(super) struct Limit {
     pub(super) scope: String,
     pub(super) kind: LimitKind,
@@ -23,7 +23,7 @@ pub(super) enum LimitKind {
 }
 
 impl Scheduler<'_> {
-    /// Returns when a limit is over, as things stand. A scope in which nothing waits is not silent.
+    /// Returns when a limit will be over if nothing changes. A scope in which nothing waits is not silent.
     pub(super) fn limit_deadline(&self, limit: &Limit, now: Instant) -> Option<Instant> {
         match limit.kind {
             LimitKind::Whole { left } => self.is_running(&limit.scope).then(|| now + left),
@@ -37,15 +37,15 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Tells whether something is under way in a scope that takes of its time.
+    /// Tells whether a scope has a live effect that uses up its time, which a question to a person does not.
     pub(super) fn is_running(&self, scope: &str) -> bool {
         self.waiting.values().any(|waiting| !waiting.asks && waiting.cancel.is_some() && self.waits_in(waiting, scope))
     }
 
-    /// Takes off what the wait since `began` took of the time of scopes.
+    /// Subtracts the wait since `began` from what is left of the time of the scopes that were running.
     pub(super) fn count_time(&mut self, began: Instant, running: &[bool]) {
         let took = began.elapsed();
-        for (limit, _) in self.limits.iter_mut().zip(running).filter(|(_, runs)| **runs) {
+        for (limit, _) in self.limits.iter_mut().zip(running).filter(|(_, is_running)| **is_running) {
             if let LimitKind::Whole { left } = &mut limit.kind {
                 *left = left.saturating_sub(took);
             }
@@ -56,10 +56,10 @@ impl Scheduler<'_> {
         self.tasks.get(&waiting.id).is_some_and(|task| is_inside(&task.scope, scope))
     }
 
-    /// Gives `timed-out` to all that waits in a scope whose limit is over.
+    /// Cancels with `timed-out` the live effects of each scope whose limit is over.
     pub(super) fn time_out(&mut self) {
         let now = Instant::now();
-        let over: Vec<(String, String)> = self
+        let expired: Vec<(String, String)> = self
             .limits
             .iter()
             .filter(|limit| self.limit_deadline(limit, now).is_some_and(|until| until <= now))
@@ -71,12 +71,12 @@ impl Scheduler<'_> {
                 (limit.scope.clone(), why)
             })
             .collect();
-        for (scope, why) in over {
+        for (scope, why) in expired {
             self.cancel(&scope, &Failure::new(Code::TimedOut, why));
         }
     }
 
-    /// Drops the live effects in a scope; each comes back with the failure.
+    /// Cancels the live effects in a scope: each ends with the failure.
     pub(super) fn cancel(&mut self, scope: &str, failure: &Failure) {
         for waiting in self.waiting.values_mut() {
             let inside = self.tasks.get(&waiting.id).is_some_and(|task| is_inside(&task.scope, scope));

@@ -1,10 +1,10 @@
-//! What faults say, one example for each kind of rule.
+//! What violations say, one example for each kind of rule.
 
 use serde_json::json;
 
 use super::*;
 
-fn faults(schema: Value, value: Value) -> Vec<String> {
+fn violations_of(schema: Value, value: Value) -> Vec<String> {
     Schema::compile(&schema).unwrap().violations(&value).iter().map(Violation::to_string).collect()
 }
 
@@ -48,7 +48,7 @@ fn all_faults_are_found_and_said_in_words() {
         "even": 3,
         "never": 1,
     });
-    let mut found = faults(schema, value);
+    let mut found = violations_of(schema, value);
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
     /ems: must be an integer from 0 to 100; found 120
@@ -76,10 +76,10 @@ fn all_faults_are_found_and_said_in_words() {
 #[test]
 fn numbers_are_what_they_are() {
     let schema = json!({"properties": {"n": {"type": "integer", "minimum": 0, "maximum": 100}}});
-    assert_eq!(faults(schema.clone(), json!({"n": 10.0})), [""; 0]);
-    assert_eq!(faults(schema.clone(), json!({"n": 12.5})), ["/n: must be an integer from 0 to 100; found 12.5"]);
+    assert_eq!(violations_of(schema.clone(), json!({"n": 10.0})), [""; 0]);
+    assert_eq!(violations_of(schema.clone(), json!({"n": 12.5})), ["/n: must be an integer from 0 to 100; found 12.5"]);
     assert_eq!(
-        faults(schema, json!({"n": "12"})),
+        violations_of(schema, json!({"n": "12"})),
         ["/n: must be an integer from 0 to 100; found \"12\", which is text because of its quotes"]
     );
 }
@@ -99,7 +99,7 @@ fn alternatives_are_described_by_the_one_that_was_meant() {
     });
     let value = json!({"maybe": {"id": "x"}, "plain": [], "event": {"kind": "b", "y": null}, "both": 2});
     assert_eq!(
-        faults(schema, value),
+        violations_of(schema, value),
         [
             "/maybe/id: must be an integer; found \"x\"",
             "/plain: must be text or null; found an empty list",
@@ -111,16 +111,16 @@ fn alternatives_are_described_by_the_one_that_was_meant() {
 
 #[test]
 fn a_long_wrong_value_is_quoted_in_part() {
-    let found = faults(json!({"enum": ["a"]}), json!("x".repeat(10_000)));
+    let found = violations_of(json!({"enum": ["a"]}), json!("x".repeat(10_000)));
     assert!(found[0].len() < 120, "{}", found[0]);
-    let found = faults(json!({"additionalProperties": false}), json!({"x".repeat(10_000): 1}));
+    let found = violations_of(json!({"additionalProperties": false}), json!({"x".repeat(10_000): 1}));
     assert!(!found[0].contains(&"x".repeat(100)) || found[0].matches("known").count() == 1);
 }
 
 #[test]
 fn formats_can_be_remarks() {
     let schema = json!({"format": "uuid"});
-    assert_eq!(faults(schema.clone(), json!("dm-001-example")).len(), 1);
+    assert_eq!(violations_of(schema.clone(), json!("dm-001-example")).len(), 1);
     assert!(Schema::compile_with(&schema, Formats::Annotations).unwrap().is_valid(&json!("dm-001-example")));
 }
 
@@ -142,8 +142,8 @@ fn a_schema_fetches_nothing_and_must_be_right() {
 fn hostile_patterns_and_deep_values_end() {
     let start = std::time::Instant::now();
     let schema = json!({"pattern": "^(a+)+(?=b)$"});
-    assert_eq!(faults(schema, json!("a".repeat(5000))).len(), 1);
+    assert_eq!(violations_of(schema, json!("a".repeat(5000))).len(), 1);
     let deep = (0..5000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
-    assert!(faults(json!({}), deep)[0].contains("more than 128 deep"));
+    assert!(violations_of(json!({}), deep)[0].contains("more than 128 deep"));
     assert!(start.elapsed() < std::time::Duration::from_secs(40));
 }

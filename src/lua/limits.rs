@@ -61,6 +61,7 @@ pub fn last_resort(end: fn(&Failure)) {
 }
 
 impl Watchdog {
+    /// Starts the thread that watches the time of one VM.
     pub fn start() -> Watchdog {
         let shared = Arc::new(WatchdogState {
             limit: Mutex::new(None),

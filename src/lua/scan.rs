@@ -11,6 +11,7 @@ pub struct Word {
     pub column: usize,
 }
 
+/// What a word of Luau source is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WordKind {
     Name(String),
@@ -20,6 +21,7 @@ pub enum WordKind {
 }
 
 impl Word {
+    /// Returns the name that the word is, if it is one.
     pub fn name(&self) -> Option<&str> {
         match &self.kind {
             WordKind::Name(name) => Some(name),
@@ -27,6 +29,7 @@ impl Word {
         }
     }
 
+    /// Returns the text that the word is, if it is one without an escape.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             WordKind::Text(text) => text.as_deref(),
@@ -34,6 +37,7 @@ impl Word {
         }
     }
 
+    /// Tells whether the word is this sign.
     pub fn is_sign(&self, sign: char) -> bool {
         self.kind == WordKind::Sign(sign)
     }

@@ -47,6 +47,7 @@ impl LockedPack {
 }
 
 impl Lockfile {
+    /// Returns the path of a project's lock.
     pub fn path(workspace: &Path) -> PathBuf {
         workspace.join("nietz.lock")
     }
@@ -61,6 +62,11 @@ impl Lockfile {
             .unwrap_or(Lockfile { version: VERSION, packs: BTreeMap::new() }))
     }
 
+    /// Writes the project's lock.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the file cannot be written.
     pub fn write(&self, workspace: &Path) -> Result<()> {
         write(&Lockfile::path(workspace), HEAD, self, 0o666)
     }

@@ -105,6 +105,7 @@ fn read(root: &Path) -> Result<(String, Contents)> {
     Ok((sha256, contents))
 }
 
+/// Tells whether the owner of a file can execute it.
 pub fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o111 != 0
 }

@@ -65,6 +65,11 @@ pub struct TrustFile {
 }
 
 impl TrustFile {
+    /// Reads what the user trusts; nothing if there is no file yet.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if a file is wrong, or if others can write it.
     pub fn read(&self) -> Result<Trust> {
         // A file that others could have written does not say what the user trusts.
         let read = |path: &Path| owner::read(path, disk::SETTINGS);
@@ -135,6 +140,7 @@ impl Trust {
         self.folders.entry(folder.to_owned()).or_default().extend(items);
     }
 
+    /// Sets what the flows of a pack are granted; nothing at all forgets the pack.
     pub fn set_pack(&mut self, pack: &str, sha256: &str, flows: ItemsByFlow) {
         match flows.values().all(Items::is_empty) {
             true => self.packs.remove(sha256),

@@ -78,6 +78,11 @@ struct ProjectModels {
 }
 
 impl Config {
+    /// Reads the user's `config.yaml`; the defaults if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if the file is wrong, or if others can write it.
     pub fn read(path: &Path) -> Result<Config> {
         // The file names commands to run and addresses that keys are sent to, so only its owner may write it. It may be a
         // link to wherever the user keeps such files.

@@ -67,6 +67,7 @@ impl FrontOptions {
 }
 
 impl OpenFront {
+    /// Tells the person something.
     pub fn notice(&self, text: impl Into<String>) {
         self.shown.show(&Event::Notice { text: text.into() });
     }

@@ -380,6 +380,7 @@ fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome
     }
 }
 
+/// Returns the tokens and the calls of all models together.
 pub fn total_usage(spent: &[Spent]) -> (Usage, u64) {
     spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
         usage += spent.usage;

@@ -99,10 +99,12 @@ impl Machine {
         self.program.clone().ok_or_else(|| Failure::new(Code::Internal, "this program cannot find itself"))
     }
 
+    /// Returns the name of the workspace's folder.
     pub fn workspace_name(&self) -> String {
         self.workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
+    /// Returns a variable of the environment, unless it is empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -112,6 +114,7 @@ impl Machine {
         self.folders.config.join("config.yaml")
     }
 
+    /// Returns the folder of installed packs.
     pub fn packs(&self) -> PathBuf {
         self.folders.data.join("packs")
     }
@@ -147,11 +150,13 @@ impl Machine {
         self.folders.cache.join("index")
     }
 
+    /// Returns the folder of local model files.
     #[cfg(feature = "local")]
     pub fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")
     }
 
+    /// Returns the runs of the workspace.
     pub fn runs(&self) -> Runs {
         Runs::new(&self.workspace, RunRecords::new(&self.folders.state))
     }
@@ -227,6 +232,7 @@ impl Machine {
         self.redactor.clone()
     }
 
+    /// Returns the fault that a test injects with `NIETZ_FAULT`.
     pub fn fault(&self) -> Option<InjectedFault> {
         self.variable("NIETZ_FAULT").and_then(InjectedFault::parse)
     }

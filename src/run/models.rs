@@ -19,6 +19,11 @@ pub struct PinnedModels {
 }
 
 impl PinnedModels {
+    /// Returns the model that a flow names, as the run has pinned it; the run's default without a name.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` for a name that is neither an alias nor `provider/model`; without a name, why there is no default.
     pub fn resolve(&self, name: Option<&str>) -> Result<String> {
         match name {
             None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared_failure())),

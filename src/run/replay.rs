@@ -193,6 +193,7 @@ impl ReplayResult {
         self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
     }
 
+    /// Forgets what the replay source had and the flow did not ask for.
     pub fn forget_unused(&mut self) {
         self.unused.clear();
     }

@@ -21,47 +21,53 @@ pub struct BuiltinSchema {
     pub text: &'static str,
 }
 
+/// A persona's front matter.
 pub const PERSONA: BuiltinSchema = BuiltinSchema {
     name: "persona",
     files: &[],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
-    text: include_str!("own/persona.schema.json"),
+    text: include_str!("builtin/persona.schema.json"),
 };
+/// A file of quotes.
 pub const QUOTES: BuiltinSchema = BuiltinSchema {
     name: "quotes",
     files: &["quotes/*.yaml"],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
-    text: include_str!("own/quotes.schema.json"),
+    text: include_str!("builtin/quotes.schema.json"),
 };
+/// What a pack says of itself.
 pub const PACK: BuiltinSchema = BuiltinSchema {
     name: "pack",
     files: &["pack.yaml"],
     format: Format::Yaml,
     code: Code::PackInvalid,
-    text: include_str!("own/pack.schema.json"),
+    text: include_str!("builtin/pack.schema.json"),
 };
+/// The user's configuration.
 pub const CONFIG: BuiltinSchema = BuiltinSchema {
     name: "config",
     files: &["nietz/config.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("own/config.schema.json"),
+    text: include_str!("builtin/config.schema.json"),
 };
+/// A project's configuration.
 pub const PROJECT: BuiltinSchema = BuiltinSchema {
     name: "project",
     files: &["nietz.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("own/project.schema.json"),
+    text: include_str!("builtin/project.schema.json"),
 };
+/// The lock of a project's packs.
 pub const LOCK: BuiltinSchema = BuiltinSchema {
     name: "lock",
     files: &["nietz.lock"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("own/lock.schema.json"),
+    text: include_str!("builtin/lock.schema.json"),
 };
 /// The file that kept the grants of packs up to 2026-11.
 pub const GRANTS: BuiltinSchema = BuiltinSchema {
@@ -69,36 +75,40 @@ pub const GRANTS: BuiltinSchema = BuiltinSchema {
     files: &["nietz/grants.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("own/grants.schema.json"),
+    text: include_str!("builtin/grants.schema.json"),
 };
+/// What the user trusts.
 pub const TRUST: BuiltinSchema = BuiltinSchema {
     name: "trust",
     files: &["nietz/trust.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("own/trust.schema.json"),
+    text: include_str!("builtin/trust.schema.json"),
 };
+/// The record that a run is the user's own.
 pub const RECORD: BuiltinSchema = BuiltinSchema {
     name: "record",
     files: &[],
     format: Format::Json,
     code: Code::ConfigInvalid,
-    text: include_str!("own/record.schema.json"),
+    text: include_str!("builtin/record.schema.json"),
 };
+/// A line of a journal of format 1.
 pub const JOURNAL_V1: BuiltinSchema = BuiltinSchema {
     name: "journal.v1",
     files: &[],
     format: Format::Jsonl,
     code: Code::JournalBroken,
-    text: include_str!("own/journal.v1.schema.json"),
+    text: include_str!("builtin/journal.v1.schema.json"),
 };
 
+/// A line of a journal of format 2.
 pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
     name: "journal.v2",
     files: &[],
     format: Format::Jsonl,
     code: Code::JournalBroken,
-    text: include_str!("own/journal.v2.schema.json"),
+    text: include_str!("builtin/journal.v2.schema.json"),
 };
 
 /// All kinds of files.
@@ -109,6 +119,11 @@ pub const ALL: &[&BuiltinSchema] =
 pub const JOURNALS: &[(u64, &BuiltinSchema)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];
 
 impl BuiltinSchema {
+    /// Returns the schema as a value.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if it is not JSON.
     pub fn schema(&self) -> Result<Value> {
         serde_json::from_str(self.text).map_err(|error| Failure::new(Code::Internal, format!("{}: {error}", self.name)))
     }

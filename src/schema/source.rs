@@ -32,6 +32,15 @@ pub fn decode<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str> {
 
 /// Parses one document, or one row of a JSONL file.
 ///
+/// ```
+/// use nietz::model::collection::Format;
+/// use nietz::schema::source::parse;
+///
+/// assert_eq!(parse("level: no", Format::Yaml, "a.yaml").unwrap()["level"], "no", "nothing but true and false is a boolean");
+/// let twice = parse("a: 1\na: 2\n", Format::Yaml, "a.yaml").unwrap_err();
+/// assert!(twice.message.contains("a.yaml:2:1"), "{twice:?}");
+/// ```
+///
 /// # Errors
 ///
 /// `document-unreadable`, with `file:line:column: reason`.

@@ -35,6 +35,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Renders a template. Files that it includes are looked for beside it, in its pack.
 ///
+/// ```
+/// use nietz::template::render;
+/// use serde_json::json;
+///
+/// let source = "{% for name in names %}{{ name }}.{% endfor %}";
+/// assert_eq!(render(None, "list.md", source, &json!({ "names": ["Ada", "Max"] })).unwrap(), "Ada.Max.");
+/// assert!(render(None, "list.md", source, &json!({})).is_err(), "a name that is not given is an error");
+/// ```
+///
 /// # Errors
 ///
 /// `template-invalid` if the template is wrong or too long, needs a name that is not given, or takes too many steps,

@@ -142,9 +142,9 @@ pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) 
 
 /// Returns the Python, Conda or Node environment around a folder of `PATH`: its programs do not run without it.
 fn runtime_folder(programs: &Path) -> Option<PathBuf> {
-    let whole = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
-    let mark = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|mark| whole.join(mark).exists());
-    mark.then(|| whole.to_owned())
+    let parent = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
+    let is_runtime = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|marker| parent.join(marker).exists());
+    is_runtime.then(|| parent.to_owned())
 }
 
 /// Returns the paths of Cargo's configuration, by both of its names: builds need it, and it may hold keys.

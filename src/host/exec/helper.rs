@@ -31,15 +31,15 @@ const LIFELINE_ENDED: u8 = 3;
 /// Runs a command: `policy -- program arguments…`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((mut policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
-    let alone = match supervise(&mut policy, words) {
-        Ok(alone) => alone,
+    let lifeline_ended = match supervise(&mut policy, words) {
+        Ok(lifeline_ended) => lifeline_ended,
         Err(report) => {
             // If this fails, nobody is left to report the failure to.
             let _ = tell(&policy, &report);
             false
         }
     };
-    if alone {
+    if lifeline_ended {
         // The caller may have exited, and nobody else would remove the folder.
         let _ = sweep::remove_folder(&policy.private);
     }
@@ -64,10 +64,12 @@ fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| no(&error))?;
     let mut missing = String::new();
     // Without a sandbox, a command should see the real system, so a namespace is no option.
-    let open = |ends: &CleanupMethod| policy.confine || *ends != CleanupMethod::Namespace;
-    let wanted = policy.ends.filter(open);
-    let methods: Vec<CleanupMethod> =
-        CleanupMethod::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
+    let is_possible = |ends: &CleanupMethod| policy.confine || *ends != CleanupMethod::Namespace;
+    let wanted = policy.ends.filter(is_possible);
+    let methods: Vec<CleanupMethod> = CleanupMethod::ALL
+        .into_iter()
+        .filter(|ends| wanted.map_or_else(|| is_possible(ends), |wanted| wanted == *ends))
+        .collect();
     for ends in methods {
         match supervise_by(ends, policy, words) {
             Ok(done) => return done,

@@ -202,8 +202,8 @@ impl Commands {
     /// Returns the folders of `PATH` that are hidden from commands, because they would show too much.
     pub fn hidden_of_path(&self) -> Vec<PathBuf> {
         let kept = self.protected_places();
-        let there = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
-        there.filter(|folder| kept.resolve_visible(folder).is_none()).collect()
+        let existing = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
+        existing.filter(|folder| kept.resolve_visible(folder).is_none()).collect()
     }
 
     fn protected_places(&self) -> ProtectedPlaces {

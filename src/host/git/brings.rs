@@ -37,16 +37,16 @@ impl Repository {
         check_commit(to)?;
         let all = self.list_brought(from, to)?;
         let cut = all.len() > MOST;
-        let told = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
-        Ok(MergeRisks { things: all.into_iter().take(MOST).map(told).collect(), cut })
+        let line = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
+        Ok(MergeRisks { things: all.into_iter().take(MOST).map(line).collect(), cut })
     }
 
     /// Tells the user what a run's branch brings: one line for each kind, so that none hides another.
     pub(super) fn tell_brought(&self, branch: &str, from: &str, to: &str) -> Result<()> {
         let all = self.list_brought(from, to)?;
         for kind in all.chunk_by(|one, next| one.kind == next.kind) {
-            let told = summarize_names(kind.iter().map(MergeRisk::line));
-            self.remark(format!("look at this before you merge `{branch}`: {told}"));
+            let risks = summarize_names(kind.iter().map(MergeRisk::line));
+            self.remark(format!("look at this before you merge `{branch}`: {risks}"));
         }
         Ok(())
     }

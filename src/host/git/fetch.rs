@@ -68,15 +68,15 @@ pub fn fetch(
     }
     let git = || GitCall::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;
-    let here = || git().in_repository(scratch);
+    let in_scratch = || git().in_repository(scratch);
     let fetched = |call: GitCall| call.with_timeout(FETCHING).output().map_err(|failure| unreachable(failure.message));
     // Some servers do not serve a commit by its name; then all branches and tags are fetched to find it.
-    let one = fetched(here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
+    let one = fetched(in_scratch().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
     let name = match one.status.success() {
         true => "FETCH_HEAD^{commit}".to_owned(),
         false if is_commit(reference) => {
             let all = ["fetch", "-q", "--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-            let all = fetched(here().args(all))?;
+            let all = fetched(in_scratch().args(all))?;
             if !all.status.success() {
                 return Err(unreachable(failure("fetch", &all).message));
             }
@@ -84,10 +84,10 @@ pub fn fetch(
         }
         false => return Err(unreachable(failure("fetch", &one).message)),
     };
-    let commit = here().args(["rev-parse", "--verify", "--end-of-options", &name]).line();
+    let commit = in_scratch().args(["rev-parse", "--verify", "--end-of-options", &name]).line();
     let commit = commit.map_err(|failure| unreachable(failure.message))?;
     let mut parts = Vec::new();
-    list(here().args(["ls-tree", "-z", "--name-only", &commit]), &mut |name| {
+    list(in_scratch().args(["ls-tree", "-z", "--name-only", &commit]), &mut |name| {
         let name = std::str::from_utf8(name).unwrap_or_default();
         if wanted(name) {
             parts.push(name.to_owned());
@@ -98,14 +98,14 @@ pub fn fetch(
         return Err(unreachable("there is nothing of a pack at its top".to_owned()));
     }
     let mut all = Vec::new();
-    let tree = here().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
+    let tree = in_scratch().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
     list(tree.args(parts.iter().map(String::as_str)), &mut |line| {
         let listed = parse(line).ok_or_else(|| unreachable("git lists its files in an unknown form".to_owned()))?;
         visitor.visit_entry(&listed)?;
         all.push(listed);
         Ok(())
     })?;
-    contents(here().args(["cat-file", "--batch"]), &all, visitor)?;
+    contents(in_scratch().args(["cat-file", "--batch"]), &all, visitor)?;
     Ok(commit)
 }
 

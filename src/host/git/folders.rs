@@ -68,8 +68,8 @@ impl Repository {
 
     /// Returns whether the git folder's own configuration names the workspace as its worktree, as for submodules.
     fn leads_back(&self, own: &Path) -> Result<bool> {
-        let asked = self.git().repository(own).args(["config", "-z", "--get", "core.worktree"]).output()?;
-        let value = String::from_utf8_lossy(&asked.stdout).trim_end_matches('\0').to_owned();
+        let output = self.git().repository(own).args(["config", "-z", "--get", "core.worktree"]).output()?;
+        let value = String::from_utf8_lossy(&output.stdout).trim_end_matches('\0').to_owned();
         Ok(!value.is_empty() && resolved(&own.join(value)) == self.workspace)
     }
 

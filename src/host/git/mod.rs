@@ -268,9 +268,9 @@ impl Repository {
                 self.for_new_request().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done)))
             }
             GitOp::Branch { name, commit } => {
-                let there = self.for_new_request().commit_of(name).ok()??;
+                let found = self.for_new_request().commit_of(name).ok()??;
                 let made = NewBranch { name: name.clone(), commit: commit.clone() };
-                (there == *commit).then_some(Ok(GitOutcome::Branch(made)))
+                (found == *commit).then_some(Ok(GitOutcome::Branch(made)))
             }
             GitOp::Head
             | GitOp::Commit { .. }

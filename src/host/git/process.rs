@@ -84,7 +84,7 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
     }
     let most = u64::try_from(bounds.output).unwrap_or(u64::MAX).saturating_add(1);
     let written = read(git.child.stdout.take().map(|pipe| pipe.take(most)), false);
-    let said = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
+    let errors = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
     let mut stdout = match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
         Ok(read) => read.map_err(broken)?,
         Err(_) => return Err(bounds.too_long(what)),
@@ -103,13 +103,13 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
             None => std::thread::sleep(PAUSE),
         }
     };
-    let stderr = said.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
+    let stderr = errors.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
     Ok(Output { status, stdout, stderr })
 }
 
 /// Reads a pipe up to its limit. If `drained`, the rest is read and thrown away, so that the writer does not block.
 fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) -> Receiver<std::io::Result<Vec<u8>>> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     if let Some(mut pipe) = pipe {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -117,10 +117,10 @@ fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) 
             if drained {
                 let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
             }
-            tell.send(read)
+            sender.send(read)
         });
     }
-    told
+    receiver
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
@@ -221,16 +221,16 @@ impl Running {
         let GitLaunch { what, command, group, bounds } = started;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let git = Arc::new(Mutex::new(GitChild::of(spawn(command)?, group)));
-        let late = Arc::new(AtomicBool::new(false));
-        let (over, called_off) = mpsc::channel::<()>();
-        let (watched, told) = (Arc::clone(&git), Arc::clone(&late));
+        let timed_out = Arc::new(AtomicBool::new(false));
+        let (over, stop) = mpsc::channel::<()>();
+        let (watched, expired) = (Arc::clone(&git), Arc::clone(&timed_out));
         std::thread::spawn(move || {
-            if called_off.recv_timeout(bounds.time) == Err(RecvTimeoutError::Timeout) {
-                told.store(true, Ordering::SeqCst);
+            if stop.recv_timeout(bounds.time) == Err(RecvTimeoutError::Timeout) {
+                expired.store(true, Ordering::SeqCst);
                 watched.lock().unwrap_or_else(PoisonError::into_inner).end();
             }
         });
-        Ok(Running { git, what: what.to_owned(), bounds, timed_out: late, _over: over })
+        Ok(Running { git, what: what.to_owned(), bounds, timed_out, _over: over })
     }
 
     fn git(&self) -> MutexGuard<'_, GitChild> {
@@ -255,10 +255,10 @@ impl Running {
 
     /// Waits for git to end. An exit status other than 0 is an error.
     pub(super) fn wait_for_success(&self) -> Result<()> {
-        let mut said = Vec::new();
+        let mut message = Vec::new();
         let stderr = self.git().child.stderr.take();
         if let Some(stderr) = stderr {
-            let _ = stderr.take(MOST_STDERR).read_to_end(&mut said);
+            let _ = stderr.take(MOST_STDERR).read_to_end(&mut message);
         }
         // The watching thread needs the child as well, so the lock is not held between two tries.
         let status = loop {
@@ -271,19 +271,19 @@ impl Running {
         match status.success() {
             true => Ok(()),
             false if self.timed_out.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
-            false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: said })),
+            false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: message })),
         }
     }
 }
 
 /// Returns the failure that repeats git's message.
 pub(super) fn failure(what: &str, output: &Output) -> Failure {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("fatal: ");
-    let short = excerpt(said);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let message = stderr.trim().trim_start_matches("fatal: ");
+    let short = excerpt(message);
     let failure = Failure::new(Code::GitFailed, format!("git {what}: {short}"));
     match short.ends_with('…') {
-        true => failure.because(said.chars().take(MOST_TOLD).collect::<String>()),
+        true => failure.because(message.chars().take(MOST_TOLD).collect::<String>()),
         false => failure,
     }
 }

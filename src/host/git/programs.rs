@@ -78,12 +78,12 @@ impl Programs {
             own.entry(entry.name).or_default().insert(entry.variable, entry.value.unwrap_or_default());
         }
         let theirs = || entries.iter().filter(|entry| entry.repository);
-        let say = |name: &[u8], variable: &str| {
+        let is_set = |name: &[u8], variable: &str| {
             theirs().any(|entry| (entry.section, entry.name, entry.variable) == (b"filter", name, variable.as_bytes()))
         };
         for (name, variables) in &own {
             // An emptied `process` would still replace `clean` and `smudge`, and a setting cannot be unset.
-            if !variables.contains_key(PROCESS.as_bytes()) && say(name, PROCESS) {
+            if !variables.contains_key(PROCESS.as_bytes()) && is_set(name, PROCESS) {
                 continue;
             }
             let mut commands = Vec::new();
@@ -94,7 +94,7 @@ impl Programs {
                         programs.set(b"filter", name, variable, &[LEAVE_WORKTREE, value].concat());
                         commands.push((*variable, String::from_utf8_lossy(value).into_owned()));
                     }
-                    None if say(name, variable) => programs.set(b"filter", name, variable, b""),
+                    None if is_set(name, variable) => programs.set(b"filter", name, variable, b""),
                     None => {}
                 }
             }
@@ -115,10 +115,10 @@ impl Programs {
             match section {
                 b"filter" if !programs.user_filters.contains_key(name) => {
                     let commands = commands_of(&entries, name);
-                    let fine = |(variable, command): &(&'static str, String)| {
+                    let is_trusted = |(variable, command): &(&'static str, String)| {
                         item(name, variable, command).is_some_and(|item| trusted.contains(&item))
                     };
-                    if !commands.is_empty() && commands.iter().all(fine) {
+                    if !commands.is_empty() && commands.iter().all(is_trusted) {
                         for (variable, command) in &commands {
                             programs.set(section, name, variable, &[LEAVE_WORKTREE, command.as_bytes()].concat());
                         }
@@ -244,10 +244,10 @@ fn word_within<'c>(command: &'c str, folder: &Path) -> Option<&'c str> {
     let first = words.clone().next();
     words.find(|word| {
         let plain = !word.starts_with(['/', '~', '$', '%', '-']);
-        let there = || std::fs::symlink_metadata(folder.join(word)).is_ok();
+        let exists = || std::fs::symlink_metadata(folder.join(word)).is_ok();
         // A word without `/` counts only if it looks like a file name, with a dot, and such a file exists.
-        let named = word.contains('/') && (Some(*word) == first || word.starts_with('.') || there());
-        LEADING.iter().any(|leading| word.contains(leading)) || plain && (named || word.contains('.') && there())
+        let named = word.contains('/') && (Some(*word) == first || word.starts_with('.') || exists());
+        LEADING.iter().any(|leading| word.contains(leading)) || plain && (named || word.contains('.') && exists())
     })
 }
 

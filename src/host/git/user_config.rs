@@ -108,19 +108,19 @@ mod tests {
 
     #[test]
     fn the_users_own_files_count_and_what_a_repository_ignores() {
-        let told = |listing: &str| {
+        let parsed = |listing: &str| {
             let default_file = |name: &str| Some(format!("/usual/{name}").into());
             let settings = settings(listing.replace('|', "\0").as_bytes(), default_file).into_iter();
             settings.map(|(key, path)| format!("{key}={}", path.display())).collect::<Vec<_>>()
         };
         let (ignore, attributes) = ("core.excludesFile=", "core.attributesFile=");
-        assert_eq!(told(""), [format!("{ignore}/usual/ignore"), format!("{attributes}/usual/attributes")]);
+        assert_eq!(parsed(""), [format!("{ignore}/usual/ignore"), format!("{attributes}/usual/attributes")]);
         assert_eq!(
-            told("system|core.excludesfile\n/s|global|core.excludesfile\n/g|global|core.attributesfile\n/a|"),
+            parsed("system|core.excludesfile\n/s|global|core.excludesfile\n/g|global|core.attributesfile\n/a|"),
             [format!("{ignore}/g"), format!("{attributes}/a")]
         );
         assert_eq!(
-            told("global|core.excludesfile\n/g|local|core.excludesfile\n/l|local|core.attributesfile\n/l|"),
+            parsed("global|core.excludesfile\n/g|local|core.excludesfile\n/l|local|core.attributesfile\n/l|"),
             [format!("{attributes}/usual/attributes")]
         );
     }

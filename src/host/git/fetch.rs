@@ -1,7 +1,7 @@
 //! Fetches one commit of somebody's repository and reads its files.
 //!
 //! Git works on a stranger's data here. So every call has limits on time, memory, processor and file size
-//! ([`GitCall::of_stranger`]), and its lists are read only up to the largest size that a pack needs.
+//! (`GitCall::of_stranger`), and its lists are read only up to the largest size that a pack needs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -24,7 +24,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// `disk-failed` if the folder cannot be listed, `path-refused` if it leads out of the workspace. A document that cannot be loaded is listed with its failure.
+    /// `disk-failed` if the folder cannot be listed, `path-refused` if it leads out of the workspace. A document that cannot
+    /// be loaded is listed with its failure.
     pub fn list(&self, collection: &Collection) -> Result<Vec<ListedDocument>> {
         let mut listed = Vec::new();
         for DocumentFile { key, path, .. } in self.files(collection)? {

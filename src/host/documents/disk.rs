@@ -9,7 +9,7 @@ pub(super) use crate::disk::temp_file::{TempFile, parent_folder, remove_stale, s
 use crate::error::{Failure, Result};
 use crate::schema::source::MAX_BYTES;
 
-/// What stands at a path, links not followed.
+/// The kind of entry at a path; links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathKind {
     Absent,
@@ -34,8 +34,8 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).map_err(|error| Failure::io(path, "find", &error))
 }
 
-/// Returns the bytes of a document, or nothing if there is none. Its path was resolved: whatever has become a link since
-/// is refused.
+/// Returns the bytes of a document, or `None` if there is none. The path is already resolved, so a last name that has
+/// become a link since then is refused.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     crate::disk::read(path, Links::NotLast, MAX_BYTES)
 }
@@ -45,14 +45,14 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     TempFile::write(path, bytes)?.publish(path)
 }
 
-/// Makes the folders on the way to a file, and their names durable.
+/// Makes the missing folders above a file and syncs their names to the disk.
 pub(super) fn make_folders(path: &Path) -> Result<()> {
     let folder = parent_folder(path);
     if kind(folder)? == PathKind::Absent {
         make_folders(folder)?;
         match fs::create_dir(folder) {
             Ok(()) => sync_folder(self::parent_folder(folder))?,
-            // Somebody else made it in the meantime.
+            // Another process made the folder in the meantime.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(Failure::io(folder, "make the folder", &error)),
         }
@@ -60,7 +60,7 @@ pub(super) fn make_folders(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file; tells whether there was one.
+/// Removes a file. Returns whether there was one.
 pub(super) fn remove(path: &Path) -> Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => sync_folder(parent_folder(path)).map(|()| true),
@@ -69,7 +69,7 @@ pub(super) fn remove(path: &Path) -> Result<bool> {
     }
 }
 
-/// Returns the digest by which a later save knows the file again.
+/// Returns the digest by which a later save recognizes the file.
 pub(super) fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }

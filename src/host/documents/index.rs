@@ -1,9 +1,9 @@
-//! Tables of what stands in documents, so that thousands of them can be asked at once.
+//! Tables of the contents of documents, so that one query can cover thousands of them.
 //!
-//! An index is a database for each collection and declaration, in the user's cache: what lies in a workspace may come
-//! from anybody. Each use brings it up to date: files that are new or look changed are read and judged again, those that
-//! are gone are taken out. Nothing is lost with it: deleted or broken, it is made anew; so is one that is a link or has
-//! anything in it that was not made here. Nothing that a database brings along is ever run.
+//! Each collection and declaration has one index: a database in the user's cache, because files in a workspace may come
+//! from anybody. Each use brings the index up to date: it reads and validates new and changed files again and drops the
+//! entries of deleted ones. An index can always be rebuilt from its documents. That happens when the file is deleted,
+//! broken, a link, or holds anything that nietz did not make. Triggers and views in the file never run.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -26,13 +26,13 @@ use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, IndexTable};
 use crate::model::document::VersionStatus;
 
-/// The version of the file's own form.
+/// The version of the layout of an index file.
 const VERSION: &str = "1";
-/// A file that changed so short a time ago may change again without looking changed.
+/// A file that changed less than this ago may change again without a new change time.
 const FRESH: Duration = Duration::from_millis(100);
-/// How many broken documents are named.
+/// The most broken documents that are named.
 const NAMED: usize = 20;
-/// Fewer files than this are read by one thread.
+/// With fewer files than this, one thread reads all of them.
 const FEW: usize = 32;
 
 /// A document that cannot be read, and why.
@@ -43,11 +43,11 @@ pub struct UnreadableDocument {
     pub message: String,
 }
 
-/// What a file brings into the index: the rows of each table, or why it cannot be read.
+/// The entry of a file in the index: its rows for each table, or why the file cannot be read.
 type IndexEntry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
 
 impl Store {
-    /// Brings the index of a collection up to date; returns its place, and the documents that cannot be read.
+    /// Brings the index of a collection up to date. Returns the index's path and the documents that cannot be read.
     pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, Vec<UnreadableDocument>)> {
         let files = self.files(collection)?;
         let place = self.index_place(collection)?;
@@ -69,7 +69,7 @@ impl Store {
         let digest = disk::digest(declared.as_bytes());
         let name = format!("{}-{}.db", collection.name, &digest[..12]);
         disk::make_folders(&self.indexes.join(&name))?;
-        // SQLite follows no link on the whole way.
+        // SQLite is told to follow no links, so the path must not contain any.
         let folder = disk::canonical(&self.indexes)?;
         let place = folder.join(name);
         let ignore = folder.join(".gitignore");
@@ -87,7 +87,8 @@ impl Store {
     ) -> rusqlite::Result<Vec<UnreadableDocument>> {
         let mut database = open(place)?;
         let Some(Changes { stale, gone }) = changes(&database, files)? else { return unreadable_documents(&database) };
-        // Read before the database is locked; what another process writes meanwhile is as good, and written over.
+        // Files are read before the database is locked. Rows that another process writes meanwhile are just as good, and
+        // are written over.
         let entries = self.read_all(collection, &stale);
         let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         prepare(&transaction, &collection.index)?;
@@ -107,7 +108,7 @@ impl Store {
         unreadable_documents(&database)
     }
 
-    /// Reads files on all processors; in the order of the files, nothing for what is gone.
+    /// Reads files on all processors. Returns one entry per file, in their order; `None` for a file that is gone.
     fn read_all(&self, collection: &Collection, stale: &[(&DocumentFile, String)]) -> Vec<Option<IndexEntry>> {
         let threads = if stale.len() < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(8) };
         let next = AtomicUsize::new(0);
@@ -145,7 +146,7 @@ impl Store {
     }
 }
 
-/// Opens an index for writing. Whatever stands in the file, only its own tables are read and written.
+/// Opens an index for writing. Whatever else the file holds, only tables are read and written.
 fn open(place: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -154,10 +155,10 @@ fn open(place: &Path) -> rusqlite::Result<Connection> {
     let mut database = Connection::open_with_flags(place, flags)?;
     database.busy_timeout(PATIENCE)?;
     confine(&database)?;
-    // What is lost in a crash is made again.
+    // An index that a crash damages is rebuilt.
     database.pragma_update(None, "synchronous", "OFF")?;
     database.authorizer(Some(|context: AuthContext<'_>| match (context.accessor, context.action) {
-        // A trigger or a view asks.
+        // The accessor is set when a trigger or a view runs the statement.
         (Some(_), _) => Authorization::Deny,
         (
             None,
@@ -181,14 +182,14 @@ fn open(place: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-/// What has changed since the index was made: files with their stamp, and paths.
+/// What has changed since the index was made: changed files with their stamp, and paths of deleted files.
 #[derive(Default)]
 struct Changes<'f> {
     stale: Vec<(&'f DocumentFile, String)>,
     gone: Vec<String>,
 }
 
-/// Compares the files with the index; nothing where all is as it was.
+/// Compares the files with the index. Returns `None` if nothing has changed.
 fn changes<'f>(database: &Connection, files: &'f [DocumentFile]) -> rusqlite::Result<Option<Changes<'f>>> {
     let made: bool =
         database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = ' files'", [], |row| row.get(0))?;
@@ -213,7 +214,7 @@ fn changes<'f>(database: &Connection, files: &'f [DocumentFile]) -> rusqlite::Re
     Ok((!made || !changes.stale.is_empty() || !changes.gone.is_empty()).then_some(changes))
 }
 
-/// Returns what tells that a file is as it was; nothing when that cannot be told yet.
+/// Returns a stamp that differs once the file changes; empty if the last change is too fresh to be sure.
 fn stamp(found: &Metadata) -> String {
     let changed = Duration::new(found.ctime().try_into().unwrap_or(0), found.ctime_nsec().try_into().unwrap_or(0));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -224,7 +225,7 @@ fn stamp(found: &Metadata) -> String {
 }
 
 fn prepare(database: &Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<()> {
-    // A name with a space is none that a flow can give to a table.
+    // A flow cannot give a table a name with a space, so no name can clash.
     database.execute_batch(
         "CREATE TABLE IF NOT EXISTS \" files\" (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, fault TEXT) WITHOUT ROWID",
     )?;
@@ -246,7 +247,7 @@ fn unreadable_documents(database: &Connection) -> rusqlite::Result<Vec<Unreadabl
     rows.collect()
 }
 
-/// The statements that change an index.
+/// The prepared statements that change an index.
 struct IndexWriter<'t> {
     forget: Vec<rusqlite::Statement<'t>>,
     file: rusqlite::Statement<'t>,
@@ -260,8 +261,8 @@ impl<'t> IndexWriter<'t> {
         for table in tables {
             let name = quoted(&table.name);
             forget.push(database.prepare(&format!("DELETE FROM {name} WHERE document = ?"))?);
-            let holes = ", ?".repeat(table.columns.len());
-            inserts.push(database.prepare(&format!("INSERT INTO {name} VALUES (?{holes})"))?);
+            let placeholders = ", ?".repeat(table.columns.len());
+            inserts.push(database.prepare(&format!("INSERT INTO {name} VALUES (?{placeholders})"))?);
         }
         let file = database.prepare("INSERT INTO \" files\" VALUES (?, ?, ?)")?;
         Ok(IndexWriter { forget, file, tables: inserts })
@@ -284,7 +285,7 @@ impl<'t> IndexWriter<'t> {
     }
 }
 
-/// Returns the rows that a document gives to a table.
+/// Returns the rows of a document for a table.
 fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
     let mut items = Vec::new();
     collect(document, &table.each, &mut items);
@@ -295,7 +296,7 @@ fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
     items.into_iter().map(row).collect()
 }
 
-/// Collects what stands at the end of a path through objects and lists.
+/// Collects the values at the end of a path through objects and lists.
 fn collect<'v>(value: &'v Value, path: &[String], items: &mut Vec<&'v Value>) {
     match (value, path) {
         (Value::Array(list), _) => list.iter().for_each(|item| collect(item, path, items)),
@@ -310,7 +311,7 @@ fn collect<'v>(value: &'v Value, path: &[String], items: &mut Vec<&'v Value>) {
 
 fn is_damaged(error: &Error) -> bool {
     use rusqlite::ErrorCode as Of;
-    // All that another process or the disk has no part in: the file is not what was made here.
+    // Errors of the disk or of other processes do not mean damage. Any other error means that the file is not as nietz made it.
     let others = [
         Of::DatabaseBusy,
         Of::DatabaseLocked,
@@ -385,7 +386,7 @@ mod tests {
         }
         thread::scope(|scope| {
             for _ in 0..4 {
-                // Each has a connection of its own, as a process has.
+                // Each thread has a connection of its own, as a process has.
                 let store = Store::new(folder.path()).unwrap();
                 scope.spawn(move || assert_eq!(ask(&store, "SELECT count(*) FROM vote"), (json!([[180]]), vec![])));
             }
@@ -403,7 +404,7 @@ mod tests {
         let (rows, broken) = ask(&store, "SELECT slug FROM note");
         assert_eq!(rows, json!([["a"]]));
         assert!(broken.len() == 1 && broken[0].path == "data/b.yaml", "{broken:?}");
-        // At once, and of the same length: only a fresh look tells.
+        // Written at once and with the same length: only reading the file again shows the change.
         fs::write(path("data/a.yaml"), FIRST.replace("0.5", "9.5")).unwrap();
         assert_eq!(ask(&store, "SELECT max(points) FROM vote").0, json!([[9.5]]));
         fs::write(path("data/b.yaml"), FIRST.replace("slug: a", "slug: b")).unwrap();
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(count(&store), 3);
     }
 
-    /// An index that somebody made: a trigger, a view in place of a table, a link to another database.
+    /// An index that somebody else made: with a trigger, with a view in place of a table, or a link to another database.
     #[test]
     fn what_an_index_brings_along_is_never_run() {
         let (folder, store) = store();

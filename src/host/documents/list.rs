@@ -1,4 +1,4 @@
-//! Listing: every document of a collection, the broken ones among them with what is wrong.
+//! Lists every document of a collection; a broken one is listed with what is wrong with it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::model::collection::{Collection, DocumentKey};
 use crate::model::document::ListedDocument;
 use crate::model::path_template::PathTemplate;
 
-/// A file that is one of a collection's documents by its path.
+/// A file whose path makes it a document of a collection.
 pub(super) struct DocumentFile {
     pub(super) key: DocumentKey,
     /// Below the workspace, with `/`.
@@ -21,6 +21,11 @@ pub(super) struct DocumentFile {
 
 impl Store {
     /// Returns all documents of a collection, sorted by path.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the folder cannot be listed, `path-refused` if it leads out of the workspace. A document that cannot
+    /// be loaded is listed with its failure.
     pub fn list(&self, collection: &Collection) -> Result<Vec<ListedDocument>> {
         let mut listed = Vec::new();
         for DocumentFile { key, path, .. } in self.files(collection)? {
@@ -33,7 +38,7 @@ impl Store {
         Ok(listed)
     }
 
-    /// Returns where the documents of a collection are, sorted by path, without looking into them.
+    /// Returns the files of a collection's documents, sorted by path, without opening them.
     pub(super) fn files(&self, collection: &Collection) -> Result<Vec<DocumentFile>> {
         let pattern = PathTemplate::of(collection)?;
         let mut found = Vec::new();
@@ -47,13 +52,13 @@ impl Store {
     }
 }
 
-/// Goes through the files that could be documents by where they lie, in no order: `seen` gets each path below the
-/// workspace, with `/`, and the place.
+/// Goes through the files of the template's folder, in no order. Calls `seen` with each file's path below the workspace,
+/// with `/`, and its full path.
 pub(super) fn walk(place: &DocumentRoot, pattern: &PathTemplate, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
     let folder = pattern.folder();
     let start = match folder.as_str() {
         "" => place.root.clone(),
-        // A file inside is asked for, because the folder itself may be a link within the workspace.
+        // Resolves a file inside the folder, because the folder itself may be a link within the workspace.
         folder => match place.resolve(&format!("{folder}/x"))?.parent() {
             Some(start) => start.to_owned(),
             None => return Ok(()),
@@ -71,7 +76,7 @@ pub(super) fn walk(place: &DocumentRoot, pattern: &PathTemplate, mut seen: impl 
     {
         let entry = match entry {
             Ok(entry) => entry,
-            // What vanished while we looked was deleted by somebody else.
+            // Somebody deleted the file during the walk.
             Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
                 continue;
             }

@@ -1,14 +1,14 @@
 //! One writer at a time in each folder of documents, across processes.
 //!
-//! The lock is the system's, on the folder itself: the document is replaced by every save, and a lock on a file
-//! that is no longer there protects nothing. Two processes meet at the folder even if their workspaces differ,
-//! nothing is left lying around, and the lock of a process that dies is gone with it. Saves take milliseconds,
-//! so it does not matter that those of two documents in one folder wait for each other.
+//! A save takes the system's lock of the folder, not of the document: every save replaces the document, and a lock on
+//! a replaced file protects nothing. Two processes share the folder even if their workspaces differ, no lock file is
+//! left behind, and the system frees the lock of a process that dies. Saves take milliseconds, so it does not matter
+//! that saves of two documents in one folder wait for each other.
 //!
-//! Some network file systems lock only what can be written, and so no folder. There the lock is a file beside
-//! the document (`.<name>.lock`). The holder removes it again, while it still holds the lock. That is safe
-//! because whoever gets the lock afterwards looks whether the file that it locked is still the one at that path,
-//! and begins anew if not. All processes do the same on the same file system, so they meet.
+//! Some network file systems lock only files that are open for writing, and so no folders. There the lock is a file
+//! beside the document (`.<name>.lock`). The holder removes the file while it still holds the lock. That is safe
+//! because the next holder checks whether the file that it locked is still the one at that path, and tries again if
+//! not. All processes do the same on the same file system, so they exclude each other.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -21,12 +21,12 @@ use super::disk;
 use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
 
-/// How long to wait between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct DocumentLock {
     _file: File,
-    /// The file that was made only to be locked.
+    /// The lock file beside the document, where the folder cannot be locked.
     beside: Option<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl DocumentLock {
             let file = file.map_err(|error| Failure::io(&path, "make the lock", &error))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(DocumentLock { _file: file, beside: Some(path) }),
-                // The one before us removed this file: there is a new one, or none.
+                // The last holder removed this file: at the path is a new file, or none.
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => wait(document, deadline)?,
                 Err(TryLockError::Error(error)) => return Err(Failure::io(&path, "lock", &error)),
@@ -73,7 +73,7 @@ impl DocumentLock {
 impl Drop for DocumentLock {
     fn drop(&mut self) {
         if let Some(path) = &self.beside {
-            // If it fails, an empty file stays behind, and locks as well as before.
+            // If removing fails, an empty file stays behind, which the next save can lock.
             let _ = fs::remove_file(path);
         }
     }
@@ -89,7 +89,7 @@ fn wait(document: &Path, deadline: Instant) -> Result<()> {
     Err(Failure::new(Code::DocumentBusy, message).hint("try again when the other run has saved"))
 }
 
-/// Tells whether the file system locks files alone.
+/// Returns whether the error means that the file system cannot lock folders.
 fn locks_no_folder(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let known = [Errno::BADF, Errno::INVAL, Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS];
@@ -115,7 +115,7 @@ mod tests {
     fn a_file_locks_where_folders_cannot() {
         let folder = tempfile::tempdir().unwrap();
         let document = folder.path().join("a.yaml");
-        // What a process that died left does not hold.
+        // A lock file of a process that died does not block.
         fs::write(folder.path().join(".a.yaml.lock"), "").unwrap();
         let held = DocumentLock::beside(&document, Instant::now()).unwrap();
         assert_eq!(DocumentLock::beside(&document, Instant::now()).err().unwrap().code, Code::DocumentBusy);

@@ -1,16 +1,16 @@
 //! The documents of a workspace: loaded only when valid, saved only when valid, never lost.
 //!
-//! A [`Store`] works for one workspace. Everything that a flow keeps goes through it:
+//! A [`Store`] serves one workspace. Everything that a flow keeps goes through its store:
 //!
-//! - [`crate::model::path_template`] turns a key into a path and back, `paths` keeps that path inside of the workspace;
-//! - `validation` says what makes a document valid, `version` tells old from new;
-//! - `read` loads, `save` shapes and writes, `rows` appends at the `tail`, these two under a `lock`;
+//! - [`crate::model::path_template`] turns a key into a path and back, `paths` keeps that path inside the workspace;
+//! - `validation` decides what makes a document valid, `version` tells old from new;
+//! - `read` loads; `save` shapes and writes and `rows` appends at the `tail`, both under a `lock`;
 //! - `scan` goes through a large collection page by page;
-//! - `references` says which rows refer to nothing, `query` asks rows in SQL, which `sql` makes readable;
-//! - `index` keeps tables of what stands in documents, so that many of them can be asked;
-//! - `disk` is the only room that touches files.
+//! - `references` finds rows that refer to nothing, `query` runs SQL over rows, `sql` prepares the text for SQLite;
+//! - `index` keeps tables of the contents of documents, for queries over many of them;
+//! - `disk` is the only module that touches files.
 //!
-//! It knows neither Lua nor the journal, and no kind of document in particular.
+//! This module knows neither Lua nor the journal, and no kind of document in particular.
 
 mod disk;
 mod index;
@@ -46,7 +46,7 @@ use crate::model::collection::{Collection, DocumentKey};
 use crate::model::path_template::PathTemplate;
 use crate::schema::SchemaCache;
 
-/// How long a save waits for another process that is saving the same document.
+/// How long a save waits for another process that holds the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The documents of one workspace.
@@ -57,16 +57,20 @@ pub struct Store {
     indexes: PathBuf,
     schemas: SchemaCache,
     patience: Duration,
-    /// The page of a collection that is being read for the next call.
+    /// The page of a collection that a thread reads ahead for the next call of `scan`.
     prefetch: Mutex<Option<scan::Prefetch>>,
-    /// Digests of files that are known not to be newer than their flow, which spares reading them again.
+    /// Digests of files that are known not to be newer than their flow; they need not be parsed again before a save.
     known_digests: Mutex<HashSet<String>>,
-    /// Folders in which nothing is left of saves that were killed before.
+    /// Folders in which this process has removed the temporary files of killed saves.
     cleared: Mutex<HashSet<PathBuf>>,
 }
 
 impl Store {
-    /// Opens the documents of a workspace, which must exist.
+    /// Opens the documents of a workspace.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if the workspace does not exist.
     pub fn new(root: &Path) -> Result<Store> {
         let place = DocumentRoot::new(root)?;
         Ok(Store {
@@ -80,32 +84,36 @@ impl Store {
         })
     }
 
-    /// Sets the folders of nietz's own, which have no documents, wherever they are.
+    /// Sets nietz's own folders, which hold no documents, wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Store {
         self.place.exclude(folders);
         self
     }
 
-    /// Sets where indexes are, of this and of other workspaces. Without that, they are below the workspace.
+    /// Sets the folder for the indexes of all workspaces. By default, indexes are below the workspace.
     pub fn with_indexes(mut self, folder: &Path) -> Store {
         self.indexes = folder.join(&disk::digest(self.place.root.as_os_str().as_encoded_bytes())[..16]);
         self
     }
 
-    /// Sets how long to wait for a document that another process holds.
+    /// Sets how long to wait for the lock of a document.
     pub fn with_patience(mut self, patience: Duration) -> Store {
         self.patience = patience;
         self
     }
 
-    /// Returns the path of a document below the workspace, with `/`; whether it exists or not.
+    /// Returns the path of a document below the workspace, with `/`. The document need not exist.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the key does not fit the collection, `path-refused` if the path leads out of the workspace.
     pub fn path(&self, collection: &Collection, key: &DocumentKey) -> Result<String> {
         let relative = PathTemplate::of(collection)?.fill(key)?;
         self.place.resolve(&relative)?;
         Ok(relative)
     }
 
-    /// Returns the key of a file, if its path below the workspace is one of the collection's.
+    /// Returns the key of a file, if its path belongs to the collection.
     pub fn match_path(&self, collection: &Collection, path: &Path) -> Option<DocumentKey> {
         let path = path.strip_prefix(&self.place.root).unwrap_or(path);
         PathTemplate::of(collection).ok()?.matches(path.to_str()?)
@@ -121,10 +129,10 @@ impl Store {
     }
 
     fn remember_digest(&self, digest: &str) {
-        let mut familiar = self.known_digests.lock().unwrap_or_else(PoisonError::into_inner);
-        if familiar.len() >= 10_000 {
-            familiar.clear();
+        let mut known = self.known_digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= 10_000 {
+            known.clear();
         }
-        familiar.insert(digest.to_owned());
+        known.insert(digest.to_owned());
     }
 }

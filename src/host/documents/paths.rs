@@ -1,8 +1,8 @@
-//! Keeps every path inside of the workspace: a link must not lead a save to somebody's home, nor to what is git's or
-//! nietz's own.
+//! Keeps every path inside the workspace: a link must not lead a save to somebody's home, nor to files of git or of
+//! nietz.
 //!
-//! The check is made when a document is opened. It does not stop somebody who swaps folders for links
-//! in that very moment; whoever can do that can write to the workspace anyway.
+//! The check happens when a document is opened. It does not stop somebody who replaces a folder by a link
+//! at that very moment; such a person can write to the workspace anyway.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use super::disk::{self, PathKind};
 use crate::error::{Code, Failure, Result};
 use crate::model::path_template;
 
-/// Where documents are: the workspace, without what is not theirs in it.
+/// The folder of all documents: the workspace, without the folders that nietz keeps for itself.
 #[derive(Clone, Debug)]
 pub(super) struct DocumentRoot {
     /// The workspace, with every link on the way to it resolved.
     pub root: PathBuf,
-    /// Folders of nietz's own, which can lie below a workspace.
+    /// nietz's own folders, which can lie below a workspace.
     excluded: Vec<PathBuf>,
 }
 
@@ -24,17 +24,17 @@ impl DocumentRoot {
         Ok(DocumentRoot { root: disk::canonical(root)?, excluded: Vec::new() })
     }
 
-    /// Sets the folders that no document is in, there or not yet.
+    /// Sets the folders that hold no documents. They need not exist yet.
     pub(super) fn exclude(&mut self, folders: &[PathBuf]) {
         self.excluded = crate::host::path::below(&self.root, folders);
     }
 
-    /// Tells whether a real place is in a folder of nietz's own.
+    /// Returns whether a resolved path is in one of nietz's own folders.
     pub(super) fn is_excluded(&self, path: &Path) -> bool {
         self.excluded.iter().any(|folder| path.starts_with(folder))
     }
 
-    /// Returns the real place of a path below the workspace, whether it exists or not.
+    /// Returns the real path, links resolved, of a path below the workspace. Nothing need exist there.
     pub(super) fn resolve(&self, relative: &str) -> Result<PathBuf> {
         let path = follow(&self.root, relative)?;
         let below = path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy();
@@ -53,7 +53,7 @@ fn follow(root: &Path, relative: &str) -> Result<PathBuf> {
         let last = names.peek().is_none();
         match disk::kind(&path)? {
             PathKind::Absent => {
-                // What does not exist is no link either.
+                // The rest of the path does not exist, so it contains no links.
                 path.extend(names);
                 break;
             }

@@ -1,4 +1,4 @@
-//! What a flow asks of documents, done: which request is answered by what.
+//! Performs the document requests of a flow with the store's methods.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::model::collection::{Collection, Format};
 use crate::model::document::{ListedDocument, LoadedDocument, Page, SavedDocument};
 use crate::model::effect::documents::DocumentOp;
 
-/// What is given back for a request.
+/// The result of a request.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum DocumentOutcome {
@@ -20,7 +20,7 @@ pub enum DocumentOutcome {
     Listed(Vec<ListedDocument>),
     Page(Page),
     Appended(Appended),
-    /// A row that was appended by a process that was killed then.
+    /// A row that a process had appended before it was killed.
     Found {
         path: String,
     },
@@ -29,7 +29,7 @@ pub enum DocumentOutcome {
     Deleted,
 }
 
-/// What an intent to append notes: where the row will begin.
+/// What the intent of a request records. For an append, this is the byte at which the row will start.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DocumentBefore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,12 @@ pub struct DocumentBefore {
 }
 
 impl Store {
-    /// Performs a request; `again` if it may have been begun before. `named` finds the collections that the flow declares.
+    /// Performs a request; `again` says that an earlier process may have begun it. `named` returns the collection that the
+    /// flow declares under a name.
+    ///
+    /// # Errors
+    ///
+    /// The failure of `named`, or of the method that performs the request.
     pub fn perform(
         &self,
         op: DocumentOp,
@@ -73,7 +78,11 @@ impl Store {
         })
     }
 
-    /// Returns what has to be known to find out after a crash whether a request happened.
+    /// Returns what [`Store::probe`] needs after a crash to find out whether a request happened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::rows_end`], for an append.
     pub fn prepare(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<DocumentBefore> {
         let at = match op {
             DocumentOp::Append { collection, key, .. } => Some(self.rows_end(&named(collection)?, key)?),
@@ -111,22 +120,26 @@ impl Store {
         }
     }
 
-    /// Checks a document whose saving is not done again by the schema of today.
+    /// Validates the document of a replayed save against the current schema, since a replay does not save again.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` with every violation.
     pub fn still_valid(&self, op: &DocumentOp, named: &impl Fn(&str) -> Result<Collection>) -> Result<()> {
         let DocumentOp::Save { collection, value, .. } = op else { return Ok(()) };
         let declared = named(collection)?;
         if !matches!(declared.format, Format::Yaml | Format::Json) {
             return Ok(());
         }
-        let faults = self.validate(&declared, value)?;
-        if faults.is_empty() {
+        let violations = self.validate(&declared, value)?;
+        if violations.is_empty() {
             return Ok(());
         }
         let failure =
             Failure::new(Code::DocumentInvalid, format!("a document of `{collection}` is not valid any more"))
                 .hint("correct the schema or what the flow saves");
-        Err(faults
-            .iter()
-            .fold(failure, |failure, fault| failure.because(format!("{}: {}", fault.pointer, fault.message))))
+        Err(violations.iter().fold(failure, |failure, violation| {
+            failure.because(format!("{}: {}", violation.pointer, violation.message))
+        }))
     }
 }

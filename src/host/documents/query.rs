@@ -1,4 +1,4 @@
-//! Questions in SQL: rows become tables of a database in memory, which a query can read and do nothing else with.
+//! Queries in SQL: rows become tables of a database in memory, which a query can only read.
 
 use std::time::Duration;
 
@@ -18,39 +18,44 @@ use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::path_template::PathTemplate;
 use crate::model::text::excerpt;
 
-/// How long a query may take, and how much it may answer with.
+/// How long a query may take, and how much it may return.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_ROWS: usize = 10_000;
 const MOST_TEXT: usize = 3 << 20;
-/// The longest text that a query can make, as long as any that a flow can have, and the memory of all that it makes. Some
-/// of SQLite's functions take the product of two texts' lengths.
+/// The longest text, in bytes, that a query can make: as long as the longest text of a flow. Some of SQLite's functions
+/// take time proportional to the product of two texts' lengths.
 const LONGEST: i32 = 4 << 20;
-/// The longest pattern of `LIKE`, which is tried at each place of a text.
+/// The longest pattern of `LIKE`, which SQLite tries at each place of a text.
 const LIKE: i32 = 1000;
+/// The most memory, in bytes, that a query may use.
 const MEMORY: i64 = 256 << 20;
 
-/// How much longer a query gets that does not look at the clock.
+/// The extra time before a query is abandoned that does not reach the next look at the clock.
 const GRACE: Duration = Duration::from_secs(1);
-/// After how many of SQLite's steps the clock is looked at: each may go through a text of [`LONGEST`] bytes.
+/// After how many of SQLite's steps a query looks at the clock: each step may go through a text of [`LONGEST`] bytes.
 const LOOK: i32 = 1000;
 
-/// What a query answers.
+/// The result of a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryResult {
     pub columns: Vec<String>,
     /// Numbers, texts and null.
     pub rows: Vec<Vec<Value>>,
-    /// Whether there is more than is given.
+    /// Whether there are more rows than these.
     pub cut: bool,
-    /// Documents of indexed collections that cannot be read: the first of them.
+    /// The first few documents of indexed collections that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<UnreadableDocument>,
 }
 
 impl Store {
-    /// Asks collections of rows: each is a table of its name, with the columns of its schema. `key` fills the holes
-    /// of their paths. Collections of documents give the tables of their index.
+    /// Runs a query. Each collection of rows is a table of its name, with the columns of its schema; `key` fills the
+    /// placeholders of its path. Each collection of documents provides the tables of its index.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the query is wrong, `permission-refused` if it would write, `timed-out` if it takes too long.
     pub fn query(
         &self,
         collections: &[Collection],
@@ -67,30 +72,30 @@ impl Store {
         run_within(PATIENCE + GRACE, work).unwrap_or_else(|Overrun| Err(too_long()))
     }
 
-    /// Returns a database with all rows, which can only be read from now on.
+    /// Returns a read-only database with all rows.
     fn database(&self, collections: &[Collection], key: &DocumentKey) -> Result<(Connection, Vec<UnreadableDocument>)> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
         confine(&database).map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
-        // What a query puts aside counts as well, and fills no disk.
+        // Temporary tables count towards the memory limit and fill no disk.
         database.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
         let mut broken = Vec::new();
         for collection in collections {
             if collection.format != Format::Jsonl {
-                let (index, faults) = self.index(collection)?;
-                broken.extend(faults);
+                let (index, unreadable) = self.index(collection)?;
+                broken.extend(unreadable);
                 let read_only = format!("file:{}?mode=ro", uri(&index));
                 database
                     .execute(&format!("ATTACH ? AS {}", quoted(&format!("{} index", collection.name))), [read_only])
                     .map_err(failed)?;
                 continue;
             }
-            let mut own = DocumentKey::new();
-            for hole in PathTemplate::of(collection)?.placeholders() {
-                own.extend(key.get(hole).map(|value| (hole.to_owned(), value.clone())));
+            let mut own_key = DocumentKey::new();
+            for placeholder in PathTemplate::of(collection)?.placeholders() {
+                own_key.extend(key.get(placeholder).map(|value| (placeholder.to_owned(), value.clone())));
             }
-            let rows = self.rows(collection, &own)?;
+            let rows = self.rows(collection, &own_key)?;
             fill(&mut database, collection, &rows).map_err(failed)?;
         }
         database.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(failed)?;
@@ -107,7 +112,7 @@ impl Store {
     }
 }
 
-/// Asks a database that can only be read.
+/// Runs a query on a read-only database.
 fn run_query(
     database: &mut Connection,
     collections: &[Collection],
@@ -116,13 +121,13 @@ fn run_query(
     broken: Vec<UnreadableDocument>,
 ) -> Result<QueryResult> {
     let wrong = |error: &Error| query_failure(error, collections);
-    // It counts what this thread computes.
+    // The limit counts the CPU time of this thread.
     let limit = CpuLimit::new(ThreadClock::current(), PATIENCE);
     database.progress_handler(LOOK, Some(move || limit.is_over())).map_err(|error| wrong(&error))?;
     let mut statement = database.prepare(query).map_err(|error| wrong(&error))?;
-    let holes = statement.parameter_count();
-    if holes != bind.len() {
-        let message = format!("placeholders in the query: {holes}; values that are bound: {}", bind.len());
+    let placeholders = statement.parameter_count();
+    if placeholders != bind.len() {
+        let message = format!("placeholders in the query: {placeholders}; values that are bound: {}", bind.len());
         return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
@@ -146,7 +151,7 @@ fn run_query(
     Ok(answer)
 }
 
-/// Makes a table of a collection. Fields that the schema does not name are columns, too.
+/// Makes a table from a collection's rows. Fields that the schema does not name become columns, too.
 fn fill(database: &mut Connection, collection: &Collection, rows: &[Value]) -> rusqlite::Result<()> {
     let mut columns: Vec<(&str, &str)> = Vec::new();
     for (name, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
@@ -163,10 +168,10 @@ fn fill(database: &mut Connection, collection: &Collection, rows: &[Value]) -> r
     let table = quoted(&collection.name);
     let declared: Vec<String> = columns.iter().map(|(name, affinity)| format!("{} {affinity}", quoted(name))).collect();
     database.execute_batch(&format!("CREATE TABLE {table} ({})", declared.join(", ")))?;
-    let holes = vec!["?"; columns.len()].join(", ");
+    let placeholders = vec!["?"; columns.len()].join(", ");
     let transaction = database.transaction()?;
     {
-        let mut insert = transaction.prepare(&format!("INSERT INTO {table} VALUES ({holes})"))?;
+        let mut insert = transaction.prepare(&format!("INSERT INTO {table} VALUES ({placeholders})"))?;
         for row in rows {
             insert.execute(params_from_iter(columns.iter().map(|(name, _)| cell(&row[*name]))))?;
         }
@@ -174,7 +179,7 @@ fn fill(database: &mut Connection, collection: &Collection, rows: &[Value]) -> r
     transaction.commit()
 }
 
-/// Returns the type that makes `id = '3'` and `id = 3` mean the same.
+/// Returns the column type that makes `id = '3'` and `id = 3` mean the same.
 fn affinity(schema: &Value) -> &'static str {
     let of = |name: &str| match name {
         "integer" | "boolean" => "INTEGER",
@@ -191,7 +196,7 @@ fn affinity(schema: &Value) -> &'static str {
     }
 }
 
-/// Returns a path as it stands in a URI.
+/// Returns a path as written in a URI.
 fn uri(path: &std::path::Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte);
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -214,7 +219,7 @@ fn too_long() -> Failure {
         .hint("ask for less: a recursion needs an end, and long texts cannot be searched")
 }
 
-/// Says what is wrong with a query.
+/// Returns the failure that says what is wrong with a query.
 fn query_failure(error: &Error, collections: &[Collection]) -> Failure {
     use rusqlite::ErrorCode;
     let of = |collection: &Collection| match collection.format {

@@ -1,4 +1,4 @@
-//! Loading: nothing reaches a flow that was not validated first, and a refusal names every fault.
+//! Loads documents. A flow gets only validated documents, and a refusal names every violation.
 
 use serde_json::Value;
 
@@ -10,11 +10,15 @@ use crate::schema::report::LocatedViolation;
 use crate::schema::source;
 
 impl Store {
-    /// Loads a document; nothing if there is none.
+    /// Loads a document; returns `None` if there is none.
     ///
-    /// One of the current version is valid when it comes back. An older one that the flow migrates, and
-    /// a newer one that it may read, come back as they are, with their standing. Everything else fails.
-    /// A collection of rows gives a list of them.
+    /// A document of the current version is valid. An older one that the flow migrates, and a newer one that
+    /// it may read, are returned unchecked with their version status. A collection of rows returns a list of them.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` with every violation, `document-version` if the flow cannot read the version, `path-refused`
+    /// if the path leads out of the workspace.
     pub fn load(&self, collection: &Collection, key: &DocumentKey) -> Result<Option<LoadedDocument>> {
         let (path, relative) = self.locate(collection, key)?;
         let Some(bytes) = disk::read(&path)? else { return Ok(None) };
@@ -35,10 +39,13 @@ impl Store {
         Ok(Some(LoadedDocument { value, digest, path: relative, standing }))
     }
 
-    /// Returns every fault and every note of a file's text, sorted by place, as `nietz check` shows them.
+    /// Returns every violation and every note of a file's text, sorted by position, as `nietz check` shows them.
     ///
-    /// `file` is its path below the workspace; where it is one of the collection's, the document must
-    /// carry that key. Fails only if the collection itself is wrong.
+    /// `file` is the file's path below the workspace. If it belongs to the collection, the document must carry its key.
+    ///
+    /// # Errors
+    ///
+    /// Only if the collection's own schema is wrong.
     pub fn check_text(&self, collection: &Collection, text: &str, file: &str) -> Result<Vec<LocatedViolation>> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let schema = self.schema_for_reading(collection)?;

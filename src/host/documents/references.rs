@@ -1,6 +1,6 @@
-//! Rows that refer to each other: `"unique": true` in a collection's schema says that no two rows have the same value
-//! there, `"references": "NAME"` that the value is the `id` of a row of that collection, in the same place. A row that is
-//! before one that it refers to, where the collection expects otherwise, is worth a remark.
+//! Checks rows that refer to each other. In a collection's schema, `"unique": true` says that no two rows have the same
+//! value in this field, `"references": "NAME"` that the value is the `id` of a row of the collection `NAME` with the same
+//! key. A row with an earlier time than the row that it refers to gets a note, if the collection expects otherwise.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +13,12 @@ use crate::schema::report::{self, LocatedViolation, Severity};
 use crate::schema::{Violation, expect, source};
 
 impl Store {
-    /// Returns what is wrong with the references of a file of rows that are valid by themselves. `key` says which file
-    /// it is, and so which other files it refers to.
+    /// Returns what is wrong with the references in a file of rows that are valid by themselves. `key` is the key of the
+    /// file, and so of the files that its rows refer to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::rows`], if the rows of a collection that is referred to cannot be read.
     pub fn check_references(
         &self,
         collection: &Collection,
@@ -49,8 +53,8 @@ impl Store {
                     continue;
                 }
                 let pointer = format!("/{column}");
-                let mut tell = |severity: Severity, fault: Violation| {
-                    for mut located in report::locate(vec![fault], severity, line, Format::Jsonl, file) {
+                let mut tell = |severity: Severity, violation: Violation| {
+                    for mut located in report::locate(vec![violation], severity, line, Format::Jsonl, file) {
                         located.line = index + 1;
                         found.push(located);
                     }

@@ -1,4 +1,4 @@
-//! Rows: files of JSON lines that only ever grow, and that a crash cannot tear.
+//! Rows: files of JSON lines that only grow, and whose complete rows survive a crash.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,16 +21,21 @@ pub struct Appended {
     /// The byte at which the row starts.
     pub at: u64,
     pub path: String,
-    /// The start of a torn last line that was cut off before, left by a process that was killed.
+    /// The start of a torn last line, left by a killed process, that the append cut off first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torn: Option<String>,
 }
 
 impl Store {
-    /// Appends a row, if it is valid; it is on the disk when this returns.
+    /// Appends a row, if it is valid. The row is on the disk when this returns.
     ///
-    /// With `at`, this is the second try of an append that may have happened: if the same row stands
+    /// With `at`, this is the second try of an append that may have happened: if the same row is found
     /// at or after that byte, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` with every violation, `document-busy` if another process holds the lock, `document-changed` if
+    /// the file ends before `at`, `disk-failed` if the file would become too large.
     pub fn append(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: Option<u64>) -> Result<Appended> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
@@ -59,7 +64,11 @@ impl Store {
         Ok(Appended { at: tail.next(), path: relative, torn: tail.torn })
     }
 
-    /// Tells whether this row was written at or after a byte, for a run that was killed while appending.
+    /// Returns whether this row was written at or after a byte, for a run that was killed while appending.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` if the row is not valid, `disk-failed` if the file cannot be read.
     pub fn append_settled(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: u64) -> Result<bool> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
@@ -67,27 +76,35 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// Returns the byte at which the next row will start, to be noted before it is appended.
+    /// Returns the byte at which the next row will start, to be recorded before the append.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the collection holds documents, `disk-failed` if the file cannot be read.
     pub fn rows_end(&self, collection: &Collection, key: &DocumentKey) -> Result<u64> {
         let (path, _) = self.locate_rows(collection, key)?;
         Ok(RowsTail::of_file(&path).map_err(|error| Failure::io(&path, "read", &error))?.next())
     }
 
-    /// Returns all rows; none if there is no file. A torn last line does not count.
+    /// Returns all rows; none if there is no file. A torn last line is ignored.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the collection holds documents, `document-invalid` with the violations of all rows.
     pub fn rows(&self, collection: &Collection, key: &DocumentKey) -> Result<Vec<Value>> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let bytes = disk::read(&path)?.unwrap_or_default();
-        let whole = &bytes[..complete_length(&bytes)];
-        self.parse_rows(collection, source::decode(whole, &relative)?, &relative)
+        let complete = &bytes[..complete_length(&bytes)];
+        self.parse_rows(collection, source::decode(complete, &relative)?, &relative)
     }
 
-    /// Reads the rows of a text, or fails with the faults of all of them.
+    /// Parses the rows of a text; fails with the violations of all of them.
     pub(super) fn parse_rows(&self, collection: &Collection, text: &str, file: &str) -> Result<Vec<Value>> {
         let schema = self.schema_for_reading(collection)?;
-        let whole = &text[..complete_length(text.as_bytes())];
+        let complete = &text[..complete_length(text.as_bytes())];
         let mut rows = Vec::new();
         let mut is_sound = true;
-        for line in whole.lines() {
+        for line in complete.lines() {
             match source::read(line, Format::Jsonl) {
                 Ok(row) if is_sound && is_readable(collection, &schema, &row) => rows.push(row),
                 _ => is_sound = false,
@@ -96,11 +113,11 @@ impl Store {
         if is_sound {
             return Ok(rows);
         }
-        let faults: Vec<LocatedViolation> = check(collection, &schema, whole, file)
+        let violations: Vec<LocatedViolation> = check(collection, &schema, complete, file)
             .into_iter()
             .filter(|found| found.severity == report::Severity::Error)
             .collect();
-        Err(report::failure(file, &faults))
+        Err(report::failure(file, &violations))
     }
 
     fn locate_rows(&self, collection: &Collection, key: &DocumentKey) -> Result<(std::path::PathBuf, String)> {
@@ -111,22 +128,22 @@ impl Store {
         self.locate(collection, key)
     }
 
-    /// Returns the line of a row, which is the same for the same row each time.
+    /// Returns the line of a row. The same row always has the same line, so that [`tail::find`] can find it.
     fn line(&self, collection: &Collection, key: &DocumentKey, row: &Value, file: &str) -> Result<String> {
         let mut row = row.clone();
         shape::shape(&mut row, &collection.schema);
-        let mut faults = self.violations_to_save(collection, key, &row)?;
-        if !row.is_object() && faults.is_empty() {
-            faults.push(Violation::new("", "type", "must be an object"));
+        let mut violations = self.violations_to_save(collection, key, &row)?;
+        if !row.is_object() && violations.is_empty() {
+            violations.push(Violation::new("", "type", "must be an object"));
         }
-        match faults.is_empty() {
+        match violations.is_empty() {
             true => Ok(text::to_text(&row, Format::Jsonl)),
-            false => Err(validation::invalid(file, &faults)),
+            false => Err(validation::invalid(file, &violations)),
         }
     }
 }
 
-/// Returns the faults and notes of every row, with the lines of the file.
+/// Returns the violations and notes of every row, with their lines in the file.
 pub(super) fn check(collection: &Collection, schema: &Schema, text: &str, file: &str) -> Vec<LocatedViolation> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -146,7 +163,7 @@ fn is_readable(collection: &Collection, schema: &Schema, row: &Value) -> bool {
     }
 }
 
-/// Returns how many bytes are whole rows.
+/// Returns how many of the bytes are complete rows.
 fn complete_length(bytes: &[u8]) -> usize {
     usize::try_from(RowsTail::of(bytes, 0).complete_length).unwrap_or(bytes.len())
 }
@@ -182,8 +199,8 @@ mod tests {
         let failure = store.append(&rows(), &slug("a"), &json!({"score": 200}), None).unwrap_err();
         assert!(failure.code == Code::DocumentInvalid && failure.details.len() == 2, "{failure:?}");
         assert!(!folder.path().join("rows").exists());
-        let whole = store.append(&collection("a.yaml"), &DocumentKey::new(), &json!({}), None);
-        assert_eq!(whole.unwrap_err().code, Code::RequestInvalid);
+        let refused = store.append(&collection("a.yaml"), &DocumentKey::new(), &json!({}), None);
+        assert_eq!(refused.unwrap_err().code, Code::RequestInvalid);
     }
 
     #[test]

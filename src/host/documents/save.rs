@@ -1,4 +1,4 @@
-//! Saving: shaped, drafted, validated in that very form, locked, compared, and then replaced in one step.
+//! Saves a document: shape it, write a temporary file, validate, lock, compare, then replace the old file in one step.
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -14,7 +14,12 @@ use crate::model::document::{Expect, SavedDocument, VersionStatus};
 use crate::schema::{shape, source, text};
 
 impl Store {
-    /// Saves a document, if it is valid and if what stands at its path is what is expected.
+    /// Saves a document, if it is valid and the file at its path is as expected.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` with every violation, `document-changed` if the file is not as expected, `document-version` if a
+    /// newer flow wrote it, `document-busy` if another process holds the lock, `request-invalid` for a collection of rows.
     pub fn save(
         &self,
         collection: &Collection,
@@ -25,8 +30,11 @@ impl Store {
         self.write(collection, key, value, expect, SaveMode::First)
     }
 
-    /// Saves a document once more, after a crash that left it unknown whether it was saved: where it was,
-    /// nothing is done.
+    /// Saves a document after a crash that left it unknown whether it was saved. Does nothing if it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::save`].
     pub fn save_again(
         &self,
         collection: &Collection,
@@ -39,6 +47,10 @@ impl Store {
 
     /// Saves a document that was migrated. Until the new file is safely written, the old one is kept
     /// beside it as `<file>.v<version>.bak`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::save`].
     pub fn save_migrated(
         &self,
         collection: &Collection,
@@ -49,7 +61,11 @@ impl Store {
         self.write(collection, key, value, expect, SaveMode::Migrated)
     }
 
-    /// Deletes a document; tells whether there was one.
+    /// Deletes a document. Returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// `document-changed` if the file is not as expected, `document-busy` if another process holds the lock.
     pub fn delete(&self, collection: &Collection, key: &DocumentKey, expect: &Expect) -> Result<bool> {
         let (path, relative) = self.locate(collection, key)?;
         if disk::kind(disk::parent_folder(&path))? == disk::PathKind::Absent {
@@ -69,7 +85,7 @@ impl Store {
         key: &DocumentKey,
         mut value: Value,
         expect: &Expect,
-        time: SaveMode,
+        mode: SaveMode,
     ) -> Result<SavedDocument> {
         if collection.format == Format::Jsonl {
             let message = format!("the collection {} holds rows; they are appended, not saved", collection.name);
@@ -78,21 +94,21 @@ impl Store {
         let (path, relative) = self.locate(collection, key)?;
         shape::shape(&mut value, &collection.schema);
         let text = text::to_text(&value, collection.format);
-        // The disk works on the draft while the value is judged. It gets its name only when that went well.
-        let draft = match disk::kind(disk::parent_folder(&path))? {
+        // The disk writes the temporary file while the value is validated. Only a valid one is renamed to its place.
+        let temp_file = match disk::kind(disk::parent_folder(&path))? {
             disk::PathKind::Folder => {
                 self.clear(disk::parent_folder(&path));
                 Some(disk::TempFile::write(&path, text.as_bytes())?)
             }
             _ => None,
         };
-        let faults = self.violations_to_save(collection, key, &value)?;
-        if !faults.is_empty() {
-            return Err(validation::invalid(&relative, &faults));
+        let violations = self.violations_to_save(collection, key, &value)?;
+        if !violations.is_empty() {
+            return Err(validation::invalid(&relative, &violations));
         }
         drop(value);
-        let draft = match draft {
-            Some(draft) => draft,
+        let temp_file = match temp_file {
+            Some(temp_file) => temp_file,
             None => {
                 disk::make_folders(&path)?;
                 disk::TempFile::write(&path, text.as_bytes())?
@@ -103,11 +119,11 @@ impl Store {
         let _lock = DocumentLock::take(&path, self.patience)?;
         let present = disk::read(&path)?;
         let digest = present.as_deref().map(disk::digest);
-        // Two runs may count the same number up: a file that is just as this save would make it is not this
-        // save's, unless it is one that was done before. (Any number of migrations make the same of a file.)
-        let may_be_done = time != SaveMode::First || matches_expected(expect, digest.as_deref());
+        // Two runs may both count a number up from 1 to 2. So an identical file does not mean that this save is done,
+        // unless it is repeated after a crash. (A migration yields the same file however often it runs.)
+        let may_be_done = mode != SaveMode::First || matches_expected(expect, digest.as_deref());
         if may_be_done && digest.as_ref() == Some(&saved.digest) {
-            // Written before, perhaps by a run that was killed then: only its name may not be durable yet.
+            // The file was written before, perhaps by a run that was killed then; its name may not be durable yet.
             disk::sync_folder(disk::parent_folder(&path))?;
         } else {
             if let (Some(bytes), Some(digest)) = (&present, &digest) {
@@ -116,31 +132,31 @@ impl Store {
             if !matches_expected(expect, digest.as_deref()) {
                 return Err(changed_failure(&saved.path, present.as_deref()));
             }
-            if let (Some(bytes), SaveMode::Migrated) = (&present, time) {
+            if let (Some(bytes), SaveMode::Migrated) = (&present, mode) {
                 disk::replace(&backup(&path, collection, bytes), bytes)?;
             }
-            draft.publish(&path)?;
+            temp_file.publish(&path)?;
         }
-        if time == SaveMode::Migrated {
+        if mode == SaveMode::Migrated {
             self.remove_backups(collection, &path)?;
         }
         self.remember_digest(&saved.digest);
         Ok(saved)
     }
 
-    /// Removes what a save left that was killed: once in each folder, since every other process does so, too.
+    /// Removes the temporary files of killed saves: once per folder, since every other process does so, too.
     fn clear(&self, folder: &Path) {
         if self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
             disk::remove_stale(folder);
         }
     }
 
-    /// Refuses to write over a file that a newer flow wrote: what this one does not know would be lost.
+    /// Refuses to write over a file of a newer flow: fields that this flow does not know would be lost.
     fn refuse_newer(&self, collection: &Collection, bytes: &[u8], digest: &str, file: &str) -> Result<()> {
         let Some(version) = collection.version.as_ref().filter(|_| !self.is_known_digest(digest)) else {
             return Ok(());
         };
-        // A file that cannot be read has no version; whether it may be replaced is the caller's word.
+        // A file that cannot be read has no version; the caller's `expect` decides whether it may be replaced.
         let value = source::decode(bytes, file).and_then(|text| source::parse(text, collection.format, file));
         match value.ok().and_then(|value| version::newer_than(collection, &value)) {
             Some(found) => Err(version::newer_failure(file, &found, &version::version_text(&version.current))
@@ -149,7 +165,7 @@ impl Store {
         }
     }
 
-    /// Removes what an earlier try of a migration, which was killed, may have left too.
+    /// Removes the backups of this migration and of earlier tries that were killed.
     fn remove_backups(&self, collection: &Collection, path: &Path) -> Result<()> {
         for version in collection.version.iter().flat_map(|version| &version.migrates) {
             disk::remove(&backup_path(path, version))?;
@@ -158,28 +174,28 @@ impl Store {
     }
 }
 
-/// Which save it is.
+/// How a document is saved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SaveMode {
     First,
-    /// The first may have been done before a crash.
+    /// Repeats a save that may have happened before a crash.
     Again,
-    /// Of a document that was brought up to the current version.
+    /// Saves a document that was migrated to the current version.
     Migrated,
 }
 
-/// Returns where the old file is kept during a migration.
+/// Returns the path of the backup of the old file during a migration.
 fn backup(path: &Path, collection: &Collection, bytes: &[u8]) -> std::path::PathBuf {
-    let standing = source::decode(bytes, "")
+    let status = source::decode(bytes, "")
         .and_then(|text| source::parse(text, collection.format, ""))
         .and_then(|value| version::check_version(collection, &value, ""));
-    match standing {
+    match status {
         Ok(VersionCheck::Known(VersionStatus::Older(version))) => backup_path(path, &version),
         _ => backup_path(path, ""),
     }
 }
 
-/// The version comes from a manifest, so only what is safe in a name is taken of it.
+/// Returns the backup path for a version. The version comes from a manifest, so only characters safe in a name are kept.
 fn backup_path(path: &Path, version: &str) -> std::path::PathBuf {
     let version: String =
         version.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')).collect();

@@ -1,7 +1,7 @@
-//! Going through a collection page by page: for a listing of thousands, of which a flow wants a few fields each.
+//! Reads a collection page by page, for a listing of thousands of documents of which a flow wants a few fields each.
 //!
-//! The memory that it takes does not grow with the collection: of all paths only those of the page are kept, and of
-//! each document only what is wanted. Documents of a page are read side by side.
+//! Memory does not grow with the collection: a scan keeps at most [`LISTED`] paths, and of each document only the fields
+//! that the flow wants. Several threads read the documents of a page.
 
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::{Arc, PoisonError};
@@ -18,14 +18,14 @@ use crate::model::path_template::PathTemplate;
 use crate::model::pointer::Projection;
 use crate::schema::{Schema, source};
 
-/// How many documents stand on a page.
+/// The most documents on a page.
 const PAGE: usize = 1000;
-/// For how many documents a folder is listed at once: listing it for each page would take as long as reading them.
+/// The most paths kept from one listing of a folder. A listing for each page would take as long as reading the page.
 const LISTED: usize = 10 * PAGE;
-/// The most threads that read.
+/// The most reading threads.
 const THREADS: usize = 4;
 
-/// A page that is read while its reader is still at the one before.
+/// A page that a thread reads while the flow still works on the page before.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     collection: Collection,
@@ -34,15 +34,15 @@ pub(super) struct Prefetch {
     page: JoinHandle<Result<(Page, PendingPaths)>>,
 }
 
-/// The paths behind a page, as far as they were listed.
+/// The paths after a page, as far as they were listed.
 #[derive(Debug, Default)]
 struct PendingPaths {
     paths: VecDeque<String>,
-    /// Whether there are none behind these.
+    /// Whether these are the last paths of the collection.
     complete: bool,
 }
 
-/// Reads pages of one collection; it needs nothing of the store, so that a thread of its own can have it.
+/// Reads pages of one collection. Independent of the store, so that it can move to a thread of its own.
 #[derive(Clone)]
 struct PageReader {
     place: DocumentRoot,
@@ -52,10 +52,14 @@ struct PageReader {
 }
 
 impl Store {
-    /// Returns the documents whose paths come next after `after`, with these parts of them, or whole.
+    /// Returns the documents whose paths come next after `after`, with these fields only, or complete.
     ///
-    /// A document of the current version is valid by its schema; older ones, which the flow has to migrate, come whole.
-    /// The page behind this one is read meanwhile.
+    /// A document of the current version is valid by its schema; older ones, which the flow has to migrate, are complete.
+    /// A thread reads the next page meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` for a collection of rows. A document that cannot be read is returned with its failure.
     pub fn scan(
         &self,
         collection: &Collection,
@@ -66,32 +70,34 @@ impl Store {
             let message = format!("the collection `{}` holds rows, not documents", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
         }
-        let scanner = PageReader {
+        let reader = PageReader {
             place: self.place.clone(),
             collection: collection.clone(),
             schema: self.schema_for_reading(collection)?,
             parts: fields.map(Projection::new),
         };
-        let mut ahead = self.prefetch.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = |ahead: &Prefetch| {
-            Some(ahead.after.as_str()) == after && ahead.collection == *collection && ahead.fields.as_ref() == fields
+        let mut prefetch = self.prefetch.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |prefetch: &Prefetch| {
+            Some(prefetch.after.as_str()) == after
+                && prefetch.collection == *collection
+                && prefetch.fields.as_ref() == fields
         };
-        let anew = || scanner.page(after, PendingPaths::default());
-        let (page, listed) = match ahead.take() {
-            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| anew())?,
-            _ => anew()?,
+        let read_now = || reader.page(after, PendingPaths::default());
+        let (page, listed) = match prefetch.take() {
+            Some(ready) if wanted(&ready) => ready.page.join().unwrap_or_else(|_| read_now())?,
+            _ => read_now()?,
         };
         if let Some(next) = page.next.clone() {
             let (fields, after) = (fields.cloned(), next.clone());
-            let page = std::thread::spawn(move || scanner.page(Some(&next), listed));
-            *ahead = Some(Prefetch { collection: collection.clone(), fields, after, page });
+            let page = std::thread::spawn(move || reader.page(Some(&next), listed));
+            *prefetch = Some(Prefetch { collection: collection.clone(), fields, after, page });
         }
         Ok(page)
     }
 }
 
 impl PageReader {
-    /// Returns the page behind `after`, and the paths behind that page. `listed` begins with the page's, or is empty.
+    /// Returns the page after `after`, and the paths after that page. `listed` begins with the page's paths, or is empty.
     fn page(&self, after: Option<&str>, mut listed: PendingPaths) -> Result<(Page, PendingPaths)> {
         if listed.paths.is_empty() && !listed.complete {
             listed = self.list(after)?;
@@ -113,14 +119,14 @@ impl PageReader {
         Ok((Page { entries, next }, listed))
     }
 
-    /// Lists the paths behind `after`, the smallest of them, in order.
+    /// Returns the [`LISTED`] smallest paths after `after`, in order.
     fn list(&self, after: Option<&str>) -> Result<PendingPaths> {
         let pattern = PathTemplate::of(&self.collection)?;
         let mut smallest: BinaryHeap<String> = BinaryHeap::new();
         list::walk(&self.place, &pattern, |path, _| {
-            let behind = after.is_none_or(|after| path > after);
+            let is_after = after.is_none_or(|after| path > after);
             let too_far = smallest.len() == LISTED && smallest.peek().is_some_and(|largest| path >= largest.as_str());
-            if !behind || too_far || pattern.matches(path).is_none() {
+            if !is_after || too_far || pattern.matches(path).is_none() {
                 return;
             }
             smallest.push(path.to_owned());
@@ -132,7 +138,7 @@ impl PageReader {
         Ok(PendingPaths { complete: paths.len() < LISTED, paths })
     }
 
-    /// Returns one document; nothing if it has vanished.
+    /// Returns one document; `None` if it has vanished.
     fn scan_document(&self, path: &str) -> Option<ScannedDocument> {
         let scanned =
             |value, standing, failure| Some(ScannedDocument { path: path.to_owned(), value, standing, failure });
@@ -191,8 +197,8 @@ mod tests {
         let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
         assert_eq!(found, all);
         let schema = store.schema_for_reading(&collection).unwrap();
-        let scanner = PageReader { place: store.place.clone(), collection, schema, parts: None };
-        assert_eq!(scanner.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
+        let reader = PageReader { place: store.place.clone(), collection, schema, parts: None };
+        assert_eq!(reader.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
     }
 
     #[test]

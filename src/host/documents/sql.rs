@@ -1,4 +1,4 @@
-//! SQL as people write it, made into what SQLite reads: a name behind a dot may be any word, as in `call.order`.
+//! Turns SQL as people write it into SQL that SQLite accepts: the name after a dot may be a keyword, as in `call.order`.
 
 use crate::error::{Code, Failure, Result};
 
@@ -36,12 +36,12 @@ pub(super) fn quote_names(sql: &str) -> Result<String> {
     Ok(out)
 }
 
-/// Returns where the token that begins at `at` ends. What is never closed ends with the text.
+/// Returns the end of the token that begins at `at`. An unclosed quote or comment ends with the text.
 fn token(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let until = |found: Option<usize>, length: usize| found.map_or(bytes.len(), |found| at + found + length);
     match rest[0] {
-        // A doubled quote within a quoted text is the end of one and the beginning of another, which is as good.
+        // A doubled quote ends one quoted token and begins another, which yields the same text.
         quote @ (b'\'' | b'"' | b'`') => until(rest[1..].iter().position(|byte| *byte == quote), 2),
         b'[' => until(rest.iter().position(|byte| *byte == b']'), 1),
         b'-' if rest.starts_with(b"--") => until(rest.iter().position(|byte| *byte == b'\n'), 1),

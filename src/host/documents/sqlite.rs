@@ -1,11 +1,11 @@
-//! What questions and indexes share of SQLite: names, values, and a connection that runs nothing of what it opens.
+//! What queries and indexes share of SQLite: names, values, and a connection that runs no code of an opened database.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::types::Value as Cell;
 use serde_json::Value;
 
-/// Keeps a connection from running what stands in a database that it opens.
+/// Keeps a connection from running triggers, views and functions that an opened database contains.
 pub(super) fn confine(database: &Connection) -> rusqlite::Result<()> {
     for (setting, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -18,12 +18,12 @@ pub(super) fn confine(database: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Returns a name as it stands in a query.
+/// Returns a name quoted for a query.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns a value as SQLite keeps it: lists and objects as their JSON, which its functions can read.
+/// Returns a value as SQLite stores it: lists and objects as JSON text, which SQLite's JSON functions can read.
 pub(super) fn cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Null,

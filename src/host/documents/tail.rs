@@ -1,6 +1,6 @@
-//! The end of a file of rows: where the last whole row ends, and how one more is added.
+//! The end of a file of rows: where the last complete row ends, and how the next row is added.
 //!
-//! Only the end is read, so that appending costs the same however many rows there are.
+//! Only the end is read, so that an append costs the same however many rows there are.
 
 use std::fs::File;
 use std::io::{Read as _, Result, Seek as _, SeekFrom, Write as _};
@@ -14,24 +14,24 @@ use crate::model::collection::Format;
 use crate::model::text::excerpt;
 use crate::schema::source;
 
-/// How much of the end is read at first; a longer last row makes it read more.
+/// How many bytes of the end are read at first; more are read if the last row is longer.
 const WINDOW: u64 = 64 * 1024;
 
 /// How a file of rows ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RowsTail {
-    /// How many bytes the file has.
+    /// The length of the file in bytes.
     pub length: u64,
-    /// How many of them are whole rows; the rest is a torn one.
+    /// How many of the bytes are complete rows; the rest is a torn row.
     pub complete_length: u64,
-    /// Whether the last whole row lacks its line end. Whoever wrote it, it is complete.
+    /// Whether the last complete row lacks its line end, as an editor may leave it.
     pub lacks_line_end: bool,
-    /// The beginning of what is torn.
+    /// The beginning of the torn row.
     pub torn: Option<String>,
 }
 
 impl RowsTail {
-    /// Looks at the end of a file; one that does not exist is empty.
+    /// Reads the end of a file. A missing file counts as empty.
     pub(super) fn of_file(path: &Path) -> Result<RowsTail> {
         let Some(mut file) = open(path)? else { return Ok(RowsTail::of(&[], 0)) };
         let length = file.metadata()?.len();
@@ -46,7 +46,7 @@ impl RowsTail {
         }
     }
 
-    /// Looks at the end of bytes, which start at an offset in their file.
+    /// Examines the end of bytes that start at an offset in their file.
     pub(super) fn of(bytes: &[u8], offset: u64) -> RowsTail {
         let start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
         let last = &bytes[start..];
@@ -64,12 +64,12 @@ impl RowsTail {
         }
     }
 
-    /// Returns where the next row will start.
+    /// Returns the byte at which the next row will start.
     pub(super) fn next(&self) -> u64 {
         self.complete_length + u64::from(self.lacks_line_end)
     }
 
-    /// Adds a line in place of what is torn, with one write, and waits until it is on the disk.
+    /// Writes a line in place of the torn row, with one write, and waits until it is on the disk.
     pub(super) fn extend(&self, path: &Path, line: &str) -> Result<()> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let mut file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(path)?;
@@ -87,7 +87,7 @@ impl RowsTail {
     }
 }
 
-/// Returns where a line stands at or after a byte that starts a row.
+/// Returns the position of a line at or after byte `at`, which must start a row.
 pub(super) fn find(path: &Path, line: &str, at: u64) -> Result<Option<u64>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
     let row = line.trim_end().as_bytes();

@@ -28,7 +28,7 @@ pub(super) fn collection(path: &str) -> Collection {
     }
 }
 
-/// Returns a collection whose current version is 1.2, which migrates 1.0; there never was a 1.1.
+/// Returns a collection at version 1.2 that migrates 1.0. A version 1.1 never existed.
 pub(super) fn versioned() -> Collection {
     let version = Version {
         field: "/format_version".to_owned(),

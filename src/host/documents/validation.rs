@@ -1,5 +1,5 @@
-//! What makes a document valid: its schema, its version, and the key in its path. What is loaded, saved and appended is
-//! judged here alone.
+//! Validates documents by their schema, their version, and the key in their path. Loading, saving and appending all
+//! validate here.
 
 use std::sync::Arc;
 
@@ -15,25 +15,29 @@ use crate::schema::report::{self, LocatedViolation, Severity};
 use crate::schema::{FORMATS, Formats, Schema, Violation, notes, source};
 
 impl Store {
-    /// Returns all faults that would keep a value from being saved, key and folder aside.
+    /// Returns all violations of the schema that would keep a value from being saved. Key and version are not checked.
+    ///
+    /// # Errors
+    ///
+    /// Only if the collection's own schema is wrong.
     pub fn validate(&self, collection: &Collection, value: &Value) -> Result<Vec<Violation>> {
         Ok(self.schema_for_writing(collection)?.violations(value))
     }
 
-    /// Tells whether a document is of a newer version that may be read all the same: nobody here knows what is valid.
+    /// Returns whether a document is of a newer version that the flow may read; such a document cannot be validated.
     pub fn is_newer(&self, collection: &Collection, value: &Value) -> bool {
         matches!(version::check_version(collection, value, ""), Ok(VersionCheck::Known(VersionStatus::Newer(_))))
     }
 
-    /// Returns what keeps a shaped value from being stored under this key.
+    /// Returns the violations that keep a shaped value from being stored under this key.
     pub(super) fn violations_to_save(
         &self,
         collection: &Collection,
         key: &DocumentKey,
         value: &Value,
     ) -> Result<Vec<Violation>> {
-        let mut faults = self.schema_for_writing(collection)?.violations(value);
-        faults.extend(key_violations(collection, value, key));
+        let mut violations = self.schema_for_writing(collection)?.violations(value);
+        violations.extend(key_violations(collection, value, key));
         if let Some(version) = &collection.version
             && !matches!(
                 version::check_version(collection, value, &collection.name),
@@ -41,9 +45,9 @@ impl Store {
             )
         {
             let message = format!("must be the current version {}", version.current);
-            faults.push(Violation::new(version.field.as_str(), "version", message));
+            violations.push(Violation::new(version.field.as_str(), "version", message));
         }
-        Ok(faults)
+        Ok(violations)
     }
 
     pub(super) fn schema_for_reading(&self, collection: &Collection) -> Result<Arc<Schema>> {
@@ -63,7 +67,7 @@ impl Store {
     }
 }
 
-/// Judges a value that was read from a text by the collection's compiled schema.
+/// Validates a value that was read from a text against the collection's compiled schema.
 pub(super) fn validate_document(
     collection: &Collection,
     schema: &Schema,
@@ -72,19 +76,19 @@ pub(super) fn validate_document(
     file: &str,
     key: Option<&DocumentKey>,
 ) -> Result<VersionStatus> {
-    let judged = version::check_version(collection, value, file)?;
-    if let VersionCheck::Known(standing @ (VersionStatus::Older(_) | VersionStatus::Newer(_))) = judged {
-        return Ok(standing);
+    let version_check = version::check_version(collection, value, file)?;
+    if let VersionCheck::Known(status @ (VersionStatus::Older(_) | VersionStatus::Newer(_))) = version_check {
+        return Ok(status);
     }
-    let faults = document_violations(collection, schema, value, judged, key);
-    let located = report::locate(faults, Severity::Error, text, collection.format, file);
+    let violations = document_violations(collection, schema, value, version_check, key);
+    let located = report::locate(violations, Severity::Error, text, collection.format, file);
     match located.is_empty() {
         true => Ok(VersionStatus::Current),
         false => Err(report::failure(file, &located)),
     }
 }
 
-/// Returns every fault and every note of one document or one row.
+/// Returns every violation and every note of one document or one row.
 pub(super) fn check(
     collection: &Collection,
     schema: &Schema,
@@ -97,7 +101,7 @@ pub(super) fn check(
         Ok(value) => value,
         Err((place, reason)) => return vec![LocatedViolation::unreadable(file, place, reason)],
     };
-    let judged = match version::check_version(collection, &value, file) {
+    let version_check = match version::check_version(collection, &value, file) {
         Ok(VersionCheck::Known(VersionStatus::Older(_))) => return Vec::new(),
         Ok(VersionCheck::Known(VersionStatus::Newer(found))) => {
             let version = collection.version.as_ref();
@@ -109,21 +113,21 @@ pub(super) fn check(
             let note = Violation::new(version.map_or("", |version| version.field.as_str()), "version", message);
             return report::locate(vec![note], Severity::Note, text, format, file);
         }
-        Ok(judged) => judged,
+        Ok(version_check) => version_check,
         Err(failure) => {
             let field = collection.version.as_ref().map_or("", |version| version.field.as_str());
             let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            let fault = Violation::new(field, "version", format!("{}{hint}", failure.message));
-            return report::locate(vec![fault], Severity::Error, text, format, file);
+            let violation = Violation::new(field, "version", format!("{}{hint}", failure.message));
+            return report::locate(vec![violation], Severity::Error, text, format, file);
         }
     };
-    let faults = document_violations(collection, schema, &value, judged, key);
-    // What the schema forbids is a fault already, and not kept.
+    let violations = document_violations(collection, schema, &value, version_check, key);
+    // A note at the place of a violation would only repeat it.
     let mut notes = notes::notes(&value, &collection.schema);
-    notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
-    let mut found = report::locate(faults, Severity::Error, text, format, file);
+    notes.retain(|note| violations.iter().all(|violation| violation.pointer != note.pointer));
+    let mut found = report::locate(violations, Severity::Error, text, format, file);
     found.extend(report::locate(notes, Severity::Note, text, format, file));
-    found.sort_by_key(|fault| (fault.line, fault.column, fault.severity));
+    found.sort_by_key(|violation| (violation.line, violation.column, violation.severity));
     found
 }
 
@@ -131,55 +135,55 @@ fn document_violations(
     collection: &Collection,
     schema: &Schema,
     value: &Value,
-    judged: VersionCheck,
+    version_check: VersionCheck,
     key: Option<&DocumentKey>,
 ) -> Vec<Violation> {
-    let mut faults = schema.violations(value);
-    // Where the schema itself asks for the version, it has said so already.
-    if let VersionCheck::Missing(fault) = judged
-        && !faults.iter().any(|other| other.pointer == fault.pointer)
+    let mut violations = schema.violations(value);
+    // If the schema itself requires the version, it has reported the missing version already.
+    if let VersionCheck::Missing(violation) = version_check
+        && !violations.iter().any(|other| other.pointer == violation.pointer)
     {
-        faults.push(fault);
+        violations.push(violation);
     }
     if let Some(key) = key {
-        faults.extend(key_violations(collection, value, key));
+        violations.extend(key_violations(collection, value, key));
     }
-    faults
+    violations
 }
 
-/// Returns a fault for each part of the key that the document does not carry.
+/// Returns a violation for each part of the key that the document does not carry.
 fn key_violations(collection: &Collection, value: &Value, key: &DocumentKey) -> Vec<Violation> {
     let carries = |found: &Value, wanted: &str| match found {
         Value::String(text) => text == wanted,
         Value::Number(number) => number.to_string() == wanted,
         _ => false,
     };
-    let mut faults = Vec::new();
-    for (hole, pointer) in &collection.keys {
-        let Some(wanted) = key.get(hole) else { continue };
+    let mut violations = Vec::new();
+    for (placeholder, pointer) in &collection.keys {
+        let Some(wanted) = key.get(placeholder) else { continue };
         match value.pointer(pointer) {
             Some(found) if carries(found, wanted) => {}
             Some(found) => {
                 let found = excerpt(&found.to_string());
                 let message = format!("must be \"{wanted}\", as the file's name says; found {found}");
-                faults.push(Violation::new(pointer.as_str(), "key", message));
+                violations.push(Violation::new(pointer.as_str(), "key", message));
             }
             None => {
                 let message = format!("is missing, and must be \"{wanted}\", as the file's name says");
-                faults.push(Violation::new(pointer.as_str(), "key", message));
+                violations.push(Violation::new(pointer.as_str(), "key", message));
             }
         }
     }
-    faults
+    violations
 }
 
-/// Returns the failure of a value that is not saved.
-pub(super) fn invalid(file: &str, faults: &[Violation]) -> Failure {
-    let message = match faults {
-        [fault] => format!("{file} was not saved, because it would not be valid: {fault}"),
-        faults => format!("{file} was not saved, because it would have {} faults", faults.len()),
+/// Returns the failure for a value that was not saved because of violations.
+pub(super) fn invalid(file: &str, violations: &[Violation]) -> Failure {
+    let message = match violations {
+        [violation] => format!("{file} was not saved, because it would not be valid: {violation}"),
+        violations => format!("{file} was not saved, because it would have {} faults", violations.len()),
     };
     let mut failure = Failure::new(Code::DocumentInvalid, message);
-    failure.details = faults.iter().map(|fault| format!("{file}: {fault}")).collect();
+    failure.details = violations.iter().map(|violation| format!("{file}: {violation}")).collect();
     failure
 }

@@ -1,4 +1,4 @@
-//! How the version of a document stands to the versions that its flow knows.
+//! Compares the version of a document with the versions that its flow knows.
 
 use std::cmp::Ordering;
 
@@ -14,11 +14,11 @@ use crate::schema::Violation;
 #[derive(Debug, PartialEq)]
 pub(super) enum VersionCheck {
     Known(VersionStatus),
-    /// There is no version to speak of: the document is invalid, for this reason.
+    /// The version is missing or malformed, so the document is invalid, for this reason.
     Missing(Violation),
 }
 
-/// Judges the version of a document; refuses those that cannot be read, by name.
+/// Checks the version of a document. Fails with `document-version` if the flow cannot read this version.
 pub(super) fn check_version(collection: &Collection, value: &Value, file: &str) -> Result<VersionCheck> {
     let Some(version) = &collection.version else { return Ok(VersionCheck::Known(VersionStatus::Current)) };
     let text = match value.pointer(&version.field) {
@@ -51,7 +51,7 @@ pub(super) fn check_version(collection: &Collection, value: &Value, file: &str) 
     }
 }
 
-/// Tells whether a document is newer than its flow, and by which version; what cannot be told is not.
+/// Returns the version of a document if it is newer than its flow; `None` also if the versions cannot be compared.
 pub(super) fn newer_than(collection: &Collection, value: &Value) -> Option<String> {
     let version = collection.version.as_ref()?;
     let text = match value.pointer(&version.field)? {
@@ -82,7 +82,7 @@ pub(super) fn version_text(version: &Value) -> String {
     version.as_str().map_or_else(|| version.to_string(), str::to_owned)
 }
 
-/// Compares two dotted numbers, `1.10` after `1.9`, `1` equal to `1.0`; nothing if one is none.
+/// Compares two dotted numbers: `1.10` is after `1.9`, `1` equals `1.0`. Returns `None` if either is no dotted number.
 fn compare(a: &str, b: &str) -> Option<Ordering> {
     let (mut a, mut b) = (numbers(a)?, numbers(b)?);
     let longest = a.len().max(b.len());

@@ -1,10 +1,10 @@
-//! A control group of its own for one command, where this system has the second version of them and lets us make one:
-//! the kernel ends all that is in it at once.
+//! A control group for one command, on systems with cgroup v2 that let this process make one: the kernel ends all
+//! processes of a group at once.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to end everything.
+/// How long the kernel may take to end all processes.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// A group below that of this process.
@@ -13,12 +13,12 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes one, or says why there is none.
+    /// Makes a group, or returns why it cannot be made.
     pub(super) fn make(tasks: u64) -> Result<Cgroup, String> {
         let own = own().ok_or("there are no control groups of the second version")?;
         let folder = own.join(format!("nietz-{}", std::process::id()));
         let failed = |error: std::io::Error| format!("{} cannot be made: {error}", folder.display());
-        // One of this name is of a process that is over and could not clear up.
+        // A group of this name is left from a process that ended without removing it.
         let _ = std::fs::remove_dir(&folder);
         std::fs::create_dir(&folder).map_err(failed)?;
         let group = Cgroup { folder };
@@ -27,17 +27,17 @@ impl Cgroup {
             let file = std::fs::File::options().write(true).open(&path);
             file.map_err(|error| format!("{} cannot be used: {error}", path.display()))?;
         }
-        // Where this is not to be had, the processes are counted all the same.
+        // Without `pids.max`, `oversee` still counts the processes.
         let _ = std::fs::write(group.folder.join("pids.max"), tasks.to_string());
         Ok(group)
     }
 
-    /// Returns the file by which a process joins.
+    /// Returns the file that a process writes to join the group.
     pub(super) fn entrance(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// Ends all that is in it.
+    /// Ends all processes of the group. Returns whether none is left.
     pub(super) fn end(&self) -> bool {
         let until = Instant::now() + ENDING;
         let _ = std::fs::write(self.folder.join("cgroup.kill"), "1");
@@ -56,7 +56,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // One that is not empty stays: whoever is in it could not be ended.
+        // The folder stays if the group still has processes, which could not be ended.
         let _ = std::fs::remove_dir(&self.folder);
     }
 }
@@ -73,7 +73,7 @@ fn own() -> Option<PathBuf> {
     below(&mounts, groups.lines().find_map(|line| line.strip_prefix("0::"))?)
 }
 
-/// Returns the folder of a group, by where the system has mounted them.
+/// Returns the folder of a group, given the system's mounts.
 fn below(mounts: &str, group: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         // `id parent device root place options … - kind source …`

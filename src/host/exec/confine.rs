@@ -1,7 +1,7 @@
 //! Gives up rights for good, in a process that is about to become a command.
 //!
-//! Landlock (Linux 6.2 or newer) confines files, and signals and sockets as far as the kernel knows how; `calls` takes
-//! away the network and the ways around.
+//! Landlock (Linux 6.2 or newer) confines files and, in newer kernels, signals and sockets; `syscall_filter` takes away
+//! the network and the ways around Landlock.
 
 use std::path::{Path, PathBuf};
 
@@ -11,46 +11,46 @@ use super::namespace::SHARED;
 use super::policy::Policy;
 use super::syscall_filter;
 
-/// Puts the sandbox on, or says why it cannot.
+/// Enters the sandbox, or returns why that failed.
 pub(super) fn apply_sandbox(policy: &Policy) -> Result<(), String> {
     capabilities().map_err(|error| format!("giving up capabilities: {error}"))?;
     files(policy).map_err(|error| error.to_string())?;
     syscall_filter::refuse(policy.net, policy.namespace)
 }
 
-/// Leaves whatever this process has of the one who started it, with or without a sandbox: descriptors, the terminal, how
-/// signals are taken. Ends with its parent.
+/// Drops what this process has inherited, with or without a sandbox: descriptors, the terminal, signal handling. Makes
+/// it end with its parent.
 pub(super) fn leave() -> Result<(), String> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: rustix::io::Errno| format!("{what}: {error}")
     };
-    // Without a session of its own, its terminal is that of who started nietz: it could type there.
+    // Without a session of its own, the command could type into the terminal from which nietz was started.
     rustix::process::setsid().map_err(failed("leaving the session"))?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("ending with its parent"))?;
-    // By the system's own call: the library keeps some signals for itself, and those may be ignored, too.
+    // A direct system call: the library refuses to reset some signals, which may be ignored, too.
     let default = [0_u64; 4];
     for signal in 1..=64_i32 {
-        // SAFETY: it is an action of the kernel's layout and size, without a handler, and outlives the call. None of this
-        // program's handlers is needed any more. Signals whose action cannot be set have just that.
+        // SAFETY: `default` is an action of the kernel's layout and size, without a handler, and outlives the call. None of
+        // this program's handlers is needed any more. Signals whose action cannot be set have the default one anyway.
         unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, 0_usize, 8_usize) };
     }
     close_descriptors().map_err(|error| format!("closing descriptors: {error}"))
 }
 
-/// Closes all descriptors but the first three when the process becomes another program. A sandbox does not see what is
-/// open already.
+/// Makes all descriptors but the first three close when the process becomes another program. A sandbox does not confine
+/// files that are open already.
 pub(super) fn close_descriptors() -> std::io::Result<()> {
     // SAFETY: nothing is closed now, so that no descriptor in use becomes invalid.
     let status = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// What the kernel limits by itself, in this process and all that it starts.
+/// Sets the limits that the kernel enforces, in this process and all that it starts.
 pub(super) fn limit(policy: &Policy) -> Result<(), String> {
     let set = |resource, most: u64| {
         let before = rustix::process::getrlimit(resource);
-        // One that is lower already stays.
+        // A limit that is lower already stays.
         let most = before.maximum.map_or(most, |before| before.min(most));
         let current = before.current.map_or(most, |current| current.min(most));
         let limits = Rlimit { current: Some(current), maximum: Some(most) };
@@ -60,15 +60,15 @@ pub(super) fn limit(policy: &Policy) -> Result<(), String> {
     set(Resource::Fsize, policy.file)?;
     set(Resource::Nofile, policy.open_files)?;
     if policy.namespace {
-        // Of this namespace alone; elsewhere all processes of the user would count.
+        // In a namespace, only its processes count; elsewhere all processes of the user would.
         set(Resource::Nproc, policy.tasks())?;
     }
-    // Where memory is short, the kernel ends commands first.
+    // If memory runs out, the kernel ends commands first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "800");
     Ok(())
 }
 
-/// What root has beyond other users leads around Landlock: with it, newer kernels show other processes' environments.
+/// Drops all capabilities of root, which lead around Landlock: newer kernels show root other processes' environments.
 fn capabilities() -> rustix::io::Result<()> {
     use rustix::thread::{
         CapabilitiesSecureBits as Bits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
@@ -77,7 +77,7 @@ fn capabilities() -> rustix::io::Result<()> {
     if capabilities(None)?.permitted.is_empty() {
         return Ok(());
     }
-    // So that a program which root starts does not have them again.
+    // A program that root starts must not regain the capabilities.
     set_capabilities_secure_bits(
         Bits::NO_ROOT
             | Bits::NO_ROOT_LOCKED
@@ -96,7 +96,7 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
         path_beneath_rules,
     };
-    // The third version is the first that also confines truncation; what is newer is taken where it is.
+    // Version 3 is the first that also confines truncation; newer versions are used where the kernel has them.
     let (least, newest) = (ABI::V3, ABI::V7);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -107,7 +107,7 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
     if !policy.net {
         rules = rules.handle_access(AccessNet::from_all(newest))?;
     }
-    // Where mounts can be made, a copy without keys stands there.
+    // With mounts, a copy without keys covers the original.
     let copies = policy.copies.iter().filter(|_| policy.namespace).map(|(_, original)| original);
     let shared = policy.namespace.then_some(Path::new(SHARED));
     rules

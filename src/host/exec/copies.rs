@@ -1,12 +1,12 @@
-//! Configuration of build tools as commands get it: where packages come from, and no key.
+//! Configuration of build tools for commands: the sources of packages, without keys.
 
-/// Words in a line that names a key.
+/// Words that mark a line as one with a key.
 const KEYS: &[&str] = &["token", "secret", "passw", "_auth", "credential", "api_key", "apikey", "private"];
-/// Tables in which anything may stand.
+/// Beginnings of tables that may hold keys under any name, and are left out.
 const TABLES: &[&str] = &["[env", "[ env"];
 
 /// Returns a text of `name = value` lines without those that name a key, and without users and passwords in addresses;
-/// nothing where it cannot be read line by line.
+/// `None` if a value has several lines.
 pub(super) fn without_keys(text: &str) -> Option<String> {
     if text.contains("\"\"\"") || text.contains("'''") {
         return None;
@@ -23,14 +23,14 @@ pub(super) fn without_keys(text: &str) -> Option<String> {
             continue;
         }
         if KEYS.iter().any(|key| lower.contains(key)) {
-            // A value of several lines would stay behind.
+            // Only the first line of a longer value would be removed.
             if !is_whole(line) {
                 return None;
             }
             continue;
         }
         let line = without_user(line);
-        // An address without its beginning.
+        // A proxy's address may lack the `https://` by which `without_user` finds it.
         if lower.contains("proxy") && line.contains('@') {
             continue;
         }
@@ -40,13 +40,13 @@ pub(super) fn without_keys(text: &str) -> Option<String> {
     Some(kept)
 }
 
-/// Tells whether brackets that open in a line are closed there, and the next line begins anew.
+/// Returns whether a value ends in its line: brackets are closed, and no `\` continues it.
 fn is_whole(line: &str) -> bool {
     let count = |sign: char| line.matches(sign).count();
     count('[') == count(']') && count('{') == count('}') && !line.trim_end().ends_with('\\')
 }
 
-/// Takes `user:password@` out of addresses.
+/// Removes `user:password@` from addresses.
 fn without_user(line: &str) -> String {
     let mut rest = line;
     let mut kept = String::with_capacity(line.len());
@@ -54,9 +54,9 @@ fn without_user(line: &str) -> String {
         let (before, address) = rest.split_at(at + 3);
         kept.push_str(before);
         let end = address.find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#'));
-        let (host, behind) = address.split_at(end.unwrap_or(address.len()));
+        let (host, after) = address.split_at(end.unwrap_or(address.len()));
         kept.push_str(host.rsplit_once('@').map_or(host, |(_, host)| host));
-        rest = behind;
+        rest = after;
     }
     kept.push_str(rest);
     kept

@@ -1,4 +1,4 @@
-//! What a command is told of the machine: what builds need, and no key.
+//! The environment of a command: what builds need of the machine, without keys.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::protected_places::ProtectedPlaces;
 use crate::host::path;
 use crate::model::command::Grants;
 
-/// Variables that are passed on as they are. A list of what may pass, because nobody knows all names of keys.
+/// Variables that are passed on unchanged. A list of what may pass, because nobody knows all names of keys.
 const PASSED: &[&str] = &[
     "CC",
     "CFLAGS",
@@ -34,8 +34,8 @@ const PASSED: &[&str] = &[
     "USER",
 ];
 
-/// A toolchain's folder: the variable that names it, where it is below the home otherwise, and what of it is shown.
-/// Cargo's own holds the registry's key.
+/// A toolchain's folder: the variable that names it, its default below the home, and the parts that a command may read.
+/// Cargo's folder also holds the registry's key.
 struct Toolchain {
     variable: &'static str,
     home: &'static str,
@@ -43,17 +43,17 @@ struct Toolchain {
     export: ExportRule,
 }
 
-/// When a command is told where a toolchain's folder is, because it would look below its own home.
+/// When a command gets the variable of a toolchain's folder. Without it, the tool would look below the private home.
 #[derive(PartialEq, Eq)]
 enum ExportRule {
     Always,
-    /// It fetches what is missing into that folder, and cannot write there.
+    /// With the network, the tool would download into the folder, which the command cannot write.
     WithoutNetwork,
-    /// Only where the user's own environment names it.
+    /// Only through [`PASSED`], if the user's own environment names the folder.
     IfNamed,
 }
 
-/// Where Cargo stands in [`TOOLCHAINS`].
+/// The index of Cargo in [`TOOLCHAINS`].
 const CARGO: usize = 1;
 
 const TOOLCHAINS: &[Toolchain] = &[
@@ -81,7 +81,7 @@ const TOOLCHAINS: &[Toolchain] = &[
     Toolchain { variable: "JAVA_HOME", home: ".sdkman", parts: &[""], export: ExportRule::IfNamed },
 ];
 
-/// Returns the environment of a command. Its home is its private folder; toolchains are told where they live.
+/// Returns the environment of a command. Its home is its private folder; variables name the toolchains' folders.
 pub(super) fn of(
     ours: &BTreeMap<String, String>,
     kept: &ProtectedPlaces,
@@ -99,12 +99,12 @@ pub(super) fn of(
     let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
     variables.insert("PATH".to_owned(), folders.join(":"));
     for toolchain in TOOLCHAINS {
-        let told = match toolchain.export {
+        let exported = match toolchain.export {
             ExportRule::Always => true,
             ExportRule::WithoutNetwork => !grants.net,
             ExportRule::IfNamed => false,
         };
-        if told && let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
+        if exported && let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
             variables.insert(toolchain.variable.to_owned(), folder.display().to_string());
         }
     }
@@ -112,8 +112,8 @@ pub(super) fn of(
     for name in ["HOME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
         variables.insert(name.to_owned(), private.clone());
     }
-    // What Python compiles would stand beside the sources, and be committed with them.
-    // What looks for leaks in a program traces it, which is refused.
+    // Python would write compiled files beside the sources, and they would be committed.
+    // A leak detector traces its program, which the sandbox refuses.
     for (name, value) in [
         ("ASAN_OPTIONS", "detect_leaks=0"),
         ("TERM", "dumb"),
@@ -129,7 +129,7 @@ pub(super) fn of(
     variables
 }
 
-/// Returns the places of programs and toolchains that a command may read, as the system resolves them.
+/// Returns the folders of programs and toolchains that a command may read, with links resolved.
 pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) -> Vec<PathBuf> {
     let toolchains = TOOLCHAINS.iter().flat_map(|toolchain| {
         let folder = folder(ours, toolchain);
@@ -140,21 +140,21 @@ pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) 
     path.into_iter().chain(around).chain(toolchains).filter_map(|place| kept.resolve_visible(&place)).collect()
 }
 
-/// Returns the environment of Python, Conda or Node whose programs are in a folder of `PATH`: they are nothing without it.
+/// Returns the Python, Conda or Node environment around a folder of `PATH`: its programs do not run without it.
 fn runtime_folder(programs: &Path) -> Option<PathBuf> {
-    let whole = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
-    let mark = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|mark| whole.join(mark).exists());
-    mark.then(|| whole.to_owned())
+    let parent = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
+    let is_runtime = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|marker| parent.join(marker).exists());
+    is_runtime.then(|| parent.to_owned())
 }
 
-/// Returns Cargo's configuration, by both of its names: builds need it, and it may hold keys.
+/// Returns the paths of Cargo's configuration, by both of its names: builds need it, and it may hold keys.
 pub(super) fn cargo_configuration(ours: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let folder = folder(ours, &TOOLCHAINS[CARGO]);
     folder.iter().flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))).collect()
 }
 
-/// Returns the configuration of other tools that look for it in their home: where it is, and where below the private
-/// folder.
+/// Returns the configuration files of other tools that look for them in the home: each path, and the path of its copy
+/// below the private home.
 pub(super) fn configuration(ours: &BTreeMap<String, String>) -> Vec<(PathBuf, &'static str)> {
     let Some(home) = ours.get("HOME").map(Path::new) else { return Vec::new() };
     [(".npmrc", ".npmrc"), (".pip/pip.conf", "pip/pip.conf"), (".config/pip/pip.conf", "pip/pip.conf")]

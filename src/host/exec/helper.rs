@@ -1,12 +1,12 @@
-//! The helper: this program started again, to run one command and to end all that comes of it.
+//! The helper: this program started again, to run one command and to end all processes that the command starts.
 //!
-//! It is a process of its own because a sandbox is put on for good, and because it is the parent to which everything
-//! falls that the command leaves behind. It starts its own program once more, as the child that puts the sandbox on
-//! and becomes the command: so the command cannot signal the helper. Its standard input is the lifeline: when that
-//! ends, the one who asked is gone or has enough, and everything is ended.
+//! The helper is a process of its own because a sandbox cannot be left again, and because the helper becomes the parent
+//! of orphaned processes of the command. It starts its own program once more, as the child that enters the sandbox and
+//! becomes the command, so that the command cannot signal the helper. The helper's standard input is the lifeline: when
+//! it ends, the caller has exited or given up, and the helper ends everything.
 //!
-//! What makes sure of the end is the first of these that the system has: a namespace of processes, whose first process
-//! does the helper's work then; a control group; or the helper itself, as the one whom orphans fall to.
+//! The first of these ways that the system supports makes sure that no process is left: a PID namespace, whose first
+//! process then does the helper's work; a control group; or the helper itself, as the subreaper of orphans.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -31,16 +31,16 @@ const LIFELINE_ENDED: u8 = 3;
 /// Runs a command: `policy -- program arguments…`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((mut policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
-    let alone = match supervise(&mut policy, words) {
-        Ok(alone) => alone,
+    let lifeline_ended = match supervise(&mut policy, words) {
+        Ok(lifeline_ended) => lifeline_ended,
         Err(report) => {
-            // Nobody is left to be told when this fails.
+            // If this fails, nobody is left to report the failure to.
             let _ = tell(&policy, &report);
             false
         }
     };
-    if alone {
-        // Whoever asked may be gone, and nobody else would clear up.
+    if lifeline_ended {
+        // The caller may have exited, and nobody else would remove the folder.
         let _ = sweep::remove_folder(&policy.private);
     }
     ExitCode::SUCCESS
@@ -57,18 +57,20 @@ fn tell(policy: &Policy, report: &Report) -> std::io::Result<()> {
     std::fs::write(&policy.report, text)
 }
 
-/// Runs the command to its end, and ends all that came of it. Tells whether the lifeline has ended before.
+/// Runs the command to its end, and ends all processes that it started. Returns whether the lifeline ended first.
 fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
     let no = |error: &dyn std::fmt::Display| Report::NoSandbox(error.to_string());
     confine::close_descriptors().map_err(|error| no(&error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| no(&error))?;
     let mut missing = String::new();
-    // Without a sandbox, a command is to find the system as it is.
-    let open = |ends: &CleanupMethod| policy.confine || *ends != CleanupMethod::Namespace;
-    let wanted = policy.ends.filter(open);
-    let ways: Vec<CleanupMethod> =
-        CleanupMethod::ALL.into_iter().filter(|ends| wanted.map_or_else(|| open(ends), |it| it == *ends)).collect();
-    for ends in ways {
+    // Without a sandbox, a command should see the real system, so a namespace is no option.
+    let is_possible = |ends: &CleanupMethod| policy.confine || *ends != CleanupMethod::Namespace;
+    let wanted = policy.ends.filter(is_possible);
+    let methods: Vec<CleanupMethod> = CleanupMethod::ALL
+        .into_iter()
+        .filter(|ends| wanted.map_or_else(|| is_possible(ends), |wanted| wanted == *ends))
+        .collect();
+    for ends in methods {
         match supervise_by(ends, policy, words) {
             Ok(done) => return done,
             Err(why) => missing = why,
@@ -77,7 +79,7 @@ fn supervise(policy: &mut Policy, words: &[OsString]) -> Result<bool, Report> {
     Err(Report::NoSandbox(format!("what ends left-over processes is not to be had: {missing}")))
 }
 
-/// Does it in one way; the outer error says why that way is not open.
+/// Runs the command with one cleanup method. The outer error says why the method is not available.
 fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) -> Result<Result<bool, Report>, String> {
     let done = match ends {
         CleanupMethod::Namespace => {
@@ -105,17 +107,17 @@ fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) ->
     Ok(Ok(false))
 }
 
-/// Puts the sandbox on and becomes the command. Returns only if that does not work.
+/// Enters the sandbox and becomes the command. Returns only if that fails.
 pub fn become_command(arguments: &[OsString]) -> ExitCode {
     let Some((policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
-    // Opened now, because it is out of reach afterwards; the command does not inherit it.
-    let Ok(told) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };
+    // Opened now, because the sandbox puts the path out of reach; the command does not inherit the descriptor.
+    let Ok(report_file) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };
     let report = match enter_sandbox(&policy) {
         Err(why) => Report::NoSandbox(why),
         Ok(()) => Report::NotStarted(Command::new(&words[0]).args(&words[1..]).exec().to_string()),
     };
-    // Without the report it is told that the command ended with this code.
-    let _ = serde_json::to_writer(told, &report);
+    // Without the report, the helper reports that the command exited with this code.
+    let _ = serde_json::to_writer(report_file, &report);
     ExitCode::from(NOT_STARTED)
 }
 

@@ -1,14 +1,14 @@
-//! Commands in worktrees, which run what a model has written: each in a sandbox of its own, with limits.
+//! Runs commands in worktrees. They execute code that a model has written, so each has a sandbox of its own, with limits.
 //!
-//! - [`Commands::run`] starts this same program again as a helper, collects what the command writes, and ends it
+//! - [`Commands::run`] starts this same program again as a helper, collects the command's output, and ends the command
 //!   when its time is over;
-//! - `policy` says what a command may touch, and `environment` what it is told: of the user's `places`, and by `copies`
-//!   of configuration without keys;
-//! - `together` is what all commands of a run use;
-//! - `helper` is that other process: it outlives nothing that it started, and nothing that it started outlives it. That is
-//!   made sure of by a `namespace`, a `cgroup`, or by the process that all falls to; `oversee` watches what is used;
-//! - `confine` is where the helper's child gives up its rights, just before it becomes the command, and `calls` the system
-//!   calls that it is refused.
+//! - `policy` says what a command may touch, apart from the user's `protected_places`; `environment` makes its variables,
+//!   and `copies` its configuration without keys;
+//! - `usage` counts what all commands of a run use together;
+//! - `helper` is that other process. No process that it starts outlives it: a `namespace`, a `cgroup`, or the helper as
+//!   subreaper makes sure of that; `oversee` watches the limits, with `processes`;
+//! - in `confine`, the helper's child gives up its rights, just before it becomes the command; `syscall_filter` refuses it
+//!   system calls.
 
 mod syscall_filter;
 mod cgroup;
@@ -50,13 +50,13 @@ pub use policy::with_defaults;
 use protected_places::ProtectedPlaces;
 pub use usage::SharedUsage;
 
-/// The most bytes that a command may write; then it is ended.
+/// The most bytes of output; a command that writes more is ended.
 const MOST_OUTPUT: usize = 8 << 20;
-/// How many bytes of a command's output a flow gets unless it asks for more; the rest is in a file.
+/// How many bytes of a command's output a flow gets unless it asks for more; a file holds all of a longer output.
 const SHOWN_OUTPUT: usize = 24 << 10;
-/// How long the helper may take to end everything, before it is ended itself.
+/// How long the helper may take to end everything before it is killed.
 const GRACE: Duration = Duration::from_secs(6);
-/// How the private folder of a command is called, before what tells it from others.
+/// The prefix of the name of a command's private folder.
 const PRIVATE: &str = "nietz-command-";
 
 /// Runs the commands of one run.
@@ -65,30 +65,30 @@ pub struct Commands {
     pub helper: PathBuf,
     pub environment: BTreeMap<String, String>,
     pub grants: Grants,
-    /// The most that a command may use, and all of them.
+    /// Limits for each command, and for all commands together.
     pub limits: CommandLimits,
-    /// What all of them use.
+    /// The usage of all commands together.
     pub usage: SharedUsage,
-    /// What makes sure of the end, if one is named.
+    /// The method that ends left-over processes, if the user names one.
     pub ends: Option<CleanupMethod>,
-    /// What the user lets all commands read besides.
+    /// Further places that the user lets all commands read.
     pub read: Vec<PathBuf>,
-    /// Folders of the user's that no command may read whole.
+    /// Folders of the user that no command may read as a whole.
     pub protected: Vec<PathBuf>,
-    /// The user's checkout, which worktrees are made of.
+    /// The user's checkout, of which the worktrees are made.
     pub workspace: PathBuf,
-    /// The folder for outputs that are too long for a flow, and how it is called in outcomes.
+    /// The folder for outputs that are too long for a flow; `outputs_shown` is its name in outcomes.
     pub outputs: PathBuf,
     pub outputs_shown: String,
     pub redactor: Redactor,
-    /// Whether the user was told of what the place of commands does not have.
+    /// Whether [`Commands::remark`] has told the user what a worktree lacks.
     pub remarked: Cell<bool>,
 }
 
-/// What a checkout often has, git ignores, and programs miss without a word that tells why.
+/// Names that a checkout often has, git ignores, and programs need without saying so.
 const OFTEN_IGNORED: &[&str] = &[".env", ".env.local", ".envrc", ".venv", "venv", "node_modules", ".tox", "vendor"];
 
-/// What programs say where something is not there or refused.
+/// Messages of programs that miss something or are refused something.
 const MISSING: &[&str] = &[
     "Permission denied",
     "Operation not permitted",
@@ -108,28 +108,33 @@ const MISSING: &[&str] = &[
     "EROFS",
 ];
 
-/// What the helper tells when it is over, in a file: the command has both outputs for itself.
+/// The report that the helper writes to a file at its end: standard output and error belong to the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Report {
     /// The command ended, with this exit code.
     Exit(i32),
-    /// It had more processes than it may.
+    /// The command had too many processes.
     Processes,
-    /// It took more memory than it may.
+    /// The command took too much memory.
     Memory,
-    /// It wrote more than it may.
+    /// The command wrote too much.
     Written,
-    /// Something that it started could not be ended.
+    /// A process that the command started could not be ended.
     Left,
-    /// It could not be started.
+    /// The command could not be started.
     NotStarted(String),
     /// The sandbox could not be made.
     NoSandbox(String),
 }
 
 impl Commands {
-    /// Runs a command in a folder. `alive` is called whenever it writes something.
+    /// Runs a command in a folder. `alive` is called whenever the command writes something.
+    ///
+    /// # Errors
+    ///
+    /// `command-failed` if the command cannot be started or left processes that could not be ended, `sandbox-missing` if
+    /// there is no sandbox. An exit code other than 0 is no error.
     pub async fn run(
         &self,
         command: &ExecCommand,
@@ -169,13 +174,13 @@ impl Commands {
         if over == TerminationReason::Written {
             self.usage.count(policy.written.saturating_sub(self.usage.written().saturating_sub(before)));
         }
-        let (output, whole) = output.redacted_excerpt(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
-        let file = whole.map(|text| self.keep(name, &text)).transpose()?;
+        let (output, complete) = output.redacted_excerpt(command.output.unwrap_or(SHOWN_OUTPUT), &self.redactor);
+        let file = complete.map(|text| self.keep(name, &text)).transpose()?;
         Ok(CommandOutcome { over, exit, output, file })
     }
 
-    /// Returns what the user is to know of a command that may have failed for want of what its folder does not have. Said
-    /// once: the next ones fail in the same way.
+    /// Returns a remark for the user if a command may have failed because a worktree lacks files. Only once: further
+    /// commands fail in the same way.
     pub fn remark(&self, command: &ExecCommand, folder: &Path, ran: &CommandOutcome) -> Option<String> {
         let left =
             OFTEN_IGNORED.iter().filter(|name| self.workspace.join(name).exists() && !folder.join(name).exists());
@@ -194,11 +199,11 @@ impl Commands {
         ))
     }
 
-    /// Returns the folders of `PATH` that commands do not get, because they would show too much.
+    /// Returns the folders of `PATH` that are hidden from commands, because they would show too much.
     pub fn hidden_of_path(&self) -> Vec<PathBuf> {
         let kept = self.protected_places();
-        let there = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
-        there.filter(|folder| kept.resolve_visible(folder).is_none()).collect()
+        let existing = path::folders(&self.environment).into_iter().filter(|folder| folder.is_dir());
+        existing.filter(|folder| kept.resolve_visible(folder).is_none()).collect()
     }
 
     fn protected_places(&self) -> ProtectedPlaces {
@@ -226,7 +231,7 @@ impl Commands {
         Ok(Helper { lifeline: child.stdin.take(), child })
     }
 
-    /// Collects output until the command is over; tells why it has to be ended, if it has to be.
+    /// Collects output until the command is over. Returns why the command has to be ended, if it has to be.
     async fn watch(
         &self,
         command: &ExecCommand,
@@ -237,21 +242,21 @@ impl Commands {
     ) -> Option<TerminationReason> {
         let until = Instant::now() + Duration::from_secs_f64(command.seconds);
         let idle = command.idle.map(Duration::from_secs_f64);
-        let mut heard = Instant::now();
+        let mut last_output = Instant::now();
         let mut buffer = vec![0; 64 << 10];
         let mut open = true;
         let helper = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
         let member = helper.map(|helper| self.usage.join(helper));
         let mut look = tokio::time::interval(usage::LOOK);
         loop {
-            let silent = idle.map(|idle| heard + idle);
+            let silent = idle.map(|idle| last_output + idle);
             tokio::select! {
                 biased;
                 _ = child.wait() => return None,
                 read = source.read(&mut buffer), if open => match read {
                     Ok(0) | Err(_) => open = false,
                     Ok(count) => {
-                        heard = Instant::now();
+                        last_output = Instant::now();
                         alive();
                         if !output.push(&buffer[..count]) {
                             return Some(TerminationReason::Output);
@@ -269,7 +274,7 @@ impl Commands {
         }
     }
 
-    /// Writes a long output to its file, and returns how that is called.
+    /// Writes a long output to a file, and returns the file's name for outcomes.
     fn keep(&self, name: &str, text: &str) -> Result<String> {
         std::fs::create_dir_all(&self.outputs).map_err(|error| Failure::io(&self.outputs, "create", &error))?;
         let file = format!("{name}.txt");
@@ -279,7 +284,7 @@ impl Commands {
     }
 }
 
-/// Reads what is still in the pipe. All writers are gone, but for one that got away: it is not waited for.
+/// Reads the rest of the pipe. All writers have ended, unless a process escaped: that one is not waited for.
 async fn drain(source: &mut pipe::Receiver, output: &mut Output) {
     let mut buffer = vec![0; 64 << 10];
     let reading = async {
@@ -289,16 +294,16 @@ async fn drain(source: &mut pipe::Receiver, output: &mut Output) {
             }
         }
     };
-    // What comes later than this belongs to nobody.
+    // Later output comes from no process of the command.
     let _ = tokio::time::timeout(Duration::from_secs(1), reading).await;
 }
 
-/// The helper of one command. When this is dropped, also by one who gives up waiting, everything that the command
-/// started is over: whatever comes next in that worktree is alone in it.
+/// The helper of one command. Dropping it, also when the caller gives up waiting, ends every process of the command, so
+/// that the next request is alone in that worktree.
 struct Helper {
     child: Child,
-    /// The helper ends everything as soon as this end of the pipe is gone, so also when this process is killed. It is
-    /// not killed itself, or nobody would end the rest.
+    /// The helper ends everything when this end of the pipe closes, so also when nietz is killed. The helper itself is
+    /// not killed first, because nobody would end the other processes.
     lifeline: Option<ChildStdin>,
 }
 
@@ -306,7 +311,7 @@ impl Drop for Helper {
     fn drop(&mut self) {
         drop(self.lifeline.take());
         let until = std::time::Instant::now() + GRACE;
-        // It takes a few milliseconds; there is nothing to wait for once it is over.
+        // This usually takes a few milliseconds.
         while let Ok(None) = self.child.try_wait() {
             if std::time::Instant::now() > until {
                 return self.end_group();
@@ -320,13 +325,13 @@ impl Helper {
     fn end_group(&self) {
         let id = self.child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
-            // A group that is gone already is what we want.
+            // An error means that the group has ended already.
             let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// The folder of one command: with a temporary folder of its own, and what the helper tells. Nobody else may enter it.
+/// The private folder of one command, with its temporary folder and the helper's report. Other users may not enter it.
 struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
@@ -336,7 +341,7 @@ impl PrivateFolder {
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir()
             .map_err(|error| internal(&error))?;
-        // It is removed by way of `sweep`, whatever the command has made of it.
+        // `sweep` removes the folder later, whatever the command has done to its permissions.
         let folder = folder.keep();
         let private = PrivateFolder(folder.canonicalize().map_err(|error| Failure::io(&folder, "use", &error))?);
         let temporary = private.0.join("tmp");
@@ -347,7 +352,7 @@ impl PrivateFolder {
 
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
-        // What cannot be removed is not the flow's fault.
+        // The command is over; a folder that cannot be removed is no failure of the flow.
         let _ = sweep::remove_folder(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Namespaces of processes and mounts: all that a command starts ends with the first process there, because the kernel
-//! says so; it sees no process but those; and nothing but its own folders can be changed, not even modes and times.
+//! PID and mount namespaces. The kernel ends all processes of a command with the first process of the namespace; the
+//! command sees no other processes; and it can change only its own folders, not even modes and times elsewhere.
 
 use std::ffi::{CStr, CString};
 use std::io::{Error, Read, Write};
@@ -10,25 +10,25 @@ use rustix::process::{Pid, Signal};
 
 use super::policy::Policy;
 
-/// Where the system's library keeps memory that processes share, and their semaphores.
+/// Where the C library keeps shared memory and semaphores.
 pub(super) const SHARED: &str = "/dev/shm";
-/// The first kernel that numbers the processes of each namespace by a limit of its own.
+/// The first kernel with a `pid_max` for each namespace.
 const OWN_NUMBERS: (u32, u32) = (6, 14);
-/// The lowest limit that it takes.
+/// The lowest `pid_max` that the kernel accepts.
 const LEAST_NUMBERS: u64 = 400;
 
-/// Starts a process that is the first of new namespaces, and there does `inside`. Returns its id; the reason if this
-/// system does not let us.
+/// Starts a process as the first of new namespaces, which runs `inside` there. Returns its id, or why this system does
+/// not allow that.
 pub(super) fn start(policy: &Policy, inside: impl FnOnce() -> u8) -> Result<Pid, String> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let (mut reader, mut writer) = std::io::pipe().map_err(|error| error.to_string())?;
-    let (id, foreign) = forked()?;
+    let (id, in_user_namespace) = forked()?;
     let Some(id) = id else {
         drop(reader);
         let made = (|| {
-            // One whose parent is gone meanwhile finds its standard input ended.
+            // If the parent has ended before this call, the lifeline has ended, too.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            if foreign {
+            if in_user_namespace {
                 map_user(user.as_raw(), group.as_raw())?;
             }
             mounts(policy)
@@ -42,8 +42,8 @@ pub(super) fn start(policy: &Policy, inside: impl FnOnce() -> u8) -> Result<Pid,
     };
     drop(writer);
     let mut why = String::new();
-    let heard = reader.read_to_string(&mut why);
-    if heard.is_ok() && why.is_empty() {
+    let read = reader.read_to_string(&mut why);
+    if read.is_ok() && why.is_empty() {
         return Ok(id);
     }
     let _ = rustix::process::kill_process(id, Signal::KILL);
@@ -51,14 +51,15 @@ pub(super) fn start(policy: &Policy, inside: impl FnOnce() -> u8) -> Result<Pid,
     Err(why)
 }
 
-/// Forks into new namespaces, also of users where that is needed. Returns nothing in the new process.
+/// Forks into new namespaces, with a user namespace if needed. Returns `None` in the new process, and whether there is a
+/// user namespace.
 fn forked() -> Result<(Option<Pid>, bool), String> {
     let wanted = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
     let mut failed = Error::from_raw_os_error(libc::EPERM);
     for users in [0, libc::CLONE_NEWUSER] {
         let flags = libc::c_long::from(wanted | users);
-        // SAFETY: this process has one thread, and no stack is given: the new process goes on with a copy of all, as
-        // after `fork`.
+        // SAFETY: this process has one thread, and no stack is given: the new process continues with a copy of everything,
+        // as after `fork`.
         let id = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
         if id >= 0 {
             return Ok((i32::try_from(id).ok().and_then(Pid::from_raw), users != 0));
@@ -68,20 +69,20 @@ fn forked() -> Result<(Option<Pid>, bool), String> {
     Err(format!("namespaces cannot be made: {failed}"))
 }
 
-/// Ends this process at once: what the other one had open and buffered is not its own.
+/// Ends this process at once, without flushing buffers and closing files that belong to the process it was forked from.
 fn end(status: u8) -> ! {
-    // SAFETY: it does not return, and runs nothing of this process.
+    // SAFETY: the call does not return, and runs no code of this process.
     unsafe { libc::_exit(i32::from(status)) }
 }
 
-/// Is the same user as outside.
+/// Maps the user and the group to the same ids as outside.
 fn map_user(user: u32, group: u32) -> std::io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Shows the processes of this namespace alone, and lets nothing be changed but what the command may change.
+/// Mounts a `/proc` of this namespace, and makes everything read-only except what the command may change.
 fn mounts(policy: &Policy) -> std::io::Result<()> {
     let slave = libc::MS_REC | libc::MS_SLAVE;
     mount(None, c"/", None, slave)?;
@@ -92,7 +93,7 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
     for (copy, original) in &policy.copies {
         mount(Some(&text(copy)?), &text(original)?, None, libc::MS_BIND)?;
     }
-    // Where there is none, nobody looks for it.
+    // Without the folder, no program uses shared memory.
     let shared = Path::new(SHARED).is_dir();
     if shared {
         mount(Some(&text(&policy.shared)?), &text(Path::new(SHARED))?, None, libc::MS_BIND)?;
@@ -107,21 +108,21 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
     }
     mount(Some(c"proc"), c"/proc", Some(c"proc"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
     if own_numbers() {
-        // Where this is not to be had, the processes are counted all the same.
+        // Without this limit, `oversee` still counts the processes.
         let _ = std::fs::write("/proc/sys/kernel/pid_max", policy.tasks().max(LEAST_NUMBERS).to_string());
     }
-    // What was open by this path is what is mounted over now.
+    // Enters the folder again: the current folder is still the one below the new mount.
     std::env::set_current_dir(&policy.folder)
 }
 
 fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> std::io::Result<()> {
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: all texts have their ends and outlive the call.
+    // SAFETY: all texts end with NUL and outlive the call.
     let status = unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null()) };
     check_status(status.into(), "mount", target)
 }
 
-/// Sets and clears attributes of a mount and all below it.
+/// Sets and clears attributes of a mount and all mounts below it.
 fn attributes(target: &CStr, set: u64, clear: u64) -> std::io::Result<()> {
     #[repr(C)]
     struct MountAttributes {
@@ -131,7 +132,7 @@ fn attributes(target: &CStr, set: u64, clear: u64) -> std::io::Result<()> {
         users: u64,
     }
     let attributes = MountAttributes { set, clear, propagation: 0, users: 0 };
-    // SAFETY: the path has its end, and the structure is of the layout and size that are told; both outlive the call.
+    // SAFETY: the path ends with NUL, and the structure has the kernel's layout and the given size; both outlive the call.
     let status = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -157,7 +158,7 @@ fn text(path: &Path) -> std::io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// Tells whether a limit of process numbers is this namespace's own: in older kernels it is the machine's.
+/// Returns whether `pid_max` belongs to this namespace: in older kernels it is the machine's.
 fn own_numbers() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));

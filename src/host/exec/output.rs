@@ -1,4 +1,4 @@
-//! What a command writes, kept within bounds.
+//! Collects a command's output up to a limit.
 
 use crate::model::redact::Redactor;
 
@@ -13,21 +13,22 @@ impl Output {
         Output { bytes: Vec::new(), most }
     }
 
-    /// Adds what was written; `false` when it has become too much.
+    /// Adds output. Returns `false` if the limit is exceeded.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         let room = self.most - self.bytes.len();
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         bytes.len() <= room
     }
 
-    /// Returns the text without secrets: whole, or its beginning and end, and then the whole one as well.
+    /// Returns the text without secrets. A longer text than `most` is cut to its beginning and end; then the complete text
+    /// is returned as well.
     pub(super) fn redacted_excerpt(&self, most: usize, redactor: &Redactor) -> (String, Option<String>) {
         let text = String::from_utf8_lossy(&self.bytes);
         let text = redactor.text(&text).into_owned();
         if text.len() <= most {
             return (text, None);
         }
-        // The end says what went wrong; the beginning says with what.
+        // The end, which says what went wrong, gets more room than the beginning, which says with what.
         let head = text.floor_char_boundary(most / 4);
         let tail = text.ceil_char_boundary(text.len() - (most - most / 4));
         let left = tail - head;

@@ -1,4 +1,4 @@
-//! Watches one command and all that it starts, from the process that everything falls to, until it is over.
+//! Watches one command and all processes that it starts until they are over, from the process that orphans fall to.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -15,44 +15,44 @@ use super::processes::{self, ResourceUsage};
 
 /// The hidden verb of the command line that becomes the command.
 pub const INNER_VERB: &str = "__confined";
-/// What the inner child exits with when it does not become the command; the reason goes through the report.
+/// The exit code of the inner child if it does not become the command; the reason is in the report.
 pub(super) const NOT_STARTED: u8 = 127;
 
-/// How often it is looked at what they use: all processes of a machine are looked at, or those of a namespace.
+/// How often usage is measured: outside of a namespace, all processes of the machine are searched, which takes longer.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOK_INSIDE: Duration = Duration::from_millis(50);
-/// How long it may take to end everything.
+/// How long ending all processes may take.
 const ENDING: Duration = Duration::from_secs(5);
-/// How long it takes to find out that nothing is left.
+/// How long to wait for the news that no process is left.
 const SOON: Duration = Duration::from_millis(2);
-/// How often all are looked for before they are ended, at most: those that are stopped start no others.
+/// How often, at most, all processes are listed and stopped before they are killed: stopped processes start no others.
 const STOPS: usize = 8;
 
 /// How a command ended.
 pub(super) struct CommandEnd {
     pub report: Report,
-    /// Whether it was because the lifeline ended.
+    /// Whether the command ended because the lifeline did.
     pub lifeline_ended: bool,
 }
 
-/// What is waited for.
+/// The events that `watch` waits for.
 enum ProcessEvent {
-    /// A child is over.
+    /// A child has ended, with this exit code.
     ChildEnded(Pid, i32),
-    /// All children are: no process is left that came of the command.
+    /// No children are left, so no process of the command is.
     NoneLeft,
-    /// The lifeline is.
+    /// The lifeline has ended.
     LifelineEnded,
 }
 
-/// Starts a command, waits for its end, and ends what it left: in a namespace, the kernel does as soon as this process
-/// is over.
+/// Starts a command, waits for its end, and ends the processes that it left. In a namespace, the kernel ends them when
+/// this process ends.
 pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup>) -> CommandEnd {
     let not_started = |error: &dyn std::fmt::Display| CommandEnd {
         report: Report::NotStarted(error.to_string()),
         lifeline_ended: false,
     };
-    // The path by which a running program always finds itself, also when its file was replaced.
+    // This path leads to the running program even if its file was replaced.
     let mut command = Command::new("/proc/self/exe");
     let text = match policy.text() {
         Ok(text) => text,
@@ -64,20 +64,20 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
         Err(error) => return not_started(&error),
     };
     let Some(child) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return not_started(&"no id") };
-    let (tell, news) = channel();
-    let reaper = tell.clone();
+    let (sender, events) = channel();
+    let reaper = sender.clone();
     std::thread::spawn(move || reap(&reaper));
     std::thread::spawn(move || {
-        // Nothing is ever written to it: whatever this returns, it is over.
+        // Nobody writes to the lifeline: when `read` returns, the lifeline has ended.
         let _ = std::io::stdin().read(&mut [0]);
-        let _ = tell.send(ProcessEvent::LifelineEnded);
+        let _ = sender.send(ProcessEvent::LifelineEnded);
     });
-    let (report, mut left) = watch(policy, child, &news);
+    let (report, mut left) = watch(policy, child, &events);
     if !policy.namespace {
         if let Some(group) = group {
             left &= !group.end();
         }
-        if left && !end_all(&news) {
+        if left && !end_all(&events) {
             return CommandEnd { report: Report::Left, lifeline_ended: false };
         }
     }
@@ -87,13 +87,13 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
     }
 }
 
-/// Waits for the end, or for the reason to end it; nothing is told when the lifeline ends. Says whether processes can
-/// be left.
-fn watch(policy: &Policy, child: Pid, news: &Receiver<ProcessEvent>) -> (Option<Report>, bool) {
+/// Waits until the command ends or exceeds a limit. Returns the report, `None` if the lifeline ended, and whether
+/// processes can be left.
+fn watch(policy: &Policy, child: Pid, events: &Receiver<ProcessEvent>) -> (Option<Report>, bool) {
     let pause = if policy.namespace { LOOK_INSIDE } else { LOOK };
     let mut look_at = Instant::now() + pause;
     loop {
-        match news.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
+        match events.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
             Ok(ProcessEvent::ChildEnded(id, code)) if id == child => {
                 let report =
                     exceeded_limit(policy, &processes::total_usage(&[])).unwrap_or_else(|| exit_report(policy, code));
@@ -115,7 +115,7 @@ fn watch(policy: &Policy, child: Pid, news: &Receiver<ProcessEvent>) -> (Option<
     }
 }
 
-/// Returns the limit that is passed, if one is.
+/// Returns the limit that is exceeded, if any.
 fn exceeded_limit(policy: &Policy, used: &ResourceUsage) -> Option<Report> {
     if used.processes > policy.processes {
         Some(Report::Processes)
@@ -128,42 +128,42 @@ fn exceeded_limit(policy: &Policy, used: &ResourceUsage) -> Option<Report> {
     }
 }
 
-/// Returns what the inner child has told if it did not become the command.
+/// Returns the report of the inner child if it did not become the command, else the exit code.
 fn exit_report(policy: &Policy, code: i32) -> Report {
-    let told = (code == i32::from(NOT_STARTED)).then(|| super::read_report(&policy.report)).flatten();
-    told.unwrap_or(Report::Exit(code))
+    let report = (code == i32::from(NOT_STARTED)).then(|| super::read_report(&policy.report)).flatten();
+    report.unwrap_or(Report::Exit(code))
 }
 
-/// Waits for children, own ones and those that fell to us, as long as there are any.
-fn reap(tell: &Sender<ProcessEvent>) {
+/// Waits for all children, adopted orphans included, until none is left.
+fn reap(sender: &Sender<ProcessEvent>) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((id, status))) => {
-                if tell.send(ProcessEvent::ChildEnded(id, code(status))).is_err() {
+                if sender.send(ProcessEvent::ChildEnded(id, code(status))).is_err() {
                     return;
                 }
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => {
-                let _ = tell.send(ProcessEvent::NoneLeft);
+                let _ = sender.send(ProcessEvent::NoneLeft);
                 return;
             }
         }
     }
 }
 
-/// Returns the exit code as shells have it.
+/// Returns the exit code as shells do: 128 plus the signal for a killed process.
 fn code(status: WaitStatus) -> i32 {
     status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(1)
 }
 
-/// Ends everything that came of the command, also what went into a session of its own; tells whether that worked.
+/// Ends all processes of the command, even those in sessions of their own. Returns whether that worked.
 ///
-/// What forks and exits all the time is in no list for long. But as long as anything is left, this process has a child:
-/// only when it has none, which the kernel says, is all over.
-fn end_all(news: &Receiver<ProcessEvent>) -> bool {
-    // Mostly, nothing is left.
-    if matches!(news.recv_timeout(SOON), Ok(ProcessEvent::NoneLeft)) {
+/// A list misses processes that fork and exit all the time. But as long as any process is left, this process has a child:
+/// only when the kernel reports no children is everything over.
+fn end_all(events: &Receiver<ProcessEvent>) -> bool {
+    // Usually, nothing is left.
+    if matches!(events.recv_timeout(SOON), Ok(ProcessEvent::NoneLeft)) {
         return true;
     }
     let until = Instant::now() + ENDING;
@@ -178,7 +178,7 @@ fn end_all(news: &Receiver<ProcessEvent>) -> bool {
         let quick = if round % 64 == 0 { Vec::new() } else { processes::children() };
         send(&if quick.is_empty() { processes::descendants() } else { quick }, Signal::KILL);
         loop {
-            match news.try_recv() {
+            match events.try_recv() {
                 Ok(ProcessEvent::NoneLeft) => return true,
                 Ok(_) => {}
                 Err(_) => break,
@@ -194,7 +194,7 @@ fn end_all(news: &Receiver<ProcessEvent>) -> bool {
 
 fn send(processes: &[Pid], signal: Signal) {
     for id in processes {
-        // One that is gone meanwhile is what we want.
+        // An error means that the process has ended already.
         let _ = rustix::process::kill_process(*id, signal);
     }
 }

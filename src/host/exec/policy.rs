@@ -1,4 +1,4 @@
-//! What a command may touch, as the helper is told.
+//! The policy of a command: what it may touch, in the form that is passed to the helper.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use super::{Commands, copies, environment, processes};
 use crate::error::{Code, Failure, Result};
 use crate::model::command::{CleanupMethod, CommandLimits};
 
-/// What every program needs to start, and nothing of a person's own. The process file system is that of the command's own
-/// namespace, where it has one.
+/// Folders that programs need to start, without personal files. In a namespace, `/proc` shows only the processes of the
+/// namespace.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -29,7 +29,7 @@ const SYSTEM: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
 ];
-/// What of `/etc` programs need. The rest is left out: for root, much of it are keys.
+/// The parts of `/etc` that programs need. The rest is left out: root could read many keys there.
 const ETC: &[&str] = &[
     "alternatives",
     "ant",
@@ -151,56 +151,56 @@ const ETC: &[&str] = &[
     "zshenv",
     "zshrc",
 ];
-/// Devices that are read and written, and mean nothing.
+/// Harmless devices that commands may read and write.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
-/// Where names of hosts are looked up, for commands that have the network.
+/// The folder of the host name resolver, for commands with network.
 const RESOLVER: &str = "/run/systemd/resolve";
 
 /// The most processes of one command at once.
 const PROCESSES: u64 = 512;
-/// How many threads there may be for each process: the kernel counts them, and a compiler has many.
+/// How many threads are allowed per process: the kernel counts threads, and a compiler has many.
 const THREADS: u64 = 8;
-/// The largest file that a command may write.
+/// The largest file, in bytes, that a command may write.
 const FILE: u64 = 4 << 30;
-/// The most that it may write to disks, in megabytes. What a large build leaves is a tenth of that.
+/// The most that a command may write to disks, in megabytes: about ten times the output of a large build.
 const WRITTEN: u64 = 64 << 10;
-/// The same of all commands of a run, as long as its process lives: a thousand builds that leave one.
+/// The same for all commands of a run, as long as its process lives: enough for a thousand builds of 1 GiB.
 const RUN_WRITTEN: u64 = 1 << 20;
-/// The most files that one of its processes has open.
+/// The most open files of one process.
 const OPEN_FILES: u64 = 65_536;
-/// The largest configuration of which there is a copy.
+/// The largest configuration file, in bytes, that is copied.
 const CONFIGURATION: u64 = 1 << 20;
 
-/// A copy, and what it stands for.
+/// A copy, and the original that it replaces.
 type ConfigCopy = (PathBuf, PathBuf);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Policy {
-    /// Where the helper tells how it ended.
+    /// The file for the helper's report.
     pub report: PathBuf,
     /// The worktree.
     pub folder: PathBuf,
-    /// The folder that is made for this command alone.
+    /// The folder that is made for this command only.
     pub private: PathBuf,
     /// Whether there is a sandbox at all.
     pub confine: bool,
     pub net: bool,
-    /// What makes sure of the end; the first that there is, if none is named.
+    /// The method that ends left-over processes; the first that works, if none is named.
     pub ends: Option<CleanupMethod>,
-    /// Whether the command is in a namespace of processes, and the control group that it joins: what the helper found.
+    /// Set by the helper: whether the command runs in a PID namespace, and the control group that it joins.
     pub namespace: bool,
     pub cgroup: Option<PathBuf>,
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
-    /// The folders in which something may be changed.
+    /// The folders that stay writable in a mount namespace.
     pub kept: Vec<PathBuf>,
-    /// What stands in place of the machine's shared memory, where mounts can be made.
+    /// The folder that replaces the machine's shared memory, where mounts can be made.
     pub shared: PathBuf,
-    /// Copies without keys, and what they stand for: readable where mounts can be made.
+    /// Copies without keys and their originals. Only where mounts can be made can a command read them.
     pub copies: Vec<ConfigCopy>,
     pub processes: u64,
-    /// Bytes.
+    /// In bytes, as are the next two.
     pub memory: u64,
     pub written: u64,
     pub file: u64,
@@ -216,7 +216,7 @@ impl Policy {
         for place in &commands.read {
             match kept.resolve_visible(place) {
                 Some(place) => read.push(place),
-                // What is not there shows nothing.
+                // A missing place shows nothing.
                 None if !place.exists() => {}
                 None => return Err(not_shown(place)),
             }
@@ -228,8 +228,8 @@ impl Policy {
         write.extend([folder.to_owned(), temporary.clone()]);
         let shared = private.join("shm");
         std::fs::create_dir_all(&shared).map_err(|error| Failure::io(&shared, "create", &error))?;
-        let (as_they_are, copies) = configuration(commands, private)?;
-        read.extend(as_they_are);
+        let (in_place, copies) = configuration(commands, private)?;
+        read.extend(in_place);
         let limits = commands.limits;
         let megabytes = |limit: Option<u64>, default: u64| limit.map_or(default, |limit| limit.saturating_mul(1 << 20));
         Ok(Policy {
@@ -254,12 +254,12 @@ impl Policy {
         })
     }
 
-    /// Returns how many processes and threads the kernel lets it have.
+    /// Returns how many processes and threads the kernel allows the command.
     pub(super) fn tasks(&self) -> u64 {
         self.processes.saturating_mul(THREADS)
     }
 
-    /// Returns the policy as one argument; it holds no secret.
+    /// Returns the policy as one command line argument; it holds no secret.
     pub(super) fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|_| {
             let all = [&self.report].into_iter().chain(&self.write).chain(&self.read);
@@ -289,7 +289,7 @@ pub fn with_defaults(limits: CommandLimits) -> CommandLimits {
     }
 }
 
-/// Three quarters of the machine's: what needs more ends the machine, and not just itself.
+/// Returns three quarters of the machine's memory, in bytes: a command that takes more endangers the whole machine.
 fn default_memory() -> u64 {
     match processes::machine_memory() {
         0 => 8 << 30,
@@ -297,8 +297,8 @@ fn default_memory() -> u64 {
     }
 }
 
-/// Lays copies of the configuration of build tools, without keys, into the private folder. Returns what of it can be read
-/// where it is, and what stands for which file.
+/// Writes copies of the configuration of build tools, without keys, into the private folder. Returns the files that hold no
+/// keys and can be read in place, and the copies with their originals.
 fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, Vec<ConfigCopy>)> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -310,10 +310,10 @@ fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, V
         let kept = commands.redactor.text(&kept).into_owned();
         Some((kept == text, kept))
     };
-    let (mut as_they_are, mut copies) = (Vec::new(), Vec::new());
+    let (mut in_place, mut copies) = (Vec::new(), Vec::new());
     for path in environment::cargo_configuration(&commands.environment) {
         match copied(&path) {
-            Some((true, _)) => as_they_are.push(path),
+            Some((true, _)) => in_place.push(path),
             Some((false, kept)) => {
                 let copy = private.join(format!("copy-{}", copies.len()));
                 std::fs::write(&copy, kept).map_err(failed(&copy))?;
@@ -330,7 +330,7 @@ fn configuration(commands: &Commands, private: &Path) -> Result<(Vec<PathBuf>, V
             std::fs::write(&copy, kept).map_err(failed(&copy))?;
         }
     }
-    Ok((as_they_are, copies))
+    Ok((in_place, copies))
 }
 
 /// Returns the text of a plain file that is not too long.

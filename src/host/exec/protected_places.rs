@@ -1,11 +1,11 @@
-//! Which places of a person's own a command may read. Places are compared as the system resolves them: a name says
-//! nothing of where it leads.
+//! Decides which of the user's places a command may read. Places are compared with links resolved, because a name alone
+//! does not say where it leads.
 
 use std::path::{Path, PathBuf};
 
 use crate::host::path::resolved;
 
-/// What is never shown, below the home: keys, and what belongs to other programs.
+/// Places below the home that are never shown: keys, and files of other programs.
 const SECRET: &[&str] = &[
     ".aws",
     ".azure",
@@ -43,15 +43,14 @@ const SECRET: &[&str] = &[
     ".yarnrc.yml",
 ];
 
-/// Folders of the system of which no part is shown by way of `PATH` or a toolchain's variable, unless the sandbox shows it
-/// anyway.
+/// System folders of which `PATH` or a toolchain's variable makes no part visible. The sandbox shows some parts anyway.
 const SYSTEM: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/run", "/sys"];
 
-/// The places that are kept from commands, resolved.
+/// The places that are kept from commands, with links resolved.
 pub(super) struct ProtectedPlaces(Vec<PathBuf>);
 
 impl ProtectedPlaces {
-    /// `own` are places of the user and of nietz of which nothing is shown that would show them whole.
+    /// `own` are places of the user and of nietz: a folder that contains one of them is not shown.
     pub(super) fn new<'a>(home: Option<&Path>, own: impl IntoIterator<Item = &'a Path>) -> ProtectedPlaces {
         let mut kept: Vec<PathBuf> = own.into_iter().map(resolved).collect();
         for home in home.into_iter().map(Path::to_owned).chain(crate::host::user::home()) {
@@ -63,21 +62,21 @@ impl ProtectedPlaces {
         ProtectedPlaces(kept)
     }
 
-    /// Returns where a place is, if it may be shown with all that is below it.
+    /// Returns the resolved path of a place, if it may be shown with everything below it.
     pub(super) fn resolve_visible(&self, place: &Path) -> Option<PathBuf> {
         if !place.is_absolute() {
             return None;
         }
         let place = place.canonicalize().ok()?;
-        // What cannot be written down cannot be told to the helper.
+        // A path that is not UTF-8 cannot be passed to the helper.
         place.to_str()?;
         let above = self.0.iter().any(|kept| kept.starts_with(&place));
         let system = SYSTEM.iter().any(|system| place.starts_with(system));
         (!above && !system && !self.is_secret(&place) && place.parent().is_some()).then_some(place)
     }
 
-    /// Tells whether a place is, or is below, one that has a secret. Below the home itself, and what else shows too much,
-    /// there is much that may be shown.
+    /// Returns whether a place is one of [`SECRET`] or below one. Places below the other protected folders, such as the
+    /// home, may be shown.
     fn is_secret(&self, place: &Path) -> bool {
         let secret = |kept: &PathBuf| SECRET.iter().any(|secret| kept.ends_with(secret));
         self.0.iter().any(|kept| secret(kept) && place.starts_with(kept))

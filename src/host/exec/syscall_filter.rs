@@ -1,5 +1,5 @@
-//! The system calls that a command is refused: those that lead around the sandbox, to other processes, or to the
-//! kernel's least tried parts. No build needs them.
+//! Refuses a command the system calls that lead around the sandbox, to other processes, or to little-tested parts of the
+//! kernel. No build needs them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
 use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, sock_filter};
 
-/// Calls that are newer than their names.
+/// Numbers of calls that are too new for the library to name.
 const SETXATTRAT: i64 = 463;
 const GETXATTRAT: i64 = 464;
 const LISTXATTRAT: i64 = 465;
@@ -17,7 +17,7 @@ const FILE_SETATTR: i64 = 469;
 const STATMOUNT: i64 = 457;
 const LISTMOUNT: i64 = 458;
 
-/// Not permitted, whatever the arguments are.
+/// Calls that are not permitted (`EPERM`), whatever the arguments are.
 const REFUSED: &[i64] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -43,7 +43,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
     libc::SYS_move_pages,
-    // Queues and memory that outlive who made them, and that all of the user's programs share.
+    // Queues and memory outlive the process that made them, and all of the user's programs share them.
     libc::SYS_mq_notify,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -85,8 +85,8 @@ const REFUSED: &[i64] = &[
     STATMOUNT,
 ];
 
-/// Extended attributes, which Landlock does not know. The answer is that of a file system without them: programs that
-/// copy files pass over it.
+/// Calls for extended attributes, which Landlock does not confine. They answer like a file system without attributes,
+/// which programs that copy files ignore.
 const ATTRIBUTES: &[i64] = &[
     libc::SYS_fgetxattr,
     libc::SYS_flistxattr,
@@ -106,8 +106,8 @@ const ATTRIBUTES: &[i64] = &[
     SETXATTRAT,
 ];
 
-/// Not there: the flags of `clone3` cannot be looked at, and everybody then uses `clone`; Landlock does not know notices of
-/// what happens to files, and programs then look again and again.
+/// Calls that answer `ENOSYS`. A filter cannot see the flags of `clone3`; programs then use `clone`. Landlock does not
+/// confine inotify; programs then poll.
 const ABSENT: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_inotify_add_watch,
@@ -116,14 +116,14 @@ const ABSENT: &[i64] = &[
     libc::SYS_inotify_init1,
 ];
 
-/// What `fcntl` can do to files that others open, too: leases let them wait, and notices tell of them.
+/// Commands of `fcntl` that affect other processes: leases make them wait, and notices tell what they do.
 const ON_FILES: &[i32] = &[libc::F_SETLEASE, libc::F_NOTIFY];
 
-/// What `ioctl` can do to a file that is only open for reading: its flags, its project, its version, its seal for good.
+/// Requests of `ioctl` that change a file open only for reading: its flags, its project, its version, its fs-verity seal.
 const ON_INODES: &[u32] =
     &[0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x4080_6685, 0x4008_7601, 0x4004_7601];
 
-/// The flag of `fallocate` that gives room back.
+/// The flag of `fallocate` that frees disk space.
 const PUNCH_HOLE: u64 = 2;
 
 /// The flags of `clone` that make namespaces.
@@ -137,14 +137,14 @@ const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Refuses the calls for good. `net` says whether the network is allowed, `alone` that no process of others can be named.
+/// Refuses the calls for good. `net` allows the network; `alone` says that a namespace hides all other processes.
 pub(super) fn refuse(net: bool, alone: bool) -> Result<(), String> {
     let all = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect::<Rules>();
     other_numbers()?;
     install_filter(all(ABSENT), libc::ENOSYS)?;
     let mut unsupported = all(ATTRIBUTES);
     unsupported.insert(libc::SYS_ioctl, each(1, ON_INODES.iter().copied())?);
-    // Room on the disk without anything written is counted by nobody. Programs then write.
+    // Reserved disk space does not count as written. Without `fallocate`, programs write instead.
     unsupported.insert(libc::SYS_fallocate, vec![rule(vec![condition(1, Dword, MaskedEq(PUNCH_HOLE), 0)?])?]);
     install_filter(unsupported, libc::EOPNOTSUPP)?;
     let mut rules = all(REFUSED);
@@ -156,7 +156,7 @@ pub(super) fn refuse(net: bool, alone: bool) -> Result<(), String> {
     install_filter(rules, libc::EPERM)
 }
 
-/// A socket of another family would lead to the services of this machine.
+/// Refuses sockets of other families, which lead to services of this machine. Without network, all sockets are refused.
 fn sockets(net: bool) -> Result<Vec<SeccompRule>, String> {
     if !net {
         return Ok(Vec::new());
@@ -166,13 +166,13 @@ fn sockets(net: bool) -> Result<Vec<SeccompRule>, String> {
     Ok(vec![rule(other.collect::<Result<_, _>>()?)?])
 }
 
-/// A pair of datagram sockets can be connected again, to any service of this machine that has a path; streams cannot.
+/// Refuses pairs of datagram sockets, which can be connected to any local service with a path; streams cannot.
 fn pairs() -> Result<Vec<SeccompRule>, String> {
     let kind = |kind: i32| rule(vec![condition(1, Dword, MaskedEq(0xf), u64::from(kind.unsigned_abs()))?]);
     Ok(vec![kind(libc::SOCK_DGRAM)?, kind(libc::SOCK_RAW)?])
 }
 
-/// A rule for each value of an argument.
+/// Returns a rule for each value of an argument.
 fn each(argument: u8, values: impl Iterator<Item = u32>) -> Result<Vec<SeccompRule>, String> {
     values.map(|value| rule(vec![condition(argument, Dword, Eq, u64::from(value))?])).collect()
 }
@@ -182,10 +182,10 @@ fn namespaces() -> Result<Vec<SeccompRule>, String> {
     bits.map(|bit| rule(vec![condition(0, Dword, MaskedEq(bit), bit)?])).collect()
 }
 
-/// Limits, priorities and processors of other processes: the kernel asks only whether they are of the same user.
+/// Refuses to change limits, priorities and processors of other processes: the kernel only checks that the user is the same.
 fn rules_on_others(alone: bool) -> Result<Rules, String> {
     let other = |argument| condition(argument, Dword, Ne, 0);
-    // Reading a limit is harmless, and setting one's own is needed.
+    // Reading a limit is harmless, and a process may need to set its own.
     let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule(vec![other(0)?, condition(2, Qword, Ne, 0)?])?])]);
     if !alone {
         for call in [
@@ -197,7 +197,7 @@ fn rules_on_others(alone: bool) -> Result<Rules, String> {
             rules.insert(call, vec![rule(vec![other(0)?])?]);
         }
         let user = |process: u64| -> Result<_, String> {
-            // Anything but a process, and any process but itself.
+            // Refuses process groups and users, and any process but the caller.
             Ok(vec![rule(vec![condition(0, Dword, Ne, process)?])?, rule(vec![other(1)?])?])
         };
         rules.insert(libc::SYS_setpriority, user(0)?);
@@ -206,7 +206,7 @@ fn rules_on_others(alone: bool) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// On x86-64 the same calls, and some of their own, can be made by other numbers: all are refused.
+/// Refuses the x32 numbers, by which the same calls and some others can be made on x86-64.
 #[cfg(target_arch = "x86_64")]
 fn other_numbers() -> Result<(), String> {
     const X32: u32 = 0x4000_0000;

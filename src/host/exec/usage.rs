@@ -1,5 +1,5 @@
-//! What the commands of a run use together: memory of those that run side by side, and what all of them have written to
-//! disks, as long as this process lives. What one of them uses alone is looked at by its helper.
+//! Counts what the commands of a run use together: the memory of concurrent commands, and the bytes that all commands have
+//! written to disks, as long as this process lives. Each command's own limits are watched by its helper.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -10,31 +10,31 @@ use super::processes::{self, ResourceUsage};
 use crate::error::{Code, Failure, Result};
 use crate::model::command::{CommandLimits, TerminationReason};
 
-/// How often it is looked at what they use.
+/// How often usage is measured.
 pub(super) const LOOK: Duration = Duration::from_millis(400);
 
-/// The commands of a run that run now, by their helpers, and what was found when it was last looked.
+/// The running commands of a run, by their helpers, and the last measurement.
 #[derive(Default)]
 pub struct SharedUsage {
     helpers: RefCell<Vec<Pid>>,
-    /// What this process had written when its first command began.
+    /// How many bytes this process had written when its first command began.
     before: Cell<Option<u64>>,
-    /// What those wrote that were ended, as far as the system does not say it of this process.
+    /// How many bytes killed commands wrote that the system does not count for this process.
     ended: Cell<u64>,
     seen: RefCell<Option<(Instant, HelperUsage)>>,
 }
 
-/// What each command uses, by its helper.
+/// The usage of each command, by its helper.
 type HelperUsage = Vec<(Pid, ResourceUsage)>;
 
-/// One of them, until this is dropped.
+/// The registration of one running command, until it is dropped.
 pub(super) struct CommandRegistration<'t> {
     usage: &'t SharedUsage,
     helper: Pid,
 }
 
 impl SharedUsage {
-    /// Returns how much the next command may write and have of memory.
+    /// Returns how many bytes the next command may write, and how much memory it may use. Fails if nothing is left.
     pub(super) fn remaining(&self, limits: CommandLimits) -> Result<(u64, u64)> {
         if self.before.get().is_none() {
             self.before.set(Some(processes::written_here()));
@@ -52,13 +52,14 @@ impl SharedUsage {
         }
     }
 
-    /// Returns what those have written that are over.
+    /// Returns how many bytes ended commands have written.
     pub(super) fn written(&self) -> u64 {
         let here = processes::written_here().saturating_sub(self.before.get().unwrap_or(0));
         here.saturating_add(self.ended.get())
     }
 
-    /// Counts what a command wrote that was ended for it: nobody may have waited for its processes.
+    /// Counts the bytes of a command that was ended for writing too much: the system counts only processes that were waited
+    /// for.
     pub(super) fn count(&self, written: u64) {
         self.ended.set(self.ended.get().saturating_add(written));
     }
@@ -68,7 +69,7 @@ impl SharedUsage {
         CommandRegistration { usage: self, helper }
     }
 
-    /// Returns what each of them uses, as of a moment ago.
+    /// Returns what each command uses, measured at most half a [`LOOK`] ago.
     fn look(&self) -> HelperUsage {
         let mut seen = self.seen.borrow_mut();
         if let Some((at, used)) = &*seen
@@ -86,9 +87,9 @@ impl SharedUsage {
 }
 
 impl CommandRegistration<'_> {
-    /// Returns the limit of all that is passed, if this is the one that uses most of it.
+    /// Returns the shared limit that is exceeded, if this command uses the most of it.
     pub(super) fn exceeded_limit(&self, limits: CommandLimits) -> Option<TerminationReason> {
-        // One alone has it as its own limit.
+        // A single command has the shared limit as its own, which its helper watches.
         if self.usage.helpers.borrow().len() < 2 {
             return None;
         }

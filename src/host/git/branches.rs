@@ -1,4 +1,4 @@
-//! Branches: made, compared and merged without a worktree.
+//! Makes, compares and merges branches without a worktree.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -14,21 +14,21 @@ use crate::model::file::FoundFiles;
 use crate::model::git::{PREFIX, is_reserved};
 use crate::model::text::{excerpt, shell};
 
-/// The longest patch that a flow gets; the commits hold the whole one.
+/// The longest patch, in bytes, that a flow gets; the commits hold the complete change.
 const MOST_PATCH: usize = 256 << 10;
 
-/// How a patch is made: nothing of the repository's configuration is run for it.
+/// The command that makes a patch without running programs of the repository's configuration.
 const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
 
-/// How the paths that differ are listed.
+/// The command that lists the paths that differ.
 const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
 
-/// Returns the texts of the messages about conflicts. Each message is how many paths it has, these, a kind and its text: a
-/// path may look like any of them.
-fn conflict_messages<'a>(mut said: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
+/// Returns the texts of the messages about conflicts. Each message is a count of paths, the paths, a kind and a text. The
+/// paths have to be skipped by their count, since a path may look like any other part.
+fn conflict_messages<'a>(mut parts: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
     let mut messages = Vec::new();
-    while let Some(paths) = said.next().and_then(|count| count.parse::<usize>().ok()) {
-        if let Some(text) = said.nth(paths.saturating_add(1)).filter(|text| text.starts_with("CONFLICT")) {
+    while let Some(paths) = parts.next().and_then(|count| count.parse::<usize>().ok()) {
+        if let Some(text) = parts.nth(paths.saturating_add(1)).filter(|text| text.starts_with("CONFLICT")) {
             messages.push(text.trim_end().to_owned());
         }
     }
@@ -36,7 +36,7 @@ fn conflict_messages<'a>(mut said: impl Iterator<Item = Cow<'a, str>>) -> Vec<St
 }
 
 impl Repository {
-    /// Returns where the repository is, and the commit and branch that are checked out.
+    /// Returns the top folder of the repository, and the commit and branch that are checked out.
     pub(super) fn head(&self) -> Result<Head> {
         let own = || Ok::<_, Failure>(self.git().repository(&self.git_folders()?.own));
         let commit = own()?.args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).output()?;
@@ -55,7 +55,7 @@ impl Repository {
         Ok(head)
     }
 
-    /// Returns the commit of a branch, whoever's it is; nothing where there is no such branch.
+    /// Returns the commit of any branch, the run's or the user's; `None` if there is no such branch.
     pub(super) fn commit_of(&self, branch: &str) -> Result<Option<String>> {
         check_branch(branch)?;
         self.check_read(branch)?;
@@ -74,7 +74,7 @@ impl Repository {
         check_commit(commit)?;
         self.check_room(name)?;
         self.check_moved(name)?;
-        // The old value of zeros says that there must be none.
+        // An old value of zeros makes git fail if the branch exists already.
         self.move_branch(name, commit, &"0".repeat(commit.len())).map_err(|failure| match self.commit_of(name) {
             Ok(Some(at)) => Failure::new(Code::GitFailed, format!("there is a branch `{name}` already, at {at}"))
                 .hint("delete it, or have the flow use another name"),
@@ -83,14 +83,15 @@ impl Repository {
         Ok(NewBranch { name: name.to_owned(), commit: commit.to_owned() })
     }
 
-    /// Moves a branch of a run's own from where it was, and nothing that it would lead to ([`Repository::check_moved`]).
+    /// Moves a run's branch from one commit to another; never a reference that the branch points to
+    /// ([`Repository::check_moved`]).
     pub(super) fn move_branch(&self, name: &str, to: &str, from: &str) -> Result<()> {
         check_own(name)?;
         let full = format!("refs/heads/{name}");
         self.call()?.args(["update-ref", "--no-deref", &full, to, from]).bytes().map(drop)
     }
 
-    /// Git keeps branches as folders and files: none can be called as the beginning of another.
+    /// Refuses a name such as `a/b` where a branch `a` exists: git keeps branches as files, which cannot be folders, too.
     fn check_room(&self, name: &str) -> Result<()> {
         for (end, _) in name.match_indices('/') {
             let above = &name[..end];
@@ -103,7 +104,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Deletes a branch of a run's own; one that is not there is fine.
+    /// Deletes a run's branch, if it exists.
     pub(super) fn delete_branch(&self, name: &str) -> Result<()> {
         check_own(name)?;
         self.check_moved(name)?;
@@ -126,7 +127,7 @@ impl Repository {
         Ok(Patch { patch, cut })
     }
 
-    /// Returns a patch path by path, where a partial clone has not all that the whole one needs.
+    /// Returns a patch made path by path, for a partial clone that lacks objects for the complete patch.
     fn diff_by_path(&self, from: &str, to: &str) -> Result<Vec<u8>> {
         let mut patch = Vec::new();
         for path in self.read_only_call()?.changed_paths(from, to)? {
@@ -161,7 +162,7 @@ impl Repository {
         Ok(limit_files(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
     }
 
-    /// Merges in memory; the branch is moved only when there is no conflict, and only from where it was.
+    /// Merges in memory. The branch is moved only if there is no conflict and nobody else has moved it meanwhile.
     pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Merged> {
         check_own(into)?;
         self.check_moved(into)?;
@@ -177,24 +178,24 @@ impl Repository {
             return Ok(merged_as(Some(ours.clone()), None));
         }
         self.check_not_checked_out(into)?;
-        // Git makes files for a driver where it is.
+        // Git makes the files for a merge driver in its current folder.
         let scratch =
             tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;
         let merge = ["merge-tree", "--write-tree", "-z", "--name-only", &ours, &theirs];
         let merged = self.call()?.scratch(scratch.path()).args(merge).output()?;
-        let mut said = merged.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let mut parts = merged.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         match merged.status.code() {
             Some(0) => {}
             Some(1) => {
-                // The tree, the names, an empty one, then messages.
+                // The output is the tree, the names of the conflicts, an empty name, then the messages.
                 let paths: Vec<String> =
-                    said.by_ref().skip(1).take_while(|name| !name.is_empty()).map(|name| name.into_owned()).collect();
-                let messages = conflict_messages(said);
+                    parts.by_ref().skip(1).take_while(|name| !name.is_empty()).map(|name| name.into_owned()).collect();
+                let messages = conflict_messages(parts);
                 return Ok(merged_as(None, Some(Conflicts { conflicts: paths, messages })));
             }
             _ => return Err(failure("merge-tree", &merged)),
         }
-        let tree = said.next().unwrap_or_default().into_owned();
+        let tree = parts.next().unwrap_or_default().into_owned();
         self.check_not_ours(from, &ours, &tree)?;
         if from.starts_with(PREFIX) {
             self.tell_brought(into, &ours, &tree)?;
@@ -210,7 +211,7 @@ impl Repository {
         Ok(GitBefore::Merge { from: self.need_commit_of(from)?, into: self.need_commit_of(into)? })
     }
 
-    /// It happened if the branch has moved to a merge of just those two commits.
+    /// Returns the merge if it happened: if the branch has moved to a merge of just those two commits.
     pub(super) fn probe_merge(&self, into: &str, before: &GitBefore) -> Option<Merged> {
         let GitBefore::Merge { from: theirs, into: ours } = before else { return None };
         let now = self.commit_of(into).ok()??;
@@ -220,7 +221,7 @@ impl Repository {
         (parents == [ours, theirs]).then_some(merged)
     }
 
-    /// A run's branch brings nothing that belongs to nietz itself: the user merges it in the end.
+    /// Refuses a run's branch that changes files of nietz itself, since the user merges the result in the end.
     fn check_not_ours(&self, from: &str, ours: &str, tree: &str) -> Result<()> {
         if !from.starts_with(PREFIX) {
             return Ok(());
@@ -232,7 +233,7 @@ impl Repository {
         Err(Failure::new(Code::PathRefused, message).hint("take that out of the branch, or merge it yourself"))
     }
 
-    /// A branch that is checked out somewhere would no longer fit to its worktree.
+    /// Refuses a branch that is checked out somewhere: its worktree would no longer match it.
     fn check_not_checked_out(&self, branch: &str) -> Result<()> {
         let list = {
             let _alone = self.lock_worktrees()?;
@@ -248,7 +249,7 @@ impl Repository {
 }
 
 impl GitCall {
-    /// Returns the paths that differ between two commits and are text.
+    /// Returns the paths that differ between two commits, as far as they are UTF-8.
     pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
         let bytes = self.args(CHANGED).args([from, to]).bytes()?;
         Ok(names(&bytes).map(str::to_owned).collect())
@@ -261,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_path_that_looks_like_a_message_is_none() {
-        let said = "2\0CONFLICT (content): x/a\0CONFLICT (content): x/b\0Auto-merging\0Auto-merging CONFLICT\n\0\
+        let parts = "2\0CONFLICT (content): x/a\0CONFLICT (content): x/b\0Auto-merging\0Auto-merging CONFLICT\n\0\
                     1\0CONFLICT (content): x/a\0CONFLICT (contents)\0CONFLICT (content): Merge conflict in CONFLICT (content): x/a\n\0";
-        let messages = conflict_messages(said.split('\0').map(Cow::Borrowed));
+        let messages = conflict_messages(parts.split('\0').map(Cow::Borrowed));
         assert_eq!(messages, ["CONFLICT (content): Merge conflict in CONFLICT (content): x/a"]);
         assert_eq!(conflict_messages(["9", "a"].into_iter().map(Cow::Borrowed)), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! What a change brings besides sources (`model::brings`): found in the trees and in the files themselves.
+//! Finds what a change brings besides sources (`model::brings`), from the trees and the files themselves.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,9 +13,9 @@ use crate::model::brings::{
 };
 use crate::model::effect::git::{MergeRiskLine, MergeRisks};
 
-/// How many of them a flow gets.
+/// The most risks that a flow gets.
 const MOST: usize = 1000;
-/// The largest file that is looked into, in bytes; a larger one is told.
+/// The largest file that is read, in bytes; a larger one is reported as a risk.
 const LARGEST: u64 = 1 << 20;
 
 /// What changes at one path.
@@ -37,21 +37,21 @@ impl Repository {
         check_commit(to)?;
         let all = self.list_brought(from, to)?;
         let cut = all.len() > MOST;
-        let told = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
-        Ok(MergeRisks { things: all.into_iter().take(MOST).map(told).collect(), cut })
+        let line = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
+        Ok(MergeRisks { things: all.into_iter().take(MOST).map(line).collect(), cut })
     }
 
-    /// Tells the user what a run's branch brings, each kind in a line of its own, so that none hides another.
+    /// Tells the user what a run's branch brings: one line for each kind, so that none hides another.
     pub(super) fn tell_brought(&self, branch: &str, from: &str, to: &str) -> Result<()> {
         let all = self.list_brought(from, to)?;
         for kind in all.chunk_by(|one, next| one.kind == next.kind) {
-            let told = summarize_names(kind.iter().map(MergeRisk::line));
-            self.remark(format!("look at this before you merge `{branch}`: {told}"));
+            let risks = summarize_names(kind.iter().map(MergeRisk::line));
+            self.remark(format!("look at this before you merge `{branch}`: {risks}"));
         }
         Ok(())
     }
 
-    /// Returns what the change from one commit or tree to another brings, by its kind.
+    /// Returns the risks of the change from one commit or tree to another, sorted by kind.
     fn list_brought(&self, from: &str, to: &str) -> Result<Vec<MergeRisk>> {
         let listed =
             self.read_only_call()?.args(["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to]).bytes()?;
@@ -69,14 +69,14 @@ impl Repository {
         let mut take = |path: &str, kind: MergeRiskKind, to: Option<String>| {
             all.insert(MergeRisk { path: path.to_owned(), kind, to });
         };
-        let there = |side: Side<'_>| side.mode.starts_with("100");
-        // What is gone starts nothing.
+        let is_file = |side: Side<'_>| side.mode.starts_with("100");
+        // A deleted file starts nothing.
         changes.retain(|change| change.now.mode != "000000");
         for Change { before, now, path } in &changes {
-            // A link or a submodule can stand where a folder is looked for.
-            let whole = !there(*now);
+            // A link or a submodule can take the place of a folder that programs look for.
+            let replaces_folder = !is_file(*now);
             let kinds = [
-                by_name(path).or_else(|| by_name(&format!("{path}/-")).filter(|_| whole)),
+                by_name(path).or_else(|| by_name(&format!("{path}/-")).filter(|_| replaces_folder)),
                 hooks.iter().any(|folder| path.starts_with(folder.as_str())).then_some(MergeRiskKind::Hook),
                 (now.mode == SUBMODULE).then_some(MergeRiskKind::Submodule),
                 (now.mode == EXECUTABLE && before.mode != EXECUTABLE).then_some(MergeRiskKind::Executable),
@@ -85,20 +85,20 @@ impl Repository {
         }
         let read: Vec<&Change<'_>> = changes
             .iter()
-            .filter(|change| change.now.mode == LINK || there(change.now) && depends_on_text(&change.path))
+            .filter(|change| change.now.mode == LINK || is_file(change.now) && depends_on_text(&change.path))
             .collect();
         let wanted = read.iter().flat_map(|change| {
-            let before = (there(change.before) && there(change.now)).then_some(change.before.object);
+            let before = (is_file(change.before) && is_file(change.now)).then_some(change.before.object);
             [Some(change.now.object), before].into_iter().flatten()
         });
         let mut texts = self.texts(wanted)?.into_iter();
         for Change { before, now, path } in read {
             let text = texts.next().flatten();
-            let old = if there(*before) && there(*now) { texts.next().flatten() } else { None };
+            let old = if is_file(*before) && is_file(*now) { texts.next().flatten() } else { None };
             match (now.mode, text) {
                 (LINK, Some(to)) if !leads_elsewhere(path, &to) => {}
                 (LINK, to) => take(path, MergeRiskKind::Link, to),
-                // One that cannot be looked into is told as if all of it mattered.
+                // A file that cannot be read is reported as if it contained every risk.
                 (_, None) => {
                     take(path, by_text(path, "", "filter= build backend").unwrap_or(MergeRiskKind::Starts), None)
                 }
@@ -114,7 +114,7 @@ impl Repository {
         Ok(all)
     }
 
-    /// Returns the folders of the worktree in which git looks for hooks, as the user or the repository has it.
+    /// Returns the folders of the worktree in which git looks for hooks, as the user or the repository configures it.
     fn hook_folders(&self) -> Result<Vec<String>> {
         let call = self.git().repository(&self.git_folders()?.common).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--type=path", "--get-all", "core.hooksPath"]).output()?;
@@ -134,7 +134,7 @@ impl Repository {
         Ok(values.filter_map(below).collect())
     }
 
-    /// Returns the texts of objects, one after the other; nothing for one that is too large or not there.
+    /// Returns the texts of objects, in their order; `None` for an object that is too large or missing.
     fn texts<'a>(&self, objects: impl Iterator<Item = &'a str>) -> Result<Vec<Option<String>>> {
         let mut objects = objects.peekable();
         if objects.peek().is_none() {

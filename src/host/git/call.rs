@@ -1,6 +1,6 @@
-//! One call of git, in an environment of its own: no hook, no signing, no pager, no configuration of the user's,
-//! no question, and never another repository than the one that is named. What that repository's own configuration
-//! would have git run is kept out by `programs`.
+//! One call of git, in an environment of its own: without hooks, signing, pager, prompts and the user's configuration,
+//! and always in the named repository. `programs` keeps out the commands that the repository's own configuration would
+//! have git run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,21 +16,21 @@ use crate::error::{Code, Failure, Result};
 use crate::host::path;
 use crate::model::git::GitLimits;
 
-/// Settings that the repository's own file might have otherwise.
+/// Settings that override those of the repository's own file.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
     "core.quotePath=false",
     "core.attributesFile=/dev/null",
-    // What says that a file is as it was: all that the disk knows of it.
+    // Git compares all that the disk knows of a file to tell whether it has changed.
     "core.trustctime=true",
     "core.checkStat=default",
     "core.ignoreStat=false",
     "commit.gpgSign=false",
     "diff.ignoreSubmodules=all",
     "submodule.recurse=false",
-    // What filters start may ask git for keys, and go elsewhere by ssh.
+    // A program that a filter starts may ask git for credentials or connect by ssh.
     "credential.helper=",
     "core.askPass=",
     "core.sshCommand=ssh",
@@ -39,7 +39,7 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// What of the user's environment a call to another machine needs.
+/// The variables of the user's environment that a call to another machine needs.
 const USERS: &[&str] = &[
     "HOME",
     "SSH_AUTH_SOCK",
@@ -51,11 +51,11 @@ const USERS: &[&str] = &[
     "no_proxy",
 ];
 
-/// Where the user's own configuration is, and who the user was before `sudo`.
+/// The variables that locate the user's own configuration and name the user before `sudo`.
 const CONFIGURATION: &[&str] =
     &["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID"];
 
-/// Who makes the commits of runs.
+/// Author and committer of the commits of runs.
 const NAME: &str = "nietz";
 const EMAIL: &str = "nietz@localhost";
 
@@ -63,17 +63,17 @@ pub(super) struct GitCall {
     command: Command,
     what: String,
     input: Option<Vec<u8>>,
-    /// A locked file that git holds while it runs.
+    /// A locked file that git keeps open while it runs.
     held: Option<File>,
-    /// What helps when git says that a filter failed.
+    /// The hint for a failure that git blames on a filter.
     filters: Option<String>,
     bounds: CallBounds,
-    /// Whether it is the first of a group of processes of its own.
+    /// Whether git leads a process group of its own.
     group: bool,
 }
 
-/// What git itself is told where a stranger's objects are read: to hold little of them in memory, and to keep what is
-/// fetched as the one file that it comes as.
+/// Settings for reading a stranger's objects: git holds little of them in memory, and keeps a fetched pack as the one
+/// file that it receives.
 const FRUGAL: &[&str] = &[
     "core.bigFileThreshold=1m",
     "core.packedGitWindowSize=16m",
@@ -83,11 +83,11 @@ const FRUGAL: &[&str] = &[
     "fetch.unpackLimit=1",
 ];
 
-/// The most that git may take, and all that it starts: KiB of memory, seconds of processor time, and the size of a file
-/// in blocks of 512 bytes (256 MiB).
+/// Runs git with limits for each process: KiB of memory (1.5 GiB), seconds of processor time, and the size of a file in
+/// blocks of 512 bytes (256 MiB).
 const STRANGERS: &str = "ulimit -v 1572864; ulimit -t 300; ulimit -f 524288; exec git \"$@\"";
 
-/// How long anything may take that is asked of what was fetched.
+/// How long one call that reads fetched objects may take.
 const READING: Duration = Duration::from_secs(60);
 
 impl GitCall {
@@ -104,10 +104,10 @@ impl GitCall {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_NO_LAZY_FETCH", "1"),
-            // Whatever a repository says, it is reached by no protocol.
+            // Whatever a repository configures, git connects to nothing.
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_LITERAL_PATHSPECS", "1"),
-            // Objects are what they are called, and commits have the parents that they name.
+            // No object stands in for another one, and commits have the parents that they name.
             ("GIT_NO_REPLACE_OBJECTS", "1"),
             ("GIT_GRAFT_FILE", "/dev/null/none"),
             ("GIT_CEILING_DIRECTORIES", "/"),
@@ -125,8 +125,8 @@ impl GitCall {
         GitCall { command, what: String::new(), input: None, held: None, filters: None, bounds, group: false }
     }
 
-    /// A call that takes in what strangers made, and that reaches other machines as the user would: with their keys and
-    /// proxies, by the usual protocols. It has limits, as has all that it starts.
+    /// Returns a call that reads a stranger's repository and connects to other machines as the user would: with the user's
+    /// keys and proxies, by the usual protocols. Limits hold for git and for all programs that it starts.
     pub(super) fn of_stranger(environment: &BTreeMap<String, String>) -> GitCall {
         let bounds = CallBounds { time: READING, settable: false, ..CallBounds::of(GitLimits::default()) };
         let mut shell = Command::new("sh");
@@ -144,14 +144,14 @@ impl GitCall {
         call
     }
 
-    /// Reads the user's own configuration, too: for calls that look, and run nothing.
+    /// Lets git read the user's own configuration, too. Only for calls that run no programs.
     pub(super) fn with_user_config(mut self, environment: &BTreeMap<String, String>) -> GitCall {
         self.command.env_remove("GIT_CONFIG_GLOBAL").env_remove("GIT_CONFIG_NOSYSTEM");
         self.command.envs(configuration(environment));
         self
     }
 
-    /// Goes by these settings, whatever the repository's own are.
+    /// Overrides the repository's own settings with these. `filters` is the hint where a filter fails.
     pub(super) fn with(mut self, settings: &[(OsString, OsString)], filters: Option<String>) -> GitCall {
         for (number, (key, value)) in settings.iter().enumerate() {
             self.command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
@@ -161,7 +161,7 @@ impl GitCall {
         self
     }
 
-    /// Goes by these settings as well, and gives what it starts these variables.
+    /// Adds these settings, and these variables for the programs that git starts.
     pub(super) fn of_user(mut self, settings: &[(&str, OsString)], variables: &[(String, OsString)]) -> GitCall {
         for (key, value) in settings {
             let mut setting = OsString::from(format!("{key}="));
@@ -172,8 +172,8 @@ impl GitCall {
         self
     }
 
-    /// Finds the repository from a folder, and from nowhere above it. Whose repositories git trusts, the user has said
-    /// to git.
+    /// Lets git find the repository from a folder, but not from the folders above it. Git itself checks the owner, by the
+    /// user's `safe.directory`.
     pub(super) fn discover(mut self, folder: &Path) -> GitCall {
         self.command.current_dir(folder);
         if let Some(above) = folder.parent() {
@@ -182,15 +182,16 @@ impl GitCall {
         self
     }
 
-    /// Works for this repository, wherever anything else would lead. Ctrl-C at the terminal is for nietz, which waits
-    /// for what git has begun.
+    /// Works on this repository, whatever the current folder is. Git gets a process group of its own, so that Ctrl-C at the
+    /// terminal reaches only nietz, which waits for git to finish.
     pub(super) fn repository(mut self, git_dir: &Path) -> GitCall {
         self.command.env("GIT_DIR", git_dir).process_group(0);
         self.group = true;
         self
     }
 
-    /// The same for one who may have to type a passphrase at the terminal: Ctrl-C there is for git, too.
+    /// As [`GitCall::repository`], but in the terminal's process group: the user may have to type a passphrase, and Ctrl-C
+    /// reaches git, too.
     pub(super) fn in_repository(mut self, git_dir: &Path) -> GitCall {
         self.command.env("GIT_DIR", git_dir);
         self
@@ -201,25 +202,25 @@ impl GitCall {
         self
     }
 
-    /// Has a folder for files that git makes for a moment.
+    /// Sets the folder in which git makes temporary files.
     pub(super) fn scratch(mut self, folder: &Path) -> GitCall {
         self.command.current_dir(folder);
         self
     }
 
-    /// Takes paths for patterns, where they are no flow's.
+    /// Lets paths be patterns. Only for paths that do not come from a flow.
     pub(super) fn patterns(mut self) -> GitCall {
         self.command.env_remove("GIT_LITERAL_PATHSPECS");
         self
     }
 
-    /// Works with an index of its own.
+    /// Uses this index file.
     pub(super) fn index(mut self, file: &Path) -> GitCall {
         self.command.env("GIT_INDEX_FILE", file);
         self
     }
 
-    /// The time of a commit, in seconds since 1970.
+    /// Sets the time of a commit, in seconds since 1970.
     pub(super) fn at(mut self, now: u64) -> GitCall {
         let date = format!("{now} +0000");
         self.command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
@@ -246,8 +247,8 @@ impl GitCall {
         self
     }
 
-    /// Has git hold a locked file, as its input that it never reads. So the lock outlives this process when it is
-    /// killed, and ends with git.
+    /// Gives git a locked file as its standard input, which it never reads. So if nietz is killed, the lock lasts until git
+    /// ends.
     pub(super) fn holding(mut self, file: &File) -> Result<GitCall> {
         let held = file.try_clone();
         self.held =
@@ -255,32 +256,32 @@ impl GitCall {
         Ok(self)
     }
 
-    /// Will be asked while it runs.
+    /// Opens git's standard input for [`Running::input`].
     pub(super) fn interactive(mut self) -> GitCall {
         self.input = Some(Vec::new());
         self
     }
 
-    /// May take this long.
+    /// Sets the time limit.
     pub(super) fn with_timeout(mut self, limit: Duration) -> GitCall {
         self.bounds.time = limit;
         self
     }
 
-    /// Is read up to so many bytes, and then ended.
+    /// Reads up to so many bytes of output, then ends git.
     pub(super) fn limit_output(mut self, bytes: usize) -> GitCall {
         self.bounds = CallBounds { output: bytes, cut: true, ..self.bounds };
         self
     }
 
-    /// Starts it, with pipes for what it is asked and what it writes.
+    /// Starts git, with pipes for its input and output.
     pub(super) fn start(mut self) -> Result<Running> {
         self.command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
         let GitCall { what, mut command, group, bounds, .. } = self;
         Running::start(GitLaunch { what: &what, command: &mut command, group, bounds })
     }
 
-    /// Runs it and returns how it ended, well or not.
+    /// Runs git and returns its output and exit status, whether it succeeded or not.
     pub(super) fn output(mut self) -> Result<Output> {
         self.command.stdin(match (&self.input, self.held.take()) {
             (Some(_), _) => Stdio::piped(),
@@ -291,7 +292,7 @@ impl GitCall {
         process::run_to_end(GitLaunch { what: &what, command: &mut command, group, bounds }, input)
     }
 
-    /// Runs it and returns what it wrote; failing is an error.
+    /// Runs git and returns its output. An exit status other than 0 is an error.
     pub(super) fn bytes(self) -> Result<Vec<u8>> {
         let (what, filters) = (self.what.clone(), self.filters.clone());
         let output = self.output()?;
@@ -310,28 +311,28 @@ impl GitCall {
         self.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns its only line.
+    /// Runs git and returns its only line of output.
     pub(super) fn line(self) -> Result<String> {
         self.text().map(|text| text.trim_end().to_owned())
     }
 }
 
-/// Returns what of the environment says where the user's configuration is.
+/// Returns the variables of the environment that locate the user's configuration.
 pub(super) fn configuration(environment: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let whole = |name: &str, value: &str| {
+    let usable = |name: &str, value: &str| {
         !name.starts_with("GIT_CONFIG_GLOBAL") && !name.starts_with("GIT_CONFIG_SYSTEM")
             || Path::new(value).is_absolute()
     };
     let all = CONFIGURATION.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(*name)?.clone())));
-    all.filter(|(name, value)| whole(name, value)).collect()
+    all.filter(|(name, value)| usable(name, value)).collect()
 }
 
-/// Returns the paths in a list that git separates by NUL, whatever they are called.
+/// Returns the paths in a list that git separates by NUL, UTF-8 or not.
 pub(super) fn paths(bytes: &[u8]) -> impl Iterator<Item = &OsStr> {
     bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(OsStr::from_bytes)
 }
 
-/// Returns the names in a list that git separates by NUL; one that is not UTF-8 is no name that a flow can use.
+/// Returns the names in a list that git separates by NUL. Names that are not UTF-8 are left out: a flow cannot use them.
 pub(super) fn names(bytes: &[u8]) -> impl Iterator<Item = &str> {
     bytes.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok()).filter(|name| !name.is_empty())
 }

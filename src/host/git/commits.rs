@@ -1,4 +1,4 @@
-//! Commits of a worktree and of the workspace, and a worktree made again as its last commit is.
+//! Commits a worktree or the workspace, and restores a worktree to its last commit.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,12 +16,12 @@ use crate::model::effect::git::Committed;
 use crate::model::effect::worktree::{Protect, TreeBefore};
 use crate::model::git::is_of_runs;
 
-/// What is missing now was missing at the start: a partial clone has not all objects.
+/// Writes a tree even if objects are missing: a partial clone has not all of them.
 const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
 
 impl Repository {
-    /// Makes a commit of the workspace as it is now, with what is not committed and not ignored, by way of an index of
-    /// its own. Nothing of the user's moves; where nothing is changed, it is the commit that is checked out.
+    /// Makes a commit of the workspace as it is now, uncommitted files included and ignored files excluded. A separate
+    /// index leaves the user's own untouched. Returns the checked-out commit if nothing has changed.
     pub(super) fn snapshot(&self, now: u64) -> Result<Committed> {
         let head = self.head()?.commit;
         let _alone = self.lock_worktrees()?;
@@ -33,7 +33,7 @@ impl Repository {
         call()?.args(["read-tree", &head]).bytes()?;
         self.tell_filters(&own, &self.workspace, call)?;
         let list = call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).bytes()?;
-        // What runs have left is no part of what the next one works on.
+        // Files that earlier runs have left are no part of what this run works on.
         let changed = files(&list).filter(|path| !is_of_runs(&path.to_string_lossy())).map(OsStr::to_owned).collect();
         let left = stage(&call, &self.workspace, &changed, false)?;
         if !left.is_empty() {
@@ -62,7 +62,7 @@ impl Worktree<'_> {
         Ok(TreeBefore::Commit { head: self.head()? })
     }
 
-    /// It happened if there is one more commit than there was.
+    /// Returns the commit if it happened: if the parent of the head is the old head.
     pub(super) fn probe_commit(&self, before: &TreeBefore) -> Option<Committed> {
         let TreeBefore::Commit { head: before } = before else { return None };
         let commit = self.head().ok()?;
@@ -71,7 +71,7 @@ impl Worktree<'_> {
         (parent == *before).then_some(Committed { commit, changed: true, tree: Some(tree) })
     }
 
-    /// Commits everything that is not ignored, step by step, so that nothing in the worktree is run or asked.
+    /// Commits everything that is not ignored, with low-level commands, so that git runs nothing in the worktree.
     pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Committed> {
         check_own(branch)?;
         self.repository.check_moved(branch)?;
@@ -92,8 +92,8 @@ impl Worktree<'_> {
         Ok(Committed { commit, changed: true, tree: Some(tree) })
     }
 
-    /// Makes everything as in the last commit, ignored files included; then takes protected files from where they
-    /// are protected. Returns the protected files that the commit has changed.
+    /// Resets all files to the last commit, ignored files included, and then protected files to the commit that protects
+    /// them. Returns the protected files that were changed since that commit.
     pub(super) fn restore(&self, protect: Option<&Protect>) -> Result<Vec<String>> {
         self.reset_to_head()?;
         let Some(Protect { from, globs: patterns }) = protect else { return Ok(Vec::new()) };
@@ -104,16 +104,16 @@ impl Worktree<'_> {
         if touched.is_empty() {
             return Ok(Vec::new());
         }
-        let there = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
-        let there: BTreeSet<&str> = names(&there).collect();
-        // What is not in that commit goes first: a file may stand where a folder has to be.
+        let protected = self.call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", from]).bytes()?;
+        let protected: BTreeSet<&str> = names(&protected).collect();
+        // Files that are not in that commit are deleted first: one may be in the place of a folder.
         let folder = ConfinedDir::open(&self.folder)?;
-        for path in touched.iter().filter(|path| !there.contains(path.as_str())) {
+        for path in touched.iter().filter(|path| !protected.contains(path.as_str())) {
             folder.delete(path)?;
         }
         let list: Vec<u8> = touched
             .iter()
-            .filter(|path| there.contains(path.as_str()))
+            .filter(|path| protected.contains(path.as_str()))
             .flat_map(|path| path.bytes().chain(std::iter::once(0)))
             .collect();
         if !list.is_empty() {
@@ -124,9 +124,9 @@ impl Worktree<'_> {
         Ok(touched)
     }
 
-    /// Makes everything as in the last commit, ignored files included.
+    /// Resets all files to the last commit, ignored files included.
     fn reset_to_head(&self) -> Result<()> {
-        // What is not known goes first: a link may stand where a folder has to be.
+        // Files that are not in the commit are deleted first: a link may be in the place of a folder.
         let by_git = self
             .call()?
             .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"])
@@ -137,7 +137,7 @@ impl Worktree<'_> {
         by_git.map(drop).or_else(|_| self.rebuild_from_head())
     }
 
-    /// Makes everything anew from the last commit, whatever is there.
+    /// Deletes all files and writes them anew from the last commit.
     pub(super) fn rebuild_from_head(&self) -> Result<()> {
         sweep::empty(&self.folder, &[".git"])?;
         let index = self.git_dir.join("index");

@@ -1,7 +1,7 @@
-//! Fetching one commit of somebody's repository, and reading its files as its tree shows them.
+//! Fetches one commit of somebody's repository and reads its files.
 //!
-//! Git works on what a stranger made here: every call has a limit on time, memory, processor and the size of a file
-//! (`Call::of_stranger`), and what it lists is read only as far as a pack can go.
+//! Git works on a stranger's data here. So every call has limits on time, memory, processor and file size
+//! (`GitCall::of_stranger`), and its lists are read only up to the largest size that a pack needs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,20 +13,20 @@ use super::process::failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
-/// How long fetching may take.
+/// How long one fetch may take.
 const FETCHING: Duration = Duration::from_secs(600);
-/// How much of a list is read: of names at the top, of tags.
+/// The longest list, in bytes, that is read.
 const LONGEST_LIST: u64 = 4 << 20;
-/// The longest line of a list: what git says of a file, and its path.
+/// The longest line of a list, in bytes: mode, object, size and path of a file.
 const LONGEST_LINE: u64 = 8 << 10;
 
-/// One file, folder or other thing of a tree.
+/// One file, folder, link or submodule of a tree.
 #[derive(Debug)]
 pub struct FetchedEntry {
     pub path: Vec<u8>,
     pub kind: FetchedKind,
     pub executable: bool,
-    /// In bytes; what is no file has none.
+    /// In bytes; 0 if this is not a file.
     pub size: u64,
     object: String,
 }
@@ -39,20 +39,25 @@ pub enum FetchedKind {
     Submodule,
 }
 
-/// Who takes what is in a tree: first all that is listed, then the contents of the files, in the same order.
+/// Receives the contents of a tree: first all entries, then the contents of the files, in the same order.
 pub trait TreeVisitor {
     fn visit_entry(&mut self, listed: &FetchedEntry) -> Result<()>;
     fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()>;
 }
 
-/// Fetches the commit that `reference` names (a tag, a branch, a whole commit) and gives those of its top files and
-/// folders that are `wanted` to the taker. `scratch` is an empty folder. Returns the whole name of the commit.
+/// Fetches the commit that `reference` names (a tag, a branch, a full commit name) and passes those of its top files and
+/// folders that are `wanted` to the visitor. `scratch` is an empty folder. Returns the full name of the commit.
+///
+/// # Errors
+///
+/// `pack-not-found` if the repository or the reference cannot be reached, `pack-invalid` if a list is too long,
+/// `git-failed` if git fails or exceeds a limit; any failure of the visitor.
 pub fn fetch(
     environment: &BTreeMap<String, String>,
     (url, reference): (&str, &str),
     scratch: &Path,
     wanted: impl Fn(&str) -> bool,
-    taker: &mut dyn TreeVisitor,
+    visitor: &mut dyn TreeVisitor,
 ) -> Result<String> {
     let unreachable = |why: String| {
         Failure::new(Code::PackNotFound, format!("{} at {}: {why}", excerpt(url), excerpt(reference)))
@@ -63,15 +68,15 @@ pub fn fetch(
     }
     let git = || GitCall::of_stranger(environment);
     git().args(["init", "-q", "--bare"]).path(scratch).bytes()?;
-    let here = || git().in_repository(scratch);
+    let in_scratch = || git().in_repository(scratch);
     let fetched = |call: GitCall| call.with_timeout(FETCHING).output().map_err(|failure| unreachable(failure.message));
-    // A whole commit is not always given by its name; then everything is fetched, and it is looked for.
-    let one = fetched(here().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
+    // Some servers do not serve a commit by its name; then all branches and tags are fetched to find it.
+    let one = fetched(in_scratch().args(["fetch", "-q", "--no-tags", "--depth=1", "--", url, reference]))?;
     let name = match one.status.success() {
         true => "FETCH_HEAD^{commit}".to_owned(),
         false if is_commit(reference) => {
             let all = ["fetch", "-q", "--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-            let all = fetched(here().args(all))?;
+            let all = fetched(in_scratch().args(all))?;
             if !all.status.success() {
                 return Err(unreachable(failure("fetch", &all).message));
             }
@@ -79,10 +84,10 @@ pub fn fetch(
         }
         false => return Err(unreachable(failure("fetch", &one).message)),
     };
-    let commit = here().args(["rev-parse", "--verify", "--end-of-options", &name]).line();
+    let commit = in_scratch().args(["rev-parse", "--verify", "--end-of-options", &name]).line();
     let commit = commit.map_err(|failure| unreachable(failure.message))?;
     let mut parts = Vec::new();
-    list(here().args(["ls-tree", "-z", "--name-only", &commit]), &mut |name| {
+    list(in_scratch().args(["ls-tree", "-z", "--name-only", &commit]), &mut |name| {
         let name = std::str::from_utf8(name).unwrap_or_default();
         if wanted(name) {
             parts.push(name.to_owned());
@@ -93,18 +98,22 @@ pub fn fetch(
         return Err(unreachable("there is nothing of a pack at its top".to_owned()));
     }
     let mut all = Vec::new();
-    let tree = here().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
+    let tree = in_scratch().args(["ls-tree", "-z", "-r", "-t", "-l", "--full-tree", &commit, "--"]);
     list(tree.args(parts.iter().map(String::as_str)), &mut |line| {
         let listed = parse(line).ok_or_else(|| unreachable("git lists its files in an unknown form".to_owned()))?;
-        taker.visit_entry(&listed)?;
+        visitor.visit_entry(&listed)?;
         all.push(listed);
         Ok(())
     })?;
-    contents(here().args(["cat-file", "--batch"]), &all, taker)?;
+    contents(in_scratch().args(["cat-file", "--batch"]), &all, visitor)?;
     Ok(commit)
 }
 
 /// Returns the tags of a repository.
+///
+/// # Errors
+///
+/// `git-failed` if git fails or exceeds a limit, `pack-invalid` if the list is too long.
 pub fn tags(environment: &BTreeMap<String, String>, url: &str) -> Result<Vec<String>> {
     let mut listed = Vec::new();
     let call = GitCall::of_stranger(environment).args(["ls-remote", "-q", "--tags", "--refs", "--", url]);
@@ -124,7 +133,7 @@ fn list(call: GitCall, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> 
     lines(call, 0, each)
 }
 
-/// Gives what git writes to `each`, piece by piece, while git writes it. Git ends when `each` has had enough.
+/// Passes git's output to `each`, line by line, while git writes it. Ends git when `each` fails.
 fn lines(call: GitCall, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let running = call.start()?;
     let mut from = BufReader::new(running.output()).take(LONGEST_LIST);
@@ -145,7 +154,7 @@ fn lines(call: GitCall, end: u8, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> R
     running.wait_for_success()
 }
 
-/// Reads a line of `ls-tree -l`: `100644 blob 0123… 42<TAB>flows/a.lua`.
+/// Parses a line of `ls-tree -l`: `100644 blob 0123… 42<TAB>flows/a.lua`.
 fn parse(line: &[u8]) -> Option<FetchedEntry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let mut words = std::str::from_utf8(&line[..tab]).ok()?.split_ascii_whitespace();
@@ -166,8 +175,8 @@ fn parse(line: &[u8]) -> Option<FetchedEntry> {
     })
 }
 
-/// Reads the files, one after the other.
-fn contents(call: GitCall, all: &[FetchedEntry], taker: &mut dyn TreeVisitor) -> Result<()> {
+/// Passes the contents of the files to the visitor.
+fn contents(call: GitCall, all: &[FetchedEntry], visitor: &mut dyn TreeVisitor) -> Result<()> {
     let running = call.interactive().start()?;
     let broken = |why: &dyn std::fmt::Display| running.pipe_failure(why);
     let mut input = running.input();
@@ -180,7 +189,7 @@ fn contents(call: GitCall, all: &[FetchedEntry], taker: &mut dyn TreeVisitor) ->
             return Err(broken(&format!("{} is not what was listed", excerpt(&String::from_utf8_lossy(&listed.path)))));
         }
         let mut content = (&mut from).take(listed.size);
-        taker.visit_content(listed, &mut content)?;
+        visitor.visit_content(listed, &mut content)?;
         std::io::copy(&mut content, &mut std::io::sink()).map_err(|error| broken(&error))?;
         from.read_exact(&mut [0]).map_err(|error| broken(&error))?;
     }

@@ -1,4 +1,4 @@
-//! Files of a worktree: read, written, replaced, listed.
+//! Reads, writes, edits and lists files of a worktree.
 
 use rustix::fs::{Dir, FileType};
 
@@ -36,7 +36,7 @@ fn put(folder: &ConfinedDir, path: &str, text: &str) -> Result<()> {
     folder.put(path, text.as_bytes())
 }
 
-/// Returns the text with the one place replaced.
+/// Returns the text before and after its only occurrence of `old` is replaced.
 fn replaced(folder: &ConfinedDir, path: &str, old: &str, new: &str) -> Result<(String, String)> {
     if old.is_empty() {
         return Err(invalid(path, "cannot be searched for an empty text"));
@@ -56,7 +56,7 @@ fn replaced(folder: &ConfinedDir, path: &str, old: &str, new: &str) -> Result<(S
     Ok((before, after))
 }
 
-/// Returns the line, from 1, in which the replaced text begins.
+/// Replaces a text in a file. Returns the line, from 1, in which the replaced text begins.
 pub(super) fn replace(tree: &Worktree<'_>, path: &str, old: &str, new: &str) -> Result<usize> {
     let folder = ConfinedDir::open(tree.folder())?;
     let (before, after) = replaced(&folder, path, old, new)?;
@@ -73,7 +73,7 @@ pub(super) fn prepare_replace(tree: &Worktree<'_>, path: &str, old: &str, new: &
     Ok(TreeBefore::Replace { after: Digest::of(after.as_bytes()).to_string(), line: line_of(&before, old) })
 }
 
-/// It happened if the file is just as it was to become.
+/// Returns the line if the replacement happened: if the file has just the intended content.
 pub(super) fn probe_replace(tree: &Worktree<'_>, path: &str, before: &TreeBefore) -> Option<usize> {
     let TreeBefore::Replace { after, line } = before else { return None };
     let now = bytes(&ConfinedDir::open(tree.folder()).ok()?, path).ok()?;

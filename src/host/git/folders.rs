@@ -1,5 +1,5 @@
-//! The repository's own folder: that it is the workspace's and no other's, and that nothing which is read or written as a
-//! reference leads out of it. A checkout that came in an archive brings its `.git` with it, links and all.
+//! Checks that the git folder belongs to the workspace, and that no reference in it leads out of it through a link. A
+//! checkout from an archive brings a `.git` of its own, which may contain links.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::host::path::resolved;
 
-/// What git goes through for references and worktrees.
+/// The files and folders in which git keeps references and worktrees.
 const WAYS: &[&str] = &[HEAD, "packed-refs", "refs", BRANCHES, "logs", "logs/HEAD", "logs/refs", LOGS, "worktrees"];
 const HEAD: &str = "HEAD";
 const BRANCHES: &str = "refs/heads";
 const LOGS: &str = "logs/refs/heads";
-/// What git reads whole, and would wait for where it is a pipe.
+/// Files that git reads to their end; it would wait forever if one were a pipe.
 const READ: &[&str] = &[
     HEAD,
     "config",
@@ -27,12 +27,12 @@ const READ: &[&str] = &[
     "info/sparse-checkout",
     "objects/info/alternates",
 ];
-/// The longest file that names a folder.
+/// The longest file, in bytes, that names a folder.
 const LONGEST: u64 = 64 << 10;
 
 impl Repository {
-    /// Refuses a git folder that is not the workspace's own. One that lies elsewhere has to know of the workspace: a `.git`
-    /// that names it, or a file in it that names another one, may have come with the files.
+    /// Refuses a git folder that is not the workspace's own. A git folder outside the workspace must name the workspace
+    /// itself, because a `.git` file that leads to somebody else's repository may have come with the other files.
     pub(super) fn check_whose(&self, own: &Path, common: &Path) -> Result<()> {
         let (own, common) = (resolved(own), resolved(common));
         let alone = own == common;
@@ -57,7 +57,7 @@ impl Repository {
         }))
     }
 
-    /// Tells whether a git folder is one that git made for a worktree, and that worktree is the workspace.
+    /// Returns whether git made this git folder for a worktree that is the workspace.
     fn is_worktree(&self, own: &Path, common: &Path) -> bool {
         let back = disk::read(&own.join("gitdir"), Links::NotLast, LONGEST).ok().flatten();
         let back = back.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
@@ -66,14 +66,14 @@ impl Repository {
             && resolved(&own.join(back.trim_end_matches('\n'))) == self.workspace.join(".git")
     }
 
-    /// Tells whether a git folder says itself that the workspace is its worktree, as those of submodules do.
+    /// Returns whether the git folder's own configuration names the workspace as its worktree, as for submodules.
     fn leads_back(&self, own: &Path) -> Result<bool> {
-        let asked = self.git().repository(own).args(["config", "-z", "--get", "core.worktree"]).output()?;
-        let value = String::from_utf8_lossy(&asked.stdout).trim_end_matches('\0').to_owned();
+        let output = self.git().repository(own).args(["config", "-z", "--get", "core.worktree"]).output()?;
+        let value = String::from_utf8_lossy(&output.stdout).trim_end_matches('\0').to_owned();
         Ok(!value.is_empty() && resolved(&own.join(value)) == self.workspace)
     }
 
-    /// Refuses a branch that is reached through a link which leaves the git folder.
+    /// Refuses to read a branch through a link that leads out of the git folder.
     pub(super) fn check_read(&self, branch: &str) -> Result<()> {
         let common = &self.git_folders()?.common;
         parts(BRANCHES, branch).try_for_each(|way| match leads_out(common, &way, true) {
@@ -82,7 +82,7 @@ impl Repository {
         })
     }
 
-    /// Refuses to move a branch that is another reference's name, or that is reached through any link.
+    /// Refuses to move a branch that is a symbolic reference, or that is reached through any link.
     pub(super) fn check_moved(&self, branch: &str) -> Result<()> {
         let common = &self.git_folders()?.common;
         for way in parts(BRANCHES, branch).chain(parts(LOGS, branch)) {
@@ -102,7 +102,7 @@ impl Repository {
     }
 }
 
-/// Refuses a git folder in which something that git reads is no file.
+/// Refuses a git folder in which one of [`READ`] is not a plain file.
 pub(super) fn check_plain(folder: &Path) -> Result<()> {
     let odd = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     let Some(path) = READ.iter().map(|name| folder.join(name)).find(odd) else { return Ok(()) };
@@ -115,7 +115,7 @@ fn check_ways(folder: &Path) -> Result<()> {
     found.map_or(Ok(()), |way| Err(through_a_link(&folder.join(way))))
 }
 
-/// Tells whether a link leads out of a folder, or nowhere: what is `read` alone may do that.
+/// Returns whether a link leads out of a folder. A link that leads nowhere counts, too, unless it is only `read`.
 fn leads_out(folder: &Path, way: &Path, read: bool) -> bool {
     let path = folder.join(way);
     path.is_symlink() && path.canonicalize().map_or(!read, |to| !to.starts_with(folder))

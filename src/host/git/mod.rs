@@ -1,17 +1,17 @@
-//! The workspace's repository, by git's own command line, and worktrees outside of it.
+//! The workspace's repository, used through the git command line, and worktrees outside of the repository.
 //!
-//! - `call` is one git command, with the user's hooks, signing and configuration kept out, `programs` keeps out what the
-//!   repository's own configuration would run, and `run` starts it, within limits;
-//! - `branches` makes, compares and merges branches, all in memory; `brings` finds what of a change starts by itself;
-//! - `worktrees` makes and removes worktrees (each a `worktree`), `commits` commits and restores them, by way of `stage`
-//!   and `host::sweep`, which take a folder as commands have left it; `files` and `search` read and write in them, through
-//!   `host::confined`, which cannot leave them;
-//! - `folders` holds that the repository is the workspace's own, and `own` what of the user's own git is gone by;
-//! - `fetch` gets one commit of somebody's repository.
+//! - `call` is one git command without the user's hooks, signing and configuration; `programs` keeps out the commands that
+//!   the repository's own configuration would run; `process` runs git within limits;
+//! - `branches` makes, compares and merges branches, all in memory; `brings` finds files of a change that start by themselves;
+//! - `worktrees` makes and removes worktrees (each a `worktree`); `commits` commits and restores them, with `stage` and
+//!   `host::sweep`, which cope with any state in which commands leave a folder; `files` and `search` read and write in
+//!   them through `host::confined`, which cannot leave them;
+//! - `folders` checks that the repository is the workspace's own; `user_config` says which of the user's settings apply;
+//! - `fetch` fetches one commit of somebody's repository.
 //!
-//! The user's checkout, index and stashes are never touched, and no branch is moved but those that begin with
-//! [`crate::model::git::PREFIX`]. What stands in a worktree was written by a model or by commands: nothing in it, its
-//! `.git` file least of all, is trusted to say where the repository is.
+//! The user's checkout, index and stashes are never touched, and only branches that begin with
+//! [`crate::model::git::PREFIX`] are moved. Models and commands write the files of a worktree, so no file in it, least of
+//! all its `.git` file, is trusted to say where the repository is.
 
 mod branches;
 mod brings;
@@ -46,57 +46,61 @@ use call::GitCall;
 pub use process::end_all;
 use programs::Programs;
 
-/// The oldest git that merges in memory.
+/// The oldest version of git that merges in memory.
 const OLDEST: (u32, u32) = (2, 38);
 
-/// The repository of one run's workspace. It is looked at when it is first needed.
+/// The repository of one run's workspace. Its git folders are looked up when they are first needed.
 #[derive(Clone)]
 pub struct Repository {
     workspace: PathBuf,
-    /// Where this run's worktrees are: outside of the repository.
+    /// The folder of the worktrees, outside of the repository.
     worktrees: PathBuf,
     run: String,
     path: String,
     limits: GitLimits,
     /// Commands of the repository's configuration that the user trusts.
     trusted: Arc<BTreeSet<String>>,
-    /// What of the environment says where the user's configuration is.
+    /// The variables of the environment that locate the user's configuration.
     user: BTreeMap<String, String>,
-    /// What filters get of the user's environment.
+    /// The variables that filters get, most of them from the user's environment.
     filter_variables: Arc<Vec<(String, OsString)>>,
     git_folders: Arc<OnceLock<GitFolders>>,
     patterns: Arc<OnceLock<user_config::GitSettings>>,
-    /// What was found in each git folder's configuration, within one request.
+    /// The programs in each git folder's configuration, kept for one request.
     programs: Arc<Mutex<HashMap<PathBuf, Arc<Programs>>>>,
     remarks: Arc<Mutex<Remarks>>,
     worktree_locks: Arc<Mutex<HashMap<String, WorktreeLocks>>>,
 }
 
-/// Who is in a worktree.
+/// The locks of one worktree.
 #[derive(Clone, Debug, Default)]
 struct WorktreeLocks {
-    /// One request at a time.
+    /// Held by each request.
     request: Arc<Mutex<()>>,
-    /// Commands, as many as like; or git, which goes by names and not by what it has opened.
+    /// Commands share it. Git takes it alone: it uses paths, which a command could swap under it.
     commands: Arc<RwLock<()>>,
 }
 
-/// What the user is to know, each once.
+/// Remarks for the user; each is shown once.
 #[derive(Debug, Default)]
 struct Remarks {
     all: BTreeSet<String>,
     new: Vec<String>,
 }
 
-/// A repository that was looked at.
+/// The git folders of a repository.
 #[derive(Clone, Debug)]
 struct GitFolders {
-    /// The workspace's own git folder, and the one that all worktrees share.
+    /// The workspace's own git folder; `common` is the one that all worktrees share.
     own: PathBuf,
     common: PathBuf,
 }
 
-/// Returns what the git of a `PATH` says of itself, if it is new enough.
+/// Returns the version line of the git on a `PATH`.
+///
+/// # Errors
+///
+/// `git-missing` if there is no git or it is too old, `git-failed` if it fails.
 pub fn version(path: &str) -> Result<String> {
     let version =
         GitCall::new(path, GitLimits::default()).args(["version"]).text().map_err(|failure| match failure.code {
@@ -113,7 +117,8 @@ pub fn version(path: &str) -> Result<String> {
 }
 
 impl Repository {
-    /// `worktrees` is a folder of the user's cache, for all runs; `limits` are those of each call of git.
+    /// Returns the repository of a workspace. `worktrees` is a folder of the user's cache, shared by all runs; `limits` hold
+    /// for each call of git.
     pub fn new(
         workspace: &Path,
         worktrees: &Path,
@@ -124,7 +129,7 @@ impl Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
             workspace: workspace.to_owned(),
-            // As git writes it down.
+            // With links resolved, as git writes the path down.
             worktrees: path::resolved(worktrees).join(&digest[..8]),
             run: run.to_owned(),
             path: path::search_path(environment),
@@ -146,7 +151,7 @@ impl Repository {
         Repository { trusted: Arc::new(filters), ..self }
     }
 
-    /// Returns what the user is to know of what was done since the last time.
+    /// Returns the remarks for the user since the last call.
     pub fn remarks(&self) -> Vec<String> {
         std::mem::take(&mut self.remarks.lock().unwrap_or_else(PoisonError::into_inner).new)
     }
@@ -158,12 +163,18 @@ impl Repository {
         }
     }
 
-    /// Returns the repository as it is for a new request: its configuration is looked at again.
+    /// Returns the repository for a new request, which reads the configuration again.
     fn for_new_request(&self) -> Repository {
         Repository { programs: Arc::default(), ..self.clone() }
     }
 
-    /// Performs a request; `again` if it may have been begun before. `now` is the time for commits, in seconds.
+    /// Performs a request; `again` says that an earlier process may have begun it. `now` is the time for commits, in
+    /// seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// `git-missing` without a repository or a new enough git, `git-failed` if git fails or exceeds a limit,
+    /// `permission-refused` and `path-refused` if the flow may not do this, `request-invalid` for a malformed name.
     pub fn perform(&self, op: &GitOp, again: bool, now: u64) -> Result<GitOutcome> {
         let this = self.for_new_request();
         Ok(match op {
@@ -184,11 +195,15 @@ impl Repository {
         })
     }
 
-    /// Performs a request to a worktree; `again` and `now` as above.
+    /// Performs a request in a worktree; `again` and `now` as in [`Repository::perform`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::perform`], and `disk-failed` or `timed-out` for files and searches.
     pub fn perform_in(&self, WorktreeOp { tree, op }: &WorktreeOp, again: bool, now: u64) -> Result<TreeOutcome> {
-        let busy = self.locks_of(tree);
-        let _alone = op.is_by_git().then(|| busy.commands.blocking_write());
-        let _held = busy.request.lock().unwrap_or_else(PoisonError::into_inner);
+        let locks = self.locks_of(tree);
+        let _alone = op.is_by_git().then(|| locks.commands.blocking_write());
+        let _held = locks.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
             return Ok(TreeOutcome::Removed);
         }
@@ -210,7 +225,12 @@ impl Repository {
         })
     }
 
-    /// Returns the folder of a worktree, for a command that runs in it. Git does nothing there until the second is dropped.
+    /// Returns the folder of a worktree, for a command that runs in it, and a guard: git does nothing there until it is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// `git-failed` if there is no such worktree.
     pub async fn lend(&self, tree: &str) -> Result<(PathBuf, OwnedRwLockReadGuard<()>)> {
         let held = self.locks_of(tree).commands.read_owned().await;
         Ok((self.tree(tree)?.folder().to_owned(), held))
@@ -220,7 +240,11 @@ impl Repository {
         self.worktree_locks.lock().unwrap_or_else(PoisonError::into_inner).entry(tree.to_owned()).or_default().clone()
     }
 
-    /// Returns what has to be known to find out after a crash whether a request happened.
+    /// Returns what [`Repository::probe`] needs after a crash to find out whether a request happened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::perform`], for a merge.
     pub fn prepare(&self, op: &GitOp) -> Result<GitBefore> {
         match op {
             GitOp::Merge { from, into, .. } => self.for_new_request().prepare_merge(from, into),
@@ -244,9 +268,9 @@ impl Repository {
                 self.for_new_request().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done)))
             }
             GitOp::Branch { name, commit } => {
-                let there = self.for_new_request().commit_of(name).ok()??;
+                let found = self.for_new_request().commit_of(name).ok()??;
                 let made = NewBranch { name: name.clone(), commit: commit.clone() };
-                (there == *commit).then_some(Ok(GitOutcome::Branch(made)))
+                (found == *commit).then_some(Ok(GitOutcome::Branch(made)))
             }
             GitOp::Head
             | GitOp::Commit { .. }
@@ -260,6 +284,11 @@ impl Repository {
         }
     }
 
+    /// Does the same as [`Repository::prepare`], for a request in a worktree.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::perform_in`], for a commit or a replacement.
     pub fn prepare_in(&self, WorktreeOp { tree, op }: &WorktreeOp) -> Result<TreeBefore> {
         let this = self.for_new_request();
         match op {
@@ -275,6 +304,7 @@ impl Repository {
         }
     }
 
+    /// Does the same as [`Repository::probe`], for a request in a worktree.
     pub fn probe_in(&self, WorktreeOp { tree, op }: &WorktreeOp, before: &TreeBefore) -> Option<Result<TreeOutcome>> {
         let this = self.for_new_request();
         let tree = this.tree(tree).ok()?;
@@ -293,7 +323,7 @@ impl Repository {
         }
     }
 
-    /// Looks at the repository, once.
+    /// Returns the git folders, found and checked at the first call.
     fn git_folders(&self) -> Result<&GitFolders> {
         if let Some(found) = self.git_folders.get() {
             return Ok(found);
@@ -310,12 +340,12 @@ impl Repository {
                 .hint("name the top folder: nietz -C FOLDER run …")
         };
         folders::check_plain(&self.workspace.join(".git"))?;
-        let asked =
+        let query =
             ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-        let out = self.git().discover(&self.workspace).with_user_config(&self.user).args(asked).output()?;
+        let out = self.git().discover(&self.workspace).with_user_config(&self.user).args(query).output()?;
         if !out.status.success() {
-            let said = String::from_utf8_lossy(&out.stderr);
-            return Err(match said.contains("dubious ownership") {
+            let stderr = String::from_utf8_lossy(&out.stderr);
+            return Err(match stderr.contains("dubious ownership") {
                 true => self.of_another_user(),
                 false => no_repository().because(process::failure("rev-parse", &out).message),
             });
@@ -347,18 +377,18 @@ impl Repository {
         GitCall::new(&self.path, self.limits)
     }
 
-    /// A git command for the repository that all worktrees share.
+    /// Returns a git command for the git folder that all worktrees share.
     fn call(&self) -> Result<GitCall> {
         self.call_at(&self.git_folders()?.common)
     }
 
-    /// A git command that reads objects, references and names alone: git runs nothing for those, so that it does not
-    /// matter what the configuration names.
+    /// Returns a git command that only reads objects, references and names. Git runs no programs for those, so the
+    /// configuration does not matter.
     fn read_only_call(&self) -> Result<GitCall> {
         Ok(self.git().repository(&self.git_folders()?.common))
     }
 
-    /// A git command for one git folder of the repository, which runs nothing that its configuration names.
+    /// Returns a git command for one git folder of the repository, without the programs that its configuration names.
     fn call_at(&self, git_dir: &Path) -> Result<GitCall> {
         let programs = self.programs_at(git_dir)?;
         let call = self.git().repository(git_dir).of_user(self.patterns()?, &[]);
@@ -366,7 +396,7 @@ impl Repository {
         Ok(call.with(&programs.settings, programs.hint()))
     }
 
-    /// Returns what the configuration would run. It depends on the git folder, and on who may have changed it since.
+    /// Returns the programs that the configuration of a git folder would run. Read once per request, as it may change.
     fn programs_at(&self, git_dir: &Path) -> Result<Arc<Programs>> {
         let mut known = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(programs) = known.get(git_dir) {
@@ -379,11 +409,11 @@ impl Repository {
         Ok(programs)
     }
 
-    /// Returns what the configuration says of programs.
+    /// Returns git's listing of the settings that name programs.
     fn program_settings(&self, git_dir: &Path) -> Result<Vec<u8>> {
         let call = self.git().repository(git_dir).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--get-regexp", programs::LISTED]).output()?;
-        // 1 says that there is nothing of the kind.
+        // Status 1 means that there are no such settings.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
                 process::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")

@@ -1,10 +1,10 @@
-//! What a flow may call a branch, and how it names a commit.
+//! Checks the names that a flow gives to branches and commits.
 
 use crate::error::{Code, Failure, Result};
 use crate::model::git::PREFIX;
 use crate::model::text::excerpt;
 
-/// Only branches of runs are made and moved.
+/// Refuses a branch that is not a run's own: only those are made and moved.
 pub(super) fn check_own(branch: &str) -> Result<()> {
     check_branch(branch)?;
     if branch.starts_with(PREFIX) {

@@ -1,5 +1,4 @@
-//! Running git within limits: for so long, and reading so much of what it writes. What goes over a limit is ended, and
-//! told by its name.
+//! Runs git within limits on its time and output. A call that exceeds a limit is ended, and the failure names the limit.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,26 +14,26 @@ use crate::error::{Code, Failure, Result};
 use crate::model::git::GitLimits;
 use crate::model::text::excerpt;
 
-/// How much of what git says of a failure is kept.
+/// How many bytes of git's standard error are read.
 const MOST_STDERR: u64 = 64 << 10;
-/// How long what git has started may hold the end of that open after git is over.
+/// How long to wait for the end of standard error after git has ended: programs that git started may hold it open.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long a git that is ended may take to remove its locks.
+/// How long git may take to remove its locks after SIGTERM.
 const UNLOCKING: Duration = Duration::from_millis(100);
 
-/// How many characters of what git said are kept.
+/// How many characters of git's message a failure keeps.
 const MOST_TOLD: usize = 1000;
 
-/// What one call is bounded by.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallBounds {
     pub time: Duration,
-    /// Bytes of its output.
+    /// The most bytes of output.
     pub output: usize,
-    /// Whether the rest of a longer output is not wanted.
+    /// Whether a longer output is cut instead of being an error.
     pub cut: bool,
-    /// Whether the user can give it more.
+    /// Whether the user can raise the limits in the configuration.
     pub settable: bool,
 }
 
@@ -63,16 +62,16 @@ impl CallBounds {
     }
 }
 
-/// What to run, and what it is called where it fails.
+/// A git command to run, and its name for failures.
 pub(super) struct GitLaunch<'a> {
     pub what: &'a str,
     pub command: &'a mut Command,
-    /// Whether it is the first of a group of processes, which ends as one.
+    /// Whether git leads a process group, which is ended as a whole.
     pub group: bool,
     pub bounds: CallBounds,
 }
 
-/// Returns how it ended, well or not, and what it wrote.
+/// Runs git to its end. Returns its exit status, success or not, and its output.
 pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Result<Output> {
     let GitLaunch { what, command, group, bounds } = started;
     let broken = |error: std::io::Error| Failure::new(Code::GitFailed, format!("git {what}: {error}"));
@@ -80,12 +79,12 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut git = GitChild::of(spawn(command)?, group);
     if let (Some(mut pipe), Some(input)) = (git.child.stdin.take(), input) {
-        // One that does not read it all says why itself.
+        // If git does not read all input, its own message says why.
         std::thread::spawn(move || pipe.write_all(&input));
     }
     let most = u64::try_from(bounds.output).unwrap_or(u64::MAX).saturating_add(1);
     let written = read(git.child.stdout.take().map(|pipe| pipe.take(most)), false);
-    let said = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
+    let errors = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
     let mut stdout = match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
         Ok(read) => read.map_err(broken)?,
         Err(_) => return Err(bounds.too_long(what)),
@@ -104,13 +103,13 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
             None => std::thread::sleep(PAUSE),
         }
     };
-    let stderr = said.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
+    let stderr = errors.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
     Ok(Output { status, stdout, stderr })
 }
 
-/// Reads a pipe up to what is wanted of it; what is `drained` is read further, for nobody.
+/// Reads a pipe up to its limit. If `drained`, the rest is read and thrown away, so that the writer does not block.
 fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) -> Receiver<std::io::Result<Vec<u8>>> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     if let Some(mut pipe) = pipe {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -118,10 +117,10 @@ fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) 
             if drained {
                 let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
             }
-            tell.send(read)
+            sender.send(read)
         });
     }
-    told
+    receiver
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
@@ -134,21 +133,21 @@ fn spawn(command: &mut Command) -> Result<Child> {
     })
 }
 
-/// The git that runs now, each with whether it is the first of a group.
+/// The process ids of all running gits, each with whether it leads a process group.
 static RUNNING: Mutex<BTreeMap<u32, bool>> = Mutex::new(BTreeMap::new());
 
 fn running() -> MutexGuard<'static, BTreeMap<u32, bool>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends every git, for a process that leaves at once: first so that it removes its locks, then for good.
+/// Ends every git before this process exits: first with SIGTERM, so that git removes its locks, then with SIGKILL.
 pub fn end_all() {
-    // Held, so that no number becomes another's meanwhile.
+    // The lock is held so that no process id is reused meanwhile.
     let running = running();
     let signal = |signal: Signal| {
         for (id, group) in running.iter() {
             let Some(id) = i32::try_from(*id).ok().and_then(Pid::from_raw) else { continue };
-            // What is over already is what is wanted.
+            // An error means that the process has ended already.
             let _ = if *group { kill_process_group(id, signal) } else { kill_process(id, signal) };
         }
     };
@@ -160,7 +159,7 @@ pub fn end_all() {
     signal(Signal::KILL);
 }
 
-/// A git that is ended when nobody wants it any more, with what it has started.
+/// A running git. Dropping it kills git and, if it leads a group, the programs that it has started.
 struct GitChild {
     child: Child,
     group: bool,
@@ -174,7 +173,7 @@ impl GitChild {
     }
 
     fn try_wait(&mut self) -> std::io::Result<Option<ExitStatus>> {
-        // The number of one that was waited for may be another's.
+        // After a successful wait, the process id may belong to another process.
         if self.status.is_some() {
             return Ok(self.status);
         }
@@ -187,7 +186,7 @@ impl GitChild {
     }
 
     fn end(&mut self) {
-        // The number may be another's once it was waited for.
+        // After a successful wait, the process id may belong to another process.
         if self.status.is_some() {
             return;
         }
@@ -207,13 +206,13 @@ impl Drop for GitChild {
     }
 }
 
-/// A git that is read while it runs. It is ended when its time is over, and when nobody wants to know any more.
+/// A git whose output is read while it runs. It is ended at its time limit, and when this is dropped.
 pub(super) struct Running {
     git: Arc<Mutex<GitChild>>,
     what: String,
     bounds: CallBounds,
     timed_out: Arc<AtomicBool>,
-    /// Dropped, it calls the watch off.
+    /// Dropping it stops the watching thread.
     _over: Sender<()>,
 }
 
@@ -222,16 +221,16 @@ impl Running {
         let GitLaunch { what, command, group, bounds } = started;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let git = Arc::new(Mutex::new(GitChild::of(spawn(command)?, group)));
-        let late = Arc::new(AtomicBool::new(false));
-        let (over, called_off) = mpsc::channel::<()>();
-        let (watched, told) = (Arc::clone(&git), Arc::clone(&late));
+        let timed_out = Arc::new(AtomicBool::new(false));
+        let (over, stop) = mpsc::channel::<()>();
+        let (watched, expired) = (Arc::clone(&git), Arc::clone(&timed_out));
         std::thread::spawn(move || {
-            if called_off.recv_timeout(bounds.time) == Err(RecvTimeoutError::Timeout) {
-                told.store(true, Ordering::SeqCst);
+            if stop.recv_timeout(bounds.time) == Err(RecvTimeoutError::Timeout) {
+                expired.store(true, Ordering::SeqCst);
                 watched.lock().unwrap_or_else(PoisonError::into_inner).end();
             }
         });
-        Ok(Running { git, what: what.to_owned(), bounds, timed_out: late, _over: over })
+        Ok(Running { git, what: what.to_owned(), bounds, timed_out, _over: over })
     }
 
     fn git(&self) -> MutexGuard<'_, GitChild> {
@@ -246,7 +245,7 @@ impl Running {
         self.git().child.stdin.take().expect("its input is a pipe, and taken once")
     }
 
-    /// Returns what a failure to read or write means.
+    /// Returns the failure for an error on a pipe: the time limit, if it is over.
     pub(super) fn pipe_failure(&self, error: &dyn std::fmt::Display) -> Failure {
         match self.timed_out.load(Ordering::SeqCst) {
             true => self.bounds.too_long(&self.what),
@@ -254,14 +253,14 @@ impl Running {
         }
     }
 
-    /// Waits for its end, which has to be a good one.
+    /// Waits for git to end. An exit status other than 0 is an error.
     pub(super) fn wait_for_success(&self) -> Result<()> {
-        let mut said = Vec::new();
+        let mut message = Vec::new();
         let stderr = self.git().child.stderr.take();
         if let Some(stderr) = stderr {
-            let _ = stderr.take(MOST_STDERR).read_to_end(&mut said);
+            let _ = stderr.take(MOST_STDERR).read_to_end(&mut message);
         }
-        // The watch needs the child as well: it is not held while it is waited for.
+        // The watching thread needs the child as well, so the lock is not held between two tries.
         let status = loop {
             let status = self.git().try_wait();
             match status.map_err(|error| self.pipe_failure(&error))? {
@@ -272,19 +271,19 @@ impl Running {
         match status.success() {
             true => Ok(()),
             false if self.timed_out.load(Ordering::SeqCst) => Err(self.bounds.too_long(&self.what)),
-            false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: said })),
+            false => Err(failure(&self.what, &Output { status, stdout: Vec::new(), stderr: message })),
         }
     }
 }
 
-/// Says what git said.
+/// Returns the failure that repeats git's message.
 pub(super) fn failure(what: &str, output: &Output) -> Failure {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("fatal: ");
-    let short = excerpt(said);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let message = stderr.trim().trim_start_matches("fatal: ");
+    let short = excerpt(message);
     let failure = Failure::new(Code::GitFailed, format!("git {what}: {short}"));
     match short.ends_with('…') {
-        true => failure.because(said.chars().take(MOST_TOLD).collect::<String>()),
+        true => failure.because(message.chars().take(MOST_TOLD).collect::<String>()),
         false => failure,
     }
 }
@@ -322,7 +321,7 @@ mod tests {
         assert_eq!(failure.message, "git test wrote more than 1 MB, and was ended");
         let cut = run("yes", CallBounds { cut: true, ..bounds(LONG) }).expect("its beginning is wanted");
         assert_eq!(cut.stdout.len(), 1 << 20);
-        // What it says is cut as well, and does not stop it.
+        // Standard error is cut as well, and does not block git.
         let said = run("yes | head -c 4000000 >&2; echo done", bounds(LONG)).expect("it ends");
         assert_eq!((said.stdout, said.stderr.len()), (b"done\n".to_vec(), 64 << 10));
     }

@@ -1,14 +1,14 @@
-//! What a repository's configuration would have git run, and what is put in its place: `.git/config` may have come with
-//! an archive or lie in a shared folder, and a command that it names may be a file that a model has written.
+//! Replaces the programs that a repository's configuration would have git run. `.git/config` may have come with an
+//! archive or lie in a shared folder, and a command that it names may be a file that a model has written.
 //!
-//! - Filters are emptied for every name that is configured, unless the user's own configuration (or the machine's) has
-//!   that name: then it is the filter as it stands there, whatever the repository says. (A `process` that only the
-//!   repository has cannot be taken away from it, so that such a filter is emptied, too.) Whether a filter is required
-//!   stays: git then fails rather than taking a file unfiltered. What is left runs in the root folder, so that nothing which
-//!   its command names by no whole path is a file of the worktree; a command that means one is refused by its name.
-//! - Merge drivers become the merge of texts that git does itself.
-//! - What a repository has git-lfs run (extensions, agents for transfers) is replaced by `false`.
-//! - Hooks that are configured are switched off; those in folders are by `call`.
+//! - Every configured filter is emptied, unless the user's own configuration (or the machine's) has a filter of that name:
+//!   then the user's filter runs, whatever the repository says. (A `process` that only the repository has cannot be
+//!   unset, so such a filter is emptied, too.) `required` stays: git then fails rather than taking a file unfiltered.
+//!   A filter runs in the root folder, so that a relative path in its command is no file of the worktree; a command that
+//!   still refers to a file of the worktree is refused.
+//! - Merge drivers are replaced by git's own merge of texts.
+//! - Programs that a repository has git-lfs run (extensions, transfer agents) are replaced by `false`.
+//! - Configured hooks are switched off here, hooks in folders by `call`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,46 +21,46 @@ use super::stage::summarize_names;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::{excerpt, line, shell};
 
-/// What of a repository's configuration is listed.
+/// The settings of a repository's configuration that are listed.
 pub(super) const LISTED: &str = r"^(filter|merge|hook|lfs)\.";
 /// The commands of a filter.
 const FILTER: &[&str] = &["clean", "smudge", PROCESS];
 const PROCESS: &str = "process";
 const REQUIRED: &str = "required";
-/// What stands before a filter's command: git would run it where the files are, which a model has written.
+/// Put before a filter's command: git would run it in the worktree, whose files a model may have written.
 const LEAVE_WORKTREE: &[u8] = b"cd /; ";
-/// What of a command leads to the worktree, wherever it runs.
+/// Parts of a command that lead to the worktree, wherever the command runs.
 const LEADING: &[&str] = &["--show-toplevel", "--show-cdup", "--show-prefix", "GIT_WORK_TREE", "GIT_PREFIX"];
-/// Of the variables by which git-lfs chooses a program for transfers: the end.
+/// How the variables end by which git-lfs chooses a program for transfers.
 const AGENT: &str = ".standalonetransferagent";
-/// The filter that git-lfs puts into a configuration itself.
+/// The filter that `git lfs install` configures.
 const LFS: &str = "lfs";
-/// The longest value that is shown to be copied, in bytes.
+/// The longest value, in bytes, that is shown for copying.
 const LONGEST_SHOWN: usize = 500;
-/// Of how many filters it is asked which files have them.
+/// For how many filters git is asked which files use them.
 const MOST_ASKED: usize = 20;
-/// What git does with texts that no driver is configured for; what is no text is in conflict.
+/// Merges as git does without a configured driver; binary files conflict.
 const MERGE: &str = "git merge-file -q --marker-size=%L %A %O %B || exit 1";
 
-/// Settings for one repository, and which filters they let through.
+/// Settings for one repository, and the filters that they let run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Programs {
     pub settings: Vec<(OsString, OsString)>,
-    /// Filters of the user's own, with their commands.
+    /// Filters of the user's own configuration, with their commands.
     pub user_filters: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
-    /// Filters of the repository alone that the user trusts, by their commands.
+    /// Filters that only the repository has and the user trusts, with their commands.
     pub trusted: BTreeMap<Vec<u8>, Vec<(&'static str, String)>>,
-    /// What only the repository has git-lfs run.
+    /// The repository's variables that would have git-lfs run programs.
     pub lfs: BTreeSet<String>,
     /// Filters of the repository that the user does not trust.
     pub disabled_filters: BTreeSet<Vec<u8>>,
-    /// How each of these can be let through.
+    /// For each disabled filter, how the user can allow it.
     pub allowed_by: BTreeMap<Vec<u8>, String>,
 }
 
 /// A variable of the configuration: `filter.NAME.clean`.
 struct ConfigEntry<'a> {
-    /// Whether the repository says so, and not the user or the machine.
+    /// Whether the repository's configuration has it, and not the user's or the machine's.
     repository: bool,
     section: &'a [u8],
     name: &'a [u8],
@@ -69,7 +69,7 @@ struct ConfigEntry<'a> {
 }
 
 impl Programs {
-    /// Reads what `git config -z --show-scope` lists. `trusted` are commands of the repository's, as [`item`] has them.
+    /// Parses the listing of `git config -z --show-scope`. `trusted` are commands of the repository in the form of [`item`].
     pub(super) fn of(listing: &[u8], trusted: &BTreeSet<String>) -> Programs {
         let mut programs = Programs::default();
         let mut own: BTreeMap<&[u8], BTreeMap<&[u8], &[u8]>> = BTreeMap::new();
@@ -78,12 +78,12 @@ impl Programs {
             own.entry(entry.name).or_default().insert(entry.variable, entry.value.unwrap_or_default());
         }
         let theirs = || entries.iter().filter(|entry| entry.repository);
-        let say = |name: &[u8], variable: &str| {
+        let is_set = |name: &[u8], variable: &str| {
             theirs().any(|entry| (entry.section, entry.name, entry.variable) == (b"filter", name, variable.as_bytes()))
         };
         for (name, variables) in &own {
-            // An empty `process` takes the place of the other two, and nothing can be taken back.
-            if !variables.contains_key(PROCESS.as_bytes()) && say(name, PROCESS) {
+            // An emptied `process` would still replace `clean` and `smudge`, and a setting cannot be unset.
+            if !variables.contains_key(PROCESS.as_bytes()) && is_set(name, PROCESS) {
                 continue;
             }
             let mut commands = Vec::new();
@@ -94,7 +94,7 @@ impl Programs {
                         programs.set(b"filter", name, variable, &[LEAVE_WORKTREE, value].concat());
                         commands.push((*variable, String::from_utf8_lossy(value).into_owned()));
                     }
-                    None if say(name, variable) => programs.set(b"filter", name, variable, b""),
+                    None if is_set(name, variable) => programs.set(b"filter", name, variable, b""),
                     None => {}
                 }
             }
@@ -108,17 +108,17 @@ impl Programs {
             programs.settings.push((key.clone().into(), value.into()));
             programs.lfs.insert(key);
         }
-        // A name without a driver of its own may be that of one of git's.
+        // A merge section without a `driver` may be for one of git's built-in drivers.
         let theirs = theirs().filter(|entry| entry.section != b"merge" || entry.variable == b"driver");
         let theirs: BTreeSet<(&[u8], &[u8])> = theirs.map(|entry| (entry.section, entry.name)).collect();
         for (section, name) in theirs {
             match section {
                 b"filter" if !programs.user_filters.contains_key(name) => {
                     let commands = commands_of(&entries, name);
-                    let fine = |(variable, command): &(&'static str, String)| {
+                    let is_trusted = |(variable, command): &(&'static str, String)| {
                         item(name, variable, command).is_some_and(|item| trusted.contains(&item))
                     };
-                    if !commands.is_empty() && commands.iter().all(fine) {
+                    if !commands.is_empty() && commands.iter().all(is_trusted) {
                         for (variable, command) in &commands {
                             programs.set(section, name, variable, &[LEAVE_WORKTREE, command.as_bytes()].concat());
                         }
@@ -139,13 +139,13 @@ impl Programs {
         programs
     }
 
-    /// Returns what helps where git fails for want of a filter.
+    /// Returns the hint for a failure of git for want of a filter.
     pub(super) fn hint(&self) -> Option<String> {
         let (_, how) = self.allowed_by.first_key_value()?;
         Some(format!("filters of the repository's own configuration are not run; {how}"))
     }
 
-    /// Tells whether git may run a filter.
+    /// Returns whether git may run any filter.
     pub(super) fn run_filters(&self) -> bool {
         !self.user_filters.is_empty() || !self.trusted.is_empty()
     }
@@ -156,8 +156,8 @@ impl Programs {
     }
 }
 
-/// Returns the commands of a filter that only the repository has. One that is no text is as good as any other that nobody
-/// trusts.
+/// Returns the commands of a filter that only the repository has. Bytes that are not UTF-8 may be lost: [`item`] trusts no
+/// such command.
 fn commands_of(entries: &[ConfigEntry<'_>], name: &[u8]) -> Vec<(&'static str, String)> {
     let last = |variable: &&'static str| {
         let mut all = entries.iter().filter(|entry| entry.section == b"filter" && entry.name == name);
@@ -167,8 +167,8 @@ fn commands_of(entries: &[ConfigEntry<'_>], name: &[u8]) -> Vec<(&'static str, S
     FILTER.iter().filter_map(last).collect()
 }
 
-/// Returns how the user trusts a command of the repository's: `filter=NAME.clean=COMMAND`. A name that could be taken for
-/// another cannot be trusted.
+/// Returns the permission item by which the user trusts a command of the repository: `filter=NAME.clean=COMMAND`. `None`
+/// for an ambiguous name or command, which cannot be trusted.
 fn item(name: &[u8], variable: &str, command: &str) -> Option<String> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let name = std::str::from_utf8(name).ok().filter(|name| name.as_bytes().iter().all(plain))?;
@@ -177,7 +177,11 @@ fn item(name: &[u8], variable: &str, command: &str) -> Option<String> {
 }
 
 impl Repository {
-    /// Returns the commands of filters that the repository's own configuration names, as the user can trust them.
+    /// Returns the permission items for the filter commands of the repository's own configuration.
+    ///
+    /// # Errors
+    ///
+    /// `git-missing` without a repository, `git-failed` if git cannot read its configuration.
     pub fn filters(&self) -> Result<BTreeSet<String>> {
         let own = self.git_folders()?.own.clone();
         let listed = self.program_settings(&own)?;
@@ -189,15 +193,15 @@ impl Repository {
         Ok(items.collect())
     }
 
-    /// Tells the user which filters files of a folder have: those that run, outside of any sandbox, and those that do not.
-    /// Refuses those of the user's own whose command is a file of the folder. `call` is one for a checkout.
+    /// Tells the user which filters the files of a folder use: those that run, outside of any sandbox, and those that do
+    /// not. Refuses a filter that would run and whose command refers to a file of the folder. `call` makes a command for it.
     pub(super) fn tell_filters(&self, git_dir: &Path, folder: &Path, call: impl Fn() -> Result<GitCall>) -> Result<()> {
         let programs = self.programs_at(git_dir)?;
         let used = |name: &[u8]| -> Result<bool> {
             let name = String::from_utf8_lossy(name);
             let files =
                 call()?.patterns().args(["ls-files", "-z", "--", &format!(":(attr:filter={name})")]).output()?;
-            // A name that git cannot be asked for this way may be used.
+            // If git cannot search for the name, the filter may be in use.
             Ok(!files.status.success() || !files.stdout.is_empty())
         };
         let own = programs.user_filters.iter().map(|filter| (filter, "your own configuration"));
@@ -232,7 +236,7 @@ impl Repository {
     }
 }
 
-/// Returns the word of a command that means a file of the folder, if there is one.
+/// Returns the first word of a command that may refer to a file of the folder.
 fn word_within<'c>(command: &'c str, folder: &Path) -> Option<&'c str> {
     let ends =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '=');
@@ -240,10 +244,10 @@ fn word_within<'c>(command: &'c str, folder: &Path) -> Option<&'c str> {
     let first = words.clone().next();
     words.find(|word| {
         let plain = !word.starts_with(['/', '~', '$', '%', '-']);
-        let there = || std::fs::symlink_metadata(folder.join(word)).is_ok();
-        // A name without a folder is a word like any other, but for one that is written as files are.
-        let named = word.contains('/') && (Some(*word) == first || word.starts_with('.') || there());
-        LEADING.iter().any(|leading| word.contains(leading)) || plain && (named || word.contains('.') && there())
+        let exists = || std::fs::symlink_metadata(folder.join(word)).is_ok();
+        // A word without `/` counts only if it looks like a file name, with a dot, and such a file exists.
+        let named = word.contains('/') && (Some(*word) == first || word.starts_with('.') || exists());
+        LEADING.iter().any(|leading| word.contains(leading)) || plain && (named || word.contains('.') && exists())
     })
 }
 
@@ -278,7 +282,7 @@ fn display_name(name: &[u8]) -> String {
     excerpt(&String::from_utf8_lossy(name))
 }
 
-/// Says how a filter of the repository's is let through: as lines to copy, if all of it can be shown as it is.
+/// Returns how the user can allow a filter of the repository: as lines to copy, if all of it can be shown unchanged.
 fn to_allow(entries: &[ConfigEntry<'_>], name: &[u8]) -> String {
     let mut all = commands_of(entries, name);
     let required = entries
@@ -310,7 +314,7 @@ fn to_allow(entries: &[ConfigEntry<'_>], name: &[u8]) -> String {
     format!("{trust}:{}", lines.collect::<String>())
 }
 
-/// Returns the entries of a listing: a scope, NUL, a name, a line end and the value if there is one, NUL.
+/// Parses the entries of a listing. Each is a scope, NUL, a name, a line end and the value if there is one, NUL.
 fn entries(listing: &[u8]) -> impl Iterator<Item = ConfigEntry<'_>> {
     let mut parts = listing.split(|byte| *byte == 0);
     std::iter::from_fn(move || Some((parts.next()?, parts.next()?))).filter_map(|(scope, entry)| {
@@ -319,7 +323,7 @@ fn entries(listing: &[u8]) -> impl Iterator<Item = ConfigEntry<'_>> {
             None => (entry, None),
         };
         let (first, last) = (memchr::memchr(b'.', key)?, memchr::memrchr(b'.', key)?);
-        // `merge.tool` has no name: nothing that is named is meant.
+        // A setting such as `merge.tool` has no middle part, and configures no program.
         let name = key.get(first + 1..last)?;
         let repository = !matches!(scope, b"system" | b"global");
         Some(ConfigEntry { repository, section: &key[..first], name, variable: &key[last + 1..], value })

@@ -1,4 +1,4 @@
-//! Looking through a worktree: all files that git knows or would take, and none that it ignores.
+//! Searches a worktree: all files that git tracks or would add, without ignored files.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::model::file::FoundFiles;
 use crate::model::regexes::CompiledRegex;
 use crate::model::text::excerpt;
 
-/// The most lines that one search gives.
+/// The most lines that one search returns.
 const MOST_LINES: usize = 200;
-/// How much of a long line is shown.
+/// How many characters of a line are shown.
 const LINE: usize = 300;
 
-/// How long one search may compute, and up to which length (in bytes) a file is searched at once: no expression takes long
-/// for it.
+/// How much CPU time one search may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Files up to this length, in bytes, are searched on this thread: no expression takes long for them.
 const AT_ONCE: usize = 16 << 10;
 
 fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
@@ -63,7 +63,7 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
         if limit.is_over() {
             return Err(too_long(&path));
         }
-        // What was deleted, is no text, or is too large has no lines to show.
+        // A file that was deleted or is too large is skipped; so is a binary one.
         let Ok(bytes) = files::bytes(&folder, &path) else { continue };
         if memchr::memchr(0, &bytes[..bytes.len().min(8000)]).is_some() {
             continue;
@@ -86,7 +86,7 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
     Ok(Matches { lines, cut: false })
 }
 
-/// Frees the thread of its limit.
+/// Removes the thread's CPU limit when dropped.
 struct LimitGuard;
 
 impl Drop for LimitGuard {
@@ -95,7 +95,7 @@ impl Drop for LimitGuard {
     }
 }
 
-/// Returns the lines of a file that match, by their numbers: no more than are shown, and one that tells of the others.
+/// Returns the matching lines of a file with their numbers: at most one more than is shown, which says that there are more.
 fn matches(regex: &Regex, bytes: &[u8]) -> Vec<(usize, String)> {
     if !regex.is_match(bytes) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Puts what has changed in a folder into an index, path by path, so that nothing which a command has left behind keeps
-//! the rest out of a commit.
+//! Puts the changed files of a folder into an index. Files that git cannot add, which a command may have left behind, do
+//! not keep the others out of the commit.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -15,26 +15,27 @@ use crate::error::Result;
 use crate::host::sweep;
 use crate::model::text::excerpt;
 
-/// How many paths that are left out of a commit are named.
+/// How many left-out paths a message names.
 const NAMED: usize = 5;
 
-/// How much of the files of one commit may never have been written, in bytes, and of which size a file counts for that.
+/// The most bytes of holes (parts that were never written) in the files of one commit.
 const MOST_HOLES: u64 = 100 << 20;
+/// Holes count only in files of at least this size, in bytes.
 const COUNTS: u64 = 64 << 10;
 
-/// What a path that has changed is now.
+/// The state of a changed path.
 enum PathState {
     There,
-    /// It is a file whose content was never written, but for a part; so many bytes.
+    /// A sparse file, with so many bytes that were never written.
     Sparse(u64),
-    /// It is not there any more, or a link or a file stands where its folder was.
+    /// Deleted, or one of its folders was replaced by a link or a file.
     Gone,
-    /// It is nothing that git can keep.
+    /// Nothing that git can store, such as a pipe.
     Other,
 }
 
-/// Stages the paths. `call` makes a command for the index; `folder` holds the files, whose owner may be given the right
-/// to read them if they are `ours`. Returns the paths that are left out, each with its reason.
+/// Stages the paths. `call` makes a command for the index; `folder` holds the files. If they are `ours`, unreadable files
+/// are made readable for their owner. Returns the paths that are left out, each with its reason.
 pub(super) fn stage(
     call: &dyn Fn() -> Result<GitCall>,
     folder: &Path,
@@ -91,7 +92,7 @@ pub(super) fn stage(
     };
     let count = there.len();
     there.retain(readable);
-    // Where all can be read, the fault is another.
+    // If all files can be read, git failed for another reason.
     if there.len() == count {
         return Err(failure);
     }
@@ -99,12 +100,12 @@ pub(super) fn stage(
     Ok(left)
 }
 
-/// Says which paths are not committed, and why.
+/// Returns a text that says which paths are not committed, and why.
 pub(super) fn describe_left_out(left: &[(String, String)]) -> String {
     summarize_names(left.iter().map(|(path, why)| format!("`{}` ({})", excerpt(path), excerpt(why))))
 }
 
-/// Returns the first of many things, and how many there are besides.
+/// Returns the first few of the names, and how many more there are.
 pub(super) fn summarize_names(mut all: impl Iterator<Item = String>) -> String {
     let mut named: Vec<String> = all.by_ref().take(NAMED).collect();
     let more = all.count();
@@ -112,13 +113,13 @@ pub(super) fn summarize_names(mut all: impl Iterator<Item = String>) -> String {
     named.join(", ")
 }
 
-/// Returns what a path is, of whose folders these are known already.
+/// Returns the state of a path. `folders` caches whether the folders above it are real ones.
 fn path_state<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsStr, bool>) -> PathState {
     for end in memchr::memchr_iter(b'/', path.as_bytes()) {
         let above = OsStr::from_bytes(&path.as_bytes()[..end]);
         let real = *folders.entry(above).or_insert_with(|| {
             let found = std::fs::symlink_metadata(folder.join(above));
-            // One that cannot be looked at is there.
+            // A folder that may not be read exists.
             found.map_or_else(|error| error.kind() == std::io::ErrorKind::PermissionDenied, |found| found.is_dir())
         });
         if !real {
@@ -137,8 +138,8 @@ fn path_state<'p>(folder: &Path, path: &'p OsStr, folders: &mut HashMap<&'p OsSt
     }
 }
 
-/// Returns how much of a file is not on the disk because nobody has written it. A disk that compresses what it holds says so
-/// where the holes are.
+/// Returns how many bytes of a file are holes. Fewer blocks than bytes may also mean that the disk compresses; then seeking
+/// a hole finds none.
 fn holes(path: &Path, found: &Metadata) -> u64 {
     let missing = found.len().saturating_sub(found.blocks().saturating_mul(512));
     if found.len() < COUNTS || missing == 0 {
@@ -147,7 +148,7 @@ fn holes(path: &Path, found: &Metadata) -> u64 {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let first = rustix::fs::open(path, flags, Mode::empty())
         .and_then(|file| rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)));
-    // One that cannot be opened is no further work for git either.
+    // Git cannot read a file that cannot be opened, so its holes cost no time.
     first.map_or(0, |first| if first < found.len() { missing } else { 0 })
 }
 

@@ -1,5 +1,5 @@
-//! What of the user's own git is gone by although their configuration is not: which files they ignore everywhere, which
-//! attributes files have, and, for filters that run as theirs, who they are and where their configuration is.
+//! The parts of the user's git configuration that apply although the rest does not: which files they ignore everywhere,
+//! which attributes files have, and, for the user's filters, who they are and where their configuration is.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,20 +9,20 @@ use std::path::Path;
 use super::{Repository, call, process};
 use crate::error::Result;
 
-/// The user's files of patterns.
+/// The settings that name the user's files of patterns.
 const PATTERNS: &str = r"^core\.(excludesfile|attributesfile)$";
 const EXCLUDES: &str = "core.excludesFile";
 const ATTRIBUTES: &str = "core.attributesFile";
 
-/// What filters get of the user's environment.
+/// The variables that filters get from the user's environment.
 const OF_USER: &[&str] =
     &["XDG_CONFIG_HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy"];
-/// The home of who has none: without any, `~` would be a folder of the worktree.
+/// The home of a user who has none: without a `HOME`, `~` would be a folder of the worktree.
 const NO_HOME: &str = "/dev/null";
 
-/// Where the user's configuration is for what a filter starts: git itself does not read it.
+/// The variable with the script that points a filter's programs to the user's configuration; git itself does not use it.
 const CONFIGURATION: &str = "NIETZ_GIT_CONFIGURATION";
-/// What stands before a filter's command.
+/// Put before a filter's command.
 const CONFIGURED: &[u8] = b"eval \"$NIETZ_GIT_CONFIGURATION\"; ";
 
 /// Settings, each with its value.
@@ -42,7 +42,7 @@ pub(super) fn variables(environment: &BTreeMap<String, String>) -> Vec<(String, 
     all
 }
 
-/// Has the filters among these settings find the user's configuration.
+/// Changes the filter commands among these settings so that they find the user's configuration.
 pub(super) fn configure_filters(settings: &mut [(OsString, OsString)]) {
     for (key, value) in settings {
         let key = key.as_bytes();
@@ -54,15 +54,15 @@ pub(super) fn configure_filters(settings: &mut [(OsString, OsString)]) {
 }
 
 impl Repository {
-    /// Returns which files of patterns count: the user's own, or those of git's own names in the user's folder. What a
-    /// repository ignores is for itself to say; where its attributes are is not.
+    /// Returns the settings for the files of patterns: the user's own, or git's default files in the user's folder. A
+    /// repository may set its own ignore file, but not its own attributes file.
     pub(super) fn patterns(&self) -> Result<&GitSettings> {
         if let Some(known) = self.patterns.get() {
             return Ok(known);
         }
         let call = self.git().repository(&self.git_folders()?.common).with_user_config(&self.user);
         let listed = call.args(["config", "-z", "--show-scope", "--type=path", "--get-regexp", PATTERNS]).output()?;
-        // 1 says that there is nothing of the kind.
+        // Status 1 means that there are no such settings.
         if !matches!(listed.status.code(), Some(0 | 1)) {
             return Err(
                 process::failure("config", &listed).hint("mend git's configuration: `git config --list` says the same")
@@ -72,7 +72,7 @@ impl Repository {
         Ok(self.patterns.get_or_init(|| settings))
     }
 
-    /// Returns the file that git reads where nothing is configured.
+    /// Returns the file that git reads by default.
     fn default_file(&self, name: &str) -> Option<OsString> {
         let own = self
             .user
@@ -84,9 +84,9 @@ impl Repository {
     }
 }
 
-/// Reads a listing: a scope, NUL, a name, a line end and a path, NUL. The last one of each name counts.
-fn settings(listing: &[u8], usual: impl Fn(&str) -> Option<OsString>) -> GitSettings {
-    let (mut ignored, mut attributes) = (usual("ignore"), usual("attributes"));
+/// Parses a listing of entries: a scope, NUL, a name, a line end and a path, NUL. The last entry of a name counts.
+fn settings(listing: &[u8], default_file: impl Fn(&str) -> Option<OsString>) -> GitSettings {
+    let (mut ignored, mut attributes) = (default_file("ignore"), default_file("attributes"));
     let mut parts = listing.split(|byte| *byte == 0);
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
         let Some(end) = memchr::memchr(b'\n', entry) else { continue };
@@ -108,19 +108,19 @@ mod tests {
 
     #[test]
     fn the_users_own_files_count_and_what_a_repository_ignores() {
-        let told = |listing: &str| {
-            let usual = |name: &str| Some(format!("/usual/{name}").into());
-            let settings = settings(listing.replace('|', "\0").as_bytes(), usual).into_iter();
+        let parsed = |listing: &str| {
+            let default_file = |name: &str| Some(format!("/usual/{name}").into());
+            let settings = settings(listing.replace('|', "\0").as_bytes(), default_file).into_iter();
             settings.map(|(key, path)| format!("{key}={}", path.display())).collect::<Vec<_>>()
         };
         let (ignore, attributes) = ("core.excludesFile=", "core.attributesFile=");
-        assert_eq!(told(""), [format!("{ignore}/usual/ignore"), format!("{attributes}/usual/attributes")]);
+        assert_eq!(parsed(""), [format!("{ignore}/usual/ignore"), format!("{attributes}/usual/attributes")]);
         assert_eq!(
-            told("system|core.excludesfile\n/s|global|core.excludesfile\n/g|global|core.attributesfile\n/a|"),
+            parsed("system|core.excludesfile\n/s|global|core.excludesfile\n/g|global|core.attributesfile\n/a|"),
             [format!("{ignore}/g"), format!("{attributes}/a")]
         );
         assert_eq!(
-            told("global|core.excludesfile\n/g|local|core.excludesfile\n/l|local|core.attributesfile\n/l|"),
+            parsed("global|core.excludesfile\n/g|local|core.excludesfile\n/l|local|core.attributesfile\n/l|"),
             [format!("{attributes}/usual/attributes")]
         );
     }

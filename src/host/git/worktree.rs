@@ -1,4 +1,4 @@
-//! One worktree of a run: where it is, how git is called in it, and what in it is not committed.
+//! One worktree of a run: its folders, git calls in it, and its uncommitted files.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use crate::host::sweep;
 use crate::model::git::is_reserved;
 use crate::model::text::excerpt;
 
-/// One worktree of this run. Where its repository is, is known from the repository's side alone.
+/// One worktree of this run. Its repository is never looked up from files in the worktree.
 pub(super) struct Worktree<'r> {
     pub(super) repository: &'r Repository,
     pub(super) name: String,
@@ -34,7 +34,7 @@ impl Worktree<'_> {
         Ok(self.repository.call_at(&self.git_dir)?.work_tree(&self.folder))
     }
 
-    /// One that reads objects, references and names alone.
+    /// Returns a git command that only reads objects, references and names.
     pub(super) fn read_only_call(&self) -> GitCall {
         self.repository.git().repository(&self.git_dir).work_tree(&self.folder)
     }
@@ -47,15 +47,15 @@ impl Worktree<'_> {
         self.read_only_call().args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).line()
     }
 
-    /// Returns the paths that are not as in the last commit and not ignored. A repository within the worktree is left
-    /// out: nothing good comes of git looking into what a command has made. So is what belongs to nietz: it would be
+    /// Returns the paths that differ from the last commit and are not ignored. A repository within the worktree is left
+    /// out: git should not look into a repository that a command has made. So are files of nietz itself, which would be
     /// merged with the rest.
     pub(super) fn uncommitted_paths(&self) -> Result<BTreeSet<OsString>> {
         self.recheck_racy_files()?;
         let list = || self.call()?.args(["ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"]).output();
         let mut listed = list()?;
         if !listed.stderr.is_empty() {
-            // It passes over what it cannot look into, and says so.
+            // Git skips folders that it cannot read, with a warning.
             sweep::make_usable(&self.folder)?;
             listed = list()?;
         }
@@ -75,32 +75,32 @@ impl Worktree<'_> {
         Ok(changed.into_iter().map(OsStr::to_owned).collect())
     }
 
-    /// Has git compare what may have changed although nothing tells it: it takes a file for unchanged whose size is the same,
-    /// and whose times are within the same second, and one of the two can be set at will.
+    /// Has git compare files that may have changed without a trace: git takes a file for unchanged if its size is the same
+    /// and its times are within the same second, and a program can set the modification time at will.
     pub(super) fn recheck_racy_files(&self) -> Result<()> {
         let listed = self.read_only_call().args(["ls-files", "-s", "-z", "--debug"]).bytes()?;
-        let doubted = racy_entries(&listed, &self.folder)
+        let racy = racy_entries(&listed, &self.folder)
             .ok_or_else(|| Failure::new(Code::GitFailed, "git lists what it knows of its files in an unknown form"))?;
-        if !doubted.is_empty() {
-            // An entry that was put there by hand has no times.
-            self.call()?.args(["update-index", "-z", "--index-info"]).input(doubted).bytes()?;
+        if !racy.is_empty() {
+            // An entry from `--index-info` has no times, so that git compares the file.
+            self.call()?.args(["update-index", "-z", "--index-info"]).input(racy).bytes()?;
         }
         Ok(())
     }
 }
 
-/// Returns the files in a list of git's: what ends in `/` is another repository.
+/// Returns the files in a list of git's. A path that ends in `/` is another repository.
 pub(super) fn files(list: &[u8]) -> impl Iterator<Item = &OsStr> {
     paths(list).filter(|path| !path.as_bytes().ends_with(b"/"))
 }
 
-/// Returns the entries, as git takes them, of files that were changed within the second in which git has looked at them. Nothing
-/// where the listing is not understood.
+/// Returns the index entries, as git reads them, of files that changed within the second in which git last looked at them.
+/// `None` if the listing has an unknown form.
 fn racy_entries(listing: &[u8], folder: &Path) -> Option<Vec<u8>> {
-    let mut doubted = Vec::new();
+    let mut racy = Vec::new();
     let mut parts = listing.split(|byte| *byte == 0);
     let mut entry = parts.next()?;
-    // What git knows stands behind each name, in five lines; the next entry follows on them.
+    // Five lines of data follow each name, then the next entry.
     for part in parts {
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', part).take(5).collect();
         let (first, last) = (*ends.first()?, *ends.get(4)?);
@@ -109,14 +109,14 @@ fn racy_entries(listing: &[u8], folder: &Path) -> Option<Vec<u8>> {
         let (second, nano): (i64, i64) = (second.parse().ok()?, nano.parse().ok()?);
         let path = Path::new(OsStr::from_bytes(&entry[memchr::memchr(b'\t', entry)? + 1..]));
         let now = std::fs::symlink_metadata(folder.join(path)).ok();
-        // A disk that knows no parts of seconds has zero for them.
+        // A file system without fractions of seconds has zero for them.
         let same = |found: &Metadata| found.ctime_nsec() == nano && nano != 0;
-        // Git keeps 32 bits of a time.
+        // Git stores 32 bits of a time.
         if now.is_some_and(|found| found.ctime() & 0xffff_ffff == second && !same(&found)) {
-            doubted.extend_from_slice(entry);
-            doubted.push(0);
+            racy.extend_from_slice(entry);
+            racy.push(0);
         }
         entry = &part[last + 1..];
     }
-    entry.is_empty().then_some(doubted)
+    entry.is_empty().then_some(racy)
 }

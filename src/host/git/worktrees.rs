@@ -1,4 +1,4 @@
-//! Worktrees: made outside of the repository, found, and removed when nothing is lost by it.
+//! Makes worktrees outside of the repository, finds them, and removes them if nothing is lost by it.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -13,23 +13,23 @@ use crate::host::sweep::{self, remove_folder};
 use crate::model::effect::git::NewWorktree;
 use crate::model::text::excerpt;
 
-/// Where git-crypt keeps the keys of a repository, in its git folder.
+/// The folder of git-crypt's keys in a git folder.
 const KEYS: &str = "git-crypt";
-/// Sparse patterns that leave nothing out.
+/// Sparse-checkout patterns that include every file.
 const EVERYTHING: &str = "/*\n";
 
 /// How git lists a submodule.
 const SUBMODULE: &[u8] = b"160000 ";
 
 impl Repository {
-    /// Makes a worktree on a branch. What an unfinished try has left is removed.
+    /// Makes a worktree on a branch. With `again`, the remains of an unfinished try are removed first.
     pub(super) fn worktree(&self, name: &str, branch: &str, again: bool) -> Result<NewWorktree> {
         check_own(branch)?;
         self.check_moved(branch)?;
         let commit = self.need_commit_of(branch)?;
         let (folder, git_dir) = self.place(name)?;
-        // Held by git as well: one that outlives a killed run goes on for a moment.
-        let alone = self.lock_worktrees()?;
+        // Git holds the lock as well, since git may go on for a moment after its run was killed.
+        let lock = self.lock_worktrees()?;
         if again {
             remove_folder(&folder)?;
             remove_folder(&git_dir)?;
@@ -37,8 +37,8 @@ impl Repository {
             let message = format!("there is a worktree `{name}` of this run already");
             return Err(Failure::new(Code::GitFailed, message).hint("give each worktree a name of its own"));
         }
-        if let Err(mut failure) = self.make(name, branch, &alone) {
-            // Whoever puts right what was in the way begins anew.
+        if let Err(mut failure) = self.make(name, branch, &lock) {
+            // Nothing of the try is left behind, so that the next try starts clean.
             for left in [&folder, &git_dir] {
                 if let Err(other) = remove_folder(left) {
                     failure = failure.because(other.message);
@@ -49,44 +49,45 @@ impl Repository {
         Ok(NewWorktree { path: folder, branch: branch.to_owned(), commit })
     }
 
-    fn make(&self, name: &str, branch: &str, alone: &File) -> Result<()> {
+    fn make(&self, name: &str, branch: &str, lock: &File) -> Result<()> {
         let (folder, git_dir) = self.place(name)?;
-        // What the configuration says can depend on the new git folder, so that it is looked at before any file is made.
+        // The configuration can depend on the new git folder, so it is read between adding the worktree and writing files.
         let add = self.call()?.args(["worktree", "add", "--quiet", "--no-checkout", "--"]).path(&folder).args([branch]);
-        add.holding(alone)?.bytes()?;
+        add.holding(lock)?.bytes()?;
         sweep::make_private(&folder)?;
         self.share_keys(&git_dir)?;
         let tree = self.tree(name)?;
-        tree.fill(alone)?;
+        tree.fill(lock)?;
         self.tell_filters(&git_dir, &folder, || tree.call())?;
         tree.tell_submodules()
     }
 
-    /// Has git-crypt find the keys of a repository that is unlocked: it looks for them in a worktree's own git folder.
+    /// Links the keys of an unlocked repository for git-crypt, which looks for them in the worktree's own git folder.
     fn share_keys(&self, git_dir: &Path) -> Result<()> {
-        let there = std::fs::symlink_metadata(self.git_folders()?.common.join(KEYS)).is_ok_and(|found| found.is_dir());
+        let has_keys =
+            std::fs::symlink_metadata(self.git_folders()?.common.join(KEYS)).is_ok_and(|found| found.is_dir());
         let link = git_dir.join(KEYS);
-        if !there || link.is_symlink() || link.exists() {
+        if !has_keys || link.is_symlink() || link.exists() {
             return Ok(());
         }
         std::os::unix::fs::symlink(Path::new("../..").join(KEYS), &link)
             .map_err(|error| Failure::io(&link, "link", &error))
     }
 
-    /// Finishes a removal that a crash has interrupted; tells whether there was one.
+    /// Finishes a removal that a crash has interrupted. Returns whether the worktree's folder is gone.
     pub(super) fn finish_removal(&self, name: &str) -> Result<bool> {
         let (folder, git_dir) = self.place(name)?;
         if folder.exists() {
             return Ok(false);
         }
-        let _alone = self.lock_worktrees()?;
+        let _lock = self.lock_worktrees()?;
         remove_folder(&removal_folder(&folder))?;
         remove_folder(&git_dir)?;
         Ok(true)
     }
 
-    /// Waits until no other run of this repository makes, lists or removes a worktree: git is not prepared to find
-    /// one that is half there. The lock goes with the file.
+    /// Waits until no other run of this repository makes, lists or removes a worktree: git does not expect a half-made
+    /// worktree. The lock lasts as long as the file is open.
     pub(super) fn lock_worktrees(&self) -> Result<File> {
         let failed = |error| Failure::io(&self.worktrees, "lock", &error);
         sweep::make_private(&self.worktrees)?;
@@ -96,7 +97,7 @@ impl Repository {
         Ok(file)
     }
 
-    /// Returns where a worktree is, and where git keeps what it knows of it.
+    /// Returns the folder of a worktree, and its git folder.
     fn place(&self, name: &str) -> Result<(PathBuf, PathBuf)> {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 60 || !name.chars().all(fine) || name.starts_with('-') {
@@ -109,7 +110,7 @@ impl Repository {
         Ok((self.worktrees.join(&id), self.git_folders()?.common.join("worktrees").join(&id)))
     }
 
-    /// Returns a worktree that is there, and is still that of this repository.
+    /// Returns a worktree, if it exists and still belongs to this repository.
     pub(super) fn tree(&self, name: &str) -> Result<Worktree<'_>> {
         let (folder, git_dir) = self.place(name)?;
         let linked = std::fs::read_to_string(git_dir.join("gitdir")).unwrap_or_default();
@@ -128,7 +129,7 @@ impl Repository {
 }
 
 impl Worktree<'_> {
-    /// Tells which folders are empty here that are submodules elsewhere.
+    /// Tells the user which folders are empty because they are submodules.
     fn tell_submodules(&self) -> Result<()> {
         if std::fs::symlink_metadata(self.folder.join(".gitmodules")).is_err() {
             return Ok(());
@@ -148,10 +149,10 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Makes the files of a new worktree: all of them, also where the user's own checkout is sparse, because commands
-    /// are to see what is committed. Files that a partial clone does not have are left out, as they are there.
-    fn fill(&self, alone: &File) -> Result<()> {
-        let read = || self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).holding(alone)?.bytes().map(drop);
+    /// Writes the files of a new worktree: all of them, even if the user's own checkout is sparse, because commands should
+    /// see what is committed. If a partial clone lacks files, the worktree is as sparse as the user's checkout.
+    fn fill(&self, lock: &File) -> Result<()> {
+        let read = || self.call()?.args(["read-tree", "--reset", "-u", "HEAD"]).holding(lock)?.bytes().map(drop);
         let file = self.git_dir.join("info/sparse-checkout");
         let Ok(patterns) = std::fs::read(&file) else { return read() };
         let write =
@@ -178,19 +179,19 @@ impl Worktree<'_> {
             let message = format!("`{shown}` in the worktree `{}` is not committed", self.name);
             return Err(Failure::new(Code::GitFailed, message).hint("commit first, or give `discard = true`"));
         }
-        // From this instant on it counts as removed, wherever a crash ends the rest.
+        // Once renamed, the worktree counts as removed, even if a crash interrupts the rest.
         let gone = removal_folder(&self.folder);
         remove_folder(&gone)?;
         std::fs::rename(&self.folder, &gone).map_err(|error| Failure::io(&self.folder, "remove", &error))?;
         {
-            let _alone = self.repository.lock_worktrees()?;
+            let _lock = self.repository.lock_worktrees()?;
             remove_folder(&self.git_dir)?;
         }
         remove_folder(&gone)
     }
 }
 
-/// Returns where a worktree lies while it is removed.
+/// Returns the folder of a worktree during its removal.
 fn removal_folder(folder: &Path) -> PathBuf {
     folder.with_extension("gone")
 }

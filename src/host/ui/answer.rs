@@ -1,6 +1,6 @@
-//! From what somebody typed, or a file says, to the answer that a flow gets.
+//! Turns typed text, or an entry of a file, into the answer that a flow gets.
 //!
-//! Every front end goes through here, so that `2`, `Round`, `round` and `ro` mean the same option at a
+//! Every front end uses these functions, so that `2`, `Round`, `round` and `ro` mean the same option at a
 //! terminal, in a pipe, in a JSON line and in an answers file. Nothing here reads or prints.
 
 use serde_json::Value;
@@ -9,9 +9,13 @@ use crate::error::{Code, Failure};
 use crate::model::question::{Question, QuestionKind, QuestionOption};
 use crate::model::text::{clean, excerpt};
 
-/// Returns the answer that this text means, or a sentence that says why it means none.
+/// Returns the answer that this text means.
 ///
-/// An empty text means the default, or nothing at all where the question is optional.
+/// An empty text means the default, or an empty answer if the question is optional.
+///
+/// # Errors
+///
+/// A sentence that says why the text is no answer.
 pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -24,10 +28,14 @@ pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
     }
 }
 
-/// Returns the answer that this JSON value means, or a sentence that says why it means none.
+/// Returns the answer that this JSON value means.
 ///
-/// `null` is the empty answer. A number or a boolean stands for its text where text is wanted, except
-/// a fraction: YAML has already made `1.10` into 1.1 by the time that we see it.
+/// `null` is the empty answer. A number or a boolean counts as its text where a text is wanted, except
+/// a fraction: the YAML parser has already turned `1.10` into 1.1.
+///
+/// # Errors
+///
+/// A sentence that says why the value is no answer.
 pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
     match value {
         Value::Null => empty_answer(question),
@@ -40,10 +48,10 @@ pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
     }
 }
 
-/// Returns what an empty answer means, where it means something.
+/// Returns the default answer, which an empty text means; `None` if there is none.
 pub fn default(question: &Question) -> Option<Value> {
     match question.default.as_ref() {
-        // A null default is no default; without this, `check` and `default` would call each other for ever.
+        // A null default is no default; without this arm, `check` and `default` would call each other forever.
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if text.trim().is_empty() => {
             (question.kind == QuestionKind::Ask).then(|| Value::from(""))
@@ -52,8 +60,8 @@ pub fn default(question: &Question) -> Option<Value> {
     }
 }
 
-/// Returns what an empty line means, to stand behind a prompt. In signs rather than words, because the prompt is in the
-/// language of the flow.
+/// Returns a hint for the end of a prompt that shows what an empty line means. It uses signs rather than words, because
+/// the prompt is in the language of the flow.
 pub fn empty_hint(question: &Question) -> String {
     let default = default(question);
     match (question.kind, &default) {
@@ -69,7 +77,7 @@ pub fn empty_hint(question: &Question) -> String {
     }
 }
 
-/// Returns what may be answered, as the end of a sentence.
+/// Returns the allowed answers, as the end of a sentence.
 pub fn allowed_answers(question: &Question) -> String {
     match question.kind {
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
@@ -86,7 +94,7 @@ pub fn allowed_answers(question: &Question) -> String {
     }
 }
 
-/// Returns an answer as a person reads it: the label of the option, yes or no, the text itself.
+/// Returns an answer as a person reads it: the label of an option, yes or no, or the text itself.
 pub fn display_text(question: &Question, answer: &Value) -> String {
     match answer {
         Value::Bool(true) => "yes".to_owned(),
@@ -99,7 +107,7 @@ pub fn display_text(question: &Question, answer: &Value) -> String {
     }
 }
 
-/// Returns the failure for an answer that nobody is there to correct.
+/// Returns the failure for an invalid answer that nobody can correct.
 pub fn invalid_failure(question: &Question, why: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerInvalid, format!("the answer to `{id}` is not valid: {why}"))
@@ -118,7 +126,7 @@ pub fn missing_failure(question: &Question, run: &str) -> Failure {
         .because(format!("it may be answered with {}", allowed_answers(question)))
 }
 
-/// Returns the failure for a question that was left with Ctrl-C, or whose terminal is gone.
+/// Returns the failure for a question that was interrupted by Ctrl-C, or whose terminal is gone.
 pub fn interrupted_failure(question: &Question, run: &str) -> Failure {
     Failure::new(Code::Interrupted, format!("interrupted at the question `{}`", excerpt(&question.id)))
         .hint(format!("`nietz resume {run}` asks it again; everything before it is kept"))
@@ -132,7 +140,7 @@ fn empty_answer(question: &Question) -> Result<Value, String> {
     }
 }
 
-/// Finds an option by value, label, number or beginning, in that order: a value `2` beats the second option.
+/// Finds an option by value, label, number or prefix, in that order: the value `2` takes precedence over the second option.
 fn choose<'a>(options: &'a [QuestionOption], text: &str) -> Result<&'a QuestionOption, String> {
     let lower = text.to_lowercase();
     let exact = options

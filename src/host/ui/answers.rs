@@ -1,8 +1,8 @@
-//! Answers that a file gives, for scripts and tests: `--answers FILE`.
+//! Takes answers from a file, for scripts and tests: `--answers FILE`.
 //!
-//! The file is a mapping, in YAML or JSON, from a question's id to its answer. A single answer is given
-//! each time the question is asked; a list gives one a time and is then used up. `"*"` answers what has
-//! no entry of its own. What the file does not answer goes on to the front end behind it.
+//! The file is a mapping, in YAML or JSON, from question ids to answers. A single answer is given each time
+//! the question is asked; a list gives one answer per time and is then used up. `"*"` answers questions without an
+//! entry of their own. Other questions go on to the inner front end.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -20,21 +20,21 @@ use crate::model::event::Event;
 use crate::model::question::Question;
 use crate::model::text::{clean, excerpt};
 
-/// The entry that answers every question without one of its own.
+/// The entry that answers every question without an entry of its own.
 const ANY: &str = "*";
 
-/// A front end that looks into a file before it asks the one behind it.
+/// A front end that looks for an answer in a file before it asks its inner front end.
 pub struct Answers {
     inner: Box<dyn FrontEnd>,
     entries: RefCell<IndexMap<String, AnswerEntry>>,
-    /// The ids that were asked and that the file does not name; a misspelt entry is near one of them.
+    /// The ids of questions that the file does not name. [`Answers::unused`] compares misspelt entries with them.
     unknown: RefCell<Vec<String>>,
 }
 
 /// The largest answers file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What the file says to one question.
+/// The answers of the file to one question.
 struct AnswerEntry {
     given: GivenAnswer,
     /// Whether the question was ever asked.
@@ -43,13 +43,17 @@ struct AnswerEntry {
 
 enum GivenAnswer {
     Always(Value),
-    /// In the order of asking, reversed so that the next one is the last.
+    /// One answer per time, in reverse order, so that the next answer is the last of the list.
     InTurn(Vec<Value>),
 }
 
 impl Answers {
     /// Reads the file, and puts it in front of another front end.
-    pub fn open(path: &Path, behind: Box<dyn FrontEnd>) -> Result<Answers> {
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the file cannot be read, `answer-invalid` if it is not a mapping.
+    pub fn open(path: &Path, inner: Box<dyn FrontEnd>) -> Result<Answers> {
         let name = path.display().to_string();
         let unreadable = |why: String| {
             Failure::new(Code::Usage, format!("cannot read the answers file {}: {}", clean(&name), clean(&why)))
@@ -57,12 +61,16 @@ impl Answers {
         let read = disk::read(path, Links::All, LARGEST).map_err(|failure| unreadable(failure.message))?;
         let bytes = read.ok_or_else(|| unreadable("there is none".to_owned()))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        Answers::parse(&name, &text, behind)
+        Answers::parse(&name, &text, inner)
     }
 
-    /// Takes the answers from a text; `name` is what failures call it.
-    pub fn parse(name: &str, text: &str, behind: Box<dyn FrontEnd>) -> Result<Answers> {
-        // Without strict booleans YAML would turn the answer `no` to a free question into false.
+    /// Takes the answers from a text; failures call it `name`.
+    ///
+    /// # Errors
+    ///
+    /// `answer-invalid` if the text is not a mapping.
+    pub fn parse(name: &str, text: &str, inner: Box<dyn FrontEnd>) -> Result<Answers> {
+        // Without strict booleans, YAML would turn the answer `no` to a free question into false.
         let options = serde_yaml::options! { strict_booleans: true };
         let refuse = |why: String| {
             Failure::new(Code::AnswerInvalid, format!("{}: {}", clean(name), clean(&why)))
@@ -86,10 +94,10 @@ impl Answers {
             };
             entries.insert(id, AnswerEntry { given, used: false });
         }
-        Ok(Answers { inner: behind, entries: RefCell::new(entries), unknown: RefCell::default() })
+        Ok(Answers { inner, entries: RefCell::new(entries), unknown: RefCell::default() })
     }
 
-    /// Returns a line for each entry that no question asked for, with the id that it may have meant.
+    /// Returns a line for each unused entry, with the id that was probably meant.
     pub fn unused(&self) -> Vec<String> {
         let unknown = self.unknown.borrow();
         let entries = self.entries.borrow();
@@ -104,7 +112,7 @@ impl Answers {
 
     fn take(&self, id: &str) -> Option<Value> {
         let mut entries = self.entries.borrow_mut();
-        // A list that is used up does not fall through to `*`: its author has said how many there are.
+        // A list that is used up does not fall through to `*`: its author decided how many answers there are.
         let key = if entries.contains_key(id) { id } else { ANY };
         if key == ANY {
             self.unknown.borrow_mut().push(id.to_owned());

@@ -1,6 +1,5 @@
-//! How a run ends on the user's screen: what it used, by model and persona, and when it did not go well what
-//! went wrong, what stands behind it, and how to go on. All of it goes to standard error, because standard output
-//! is for what the flow said.
+//! The text at the end of a run: what it used, by model and persona, and, if it failed, what went wrong, why, and how to
+//! go on. Front ends write it to standard error, because standard output is for the messages of the flow.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,28 +19,28 @@ pub(super) struct RunEnding<'a> {
     pub(super) elapsed: Duration,
 }
 
-/// Returns the lines that end the run, each with its line end; `paint` colours the words that matter.
+/// Returns the lines at the end of a run, each with its line end; `paint` colours the important words.
 pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str) -> String) -> String {
     let mut out = String::new();
     let failure = ending.failure.filter(|_| ending.status != EndStatus::Done);
     if let Some(failure) = failure {
         out.push_str(&self::failure(failure, paint));
     }
-    // A failure before any call speaks for itself.
+    // A failure before any call needs no summary.
     if failure.is_none() || !ending.spent.is_empty() {
         for line in std::iter::once(summary(ending)).chain(table(ending.spent)) {
             let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
-    // The same params would be as wrong the next time.
-    let wrongly = failure.is_some_and(|failure| failure.code == Code::Usage);
-    if ending.status != EndStatus::Done && !wrongly {
+    // Resuming after wrong params would fail in the same way.
+    let wrong_params = failure.is_some_and(|failure| failure.code == Code::Usage);
+    if ending.status != EndStatus::Done && !wrong_params {
         let _ = writeln!(out, "resume with: nietz resume {run}");
     }
     out
 }
 
-/// Returns a failure as it is printed wherever nietz ends with one.
+/// Returns the text of a failure, as nietz prints it wherever it ends with a failure.
 pub fn failure(failure: &Failure, paint: &dyn Fn(Tone, &str) -> String) -> String {
     let head = format!("error[{}]:", failure.code.name());
     let mut out = format!("{} {}\n", paint(Tone::Bad, &head), indented(&failure.message));
@@ -57,7 +56,7 @@ pub fn failure(failure: &Failure, paint: &dyn Fn(Tone, &str) -> String) -> Strin
     out
 }
 
-/// What a piece of the ending means, for front ends that have colours.
+/// The meaning of a piece of text, for front ends with colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Bad,
@@ -65,12 +64,12 @@ pub enum Tone {
     Quiet,
 }
 
-/// Returns the text as it is, for front ends without colours.
+/// Returns the text unchanged, for front ends without colours.
 pub fn without_colour(_: Tone, text: &str) -> String {
     text.to_owned()
 }
 
-/// Cleans a text of several lines (a snippet of the author's code) and sets the later ones off.
+/// Cleans a text, such as a snippet of the author's code, and indents all lines but the first.
 fn indented(text: &str) -> String {
     clean(text.trim_end()).replace('\n', "\n  ")
 }
@@ -103,7 +102,7 @@ fn summary(ending: &RunEnding<'_>) -> String {
     out
 }
 
-/// Returns what each persona used of each model, in columns; nothing where the summary says it all.
+/// Returns what each persona used of each model, in columns; nothing if there is only one row, as in the summary.
 fn table(spent: &[Spent]) -> Vec<String> {
     if spent.len() < 2 {
         return Vec::new();
@@ -145,7 +144,7 @@ fn money(cost: Option<f64>) -> String {
     }
 }
 
-/// Returns a time in the two units that matter: `4s`, `3m12s`, `1h02m`.
+/// Returns a duration in its two largest units: `4s`, `3m12s`, `1h02m`.
 pub(super) fn duration(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match seconds {

@@ -1,5 +1,5 @@
-//! Terminals that go away: a window that was closed, a connection that was lost. The kernel sends a signal to those
-//! whose session the terminal leads, and to nobody else; everybody can ask the device.
+//! Notices that a terminal is gone: its window was closed, or its connection was lost. The kernel sends SIGHUP only to
+//! processes of the terminal's session, but any process can poll the device.
 
 use std::io::{self, IsTerminal, PipeWriter, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,20 +9,21 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::Notify;
 
-/// Watches the terminals among this process's standard streams, as long as it lives.
+/// Watches the terminals among this process's standard streams until it is dropped.
 pub struct Hangup {
-    told: Arc<Notify>,
-    /// Closing it ends the thread that watches.
+    gone: Arc<Notify>,
+    /// Closing it ends the watching thread.
     _wake: Option<PipeWriter>,
 }
 
 impl Hangup {
-    /// Begins to watch; without a terminal, and where no thread can be had, nothing is ever told.
+    /// Begins to watch. Without a terminal, or if no thread can be started, [`Hangup::wait_until_gone`] never resolves.
     pub fn watch() -> Hangup {
-        let told: Arc<Notify> = Arc::default();
-        let tell = Arc::clone(&told);
+        let gone: Arc<Notify> = Arc::default();
+        let notify = Arc::clone(&gone);
         let mut devices = Vec::new();
-        let mut add = |there: bool, device: io::Result<OwnedFd>| devices.extend(device.ok().filter(|_| there));
+        let mut add =
+            |is_terminal: bool, device: io::Result<OwnedFd>| devices.extend(device.ok().filter(|_| is_terminal));
         add(io::stdin().is_terminal(), io::stdin().as_fd().try_clone_to_owned());
         add(io::stdout().is_terminal(), io::stdout().as_fd().try_clone_to_owned());
         add(io::stderr().is_terminal(), io::stderr().as_fd().try_clone_to_owned());
@@ -30,23 +31,23 @@ impl Hangup {
         let wake = pipe.and_then(|(woken, wake)| {
             let watch = move || {
                 if wait(&devices, &woken) {
-                    tell.notify_one();
+                    notify.notify_one();
                 }
             };
             thread::Builder::new().name("hangup".to_owned()).spawn(watch).ok().map(|_| wake)
         });
-        Hangup { told, _wake: wake }
+        Hangup { gone, _wake: wake }
     }
 
     /// Resolves when one of the terminals is gone.
     pub async fn wait_until_gone(&self) {
-        self.told.notified().await;
+        self.gone.notified().await;
     }
 }
 
-/// Waits for the end of a device, or of the pipe; tells whether it was a device's.
+/// Waits until a device is gone or the pipe is closed. Returns whether it was a device.
 fn wait(devices: &[OwnedFd], woken: &impl AsFd) -> bool {
-    // Asked for nothing, poll still tells of a hang-up.
+    // Even without requested events, `poll` reports a hang-up.
     let mut fds: Vec<PollFd<'_>> = std::iter::once(PollFd::new(woken, PollFlags::IN))
         .chain(devices.iter().map(|device| PollFd::new(device, PollFlags::empty())))
         .collect();
@@ -60,18 +61,18 @@ fn wait(devices: &[OwnedFd], woken: &impl AsFd) -> bool {
     }
 }
 
-/// Tells whether a terminal is gone. Only its own device may be asked: the end of a pipe looks the same.
+/// Returns whether a terminal is gone. Only for terminals: a closed pipe looks the same.
 pub(super) fn is_hung_up(terminal: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&terminal, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// What is typed at a terminal. Its end is no end of the input where the terminal is gone: reading fails with
-/// [`LOST`] then.
+/// Reads from a terminal. If the terminal is gone, reading fails with [`LOST`] instead of reporting the end of the
+/// input.
 pub(super) struct TerminalReader<R>(pub(super) R);
 
-/// How reading from a terminal fails that is gone.
+/// The error of reading from a terminal that is gone.
 pub(super) const LOST: io::ErrorKind = io::ErrorKind::ConnectionAborted;
 
 impl<R: Read + AsFd> Read for TerminalReader<R> {

@@ -1,11 +1,11 @@
 //! The front end for programs: standard output is JSON lines and nothing else.
 //!
-//! Each line is an event with `v`, `seq`, `type` and `run`; `events.schema.json` beside this file says
-//! what stands in each. The first line names the run, the last is always `run_ended`.
+//! Each line is an event with `v`, `seq`, `type` and `run`; `events.schema.json` beside this file describes all
+//! fields. The first line names the run, the last is always `run_ended`.
 //!
 //! A program answers with lines of its own: `{"id": "topic", "answer": "tea"}`, in any order and even
-//! before the question, or plain text, which goes to the question that has been open longest. An answer
-//! that will not do is told by a `notice`, and the question stays open.
+//! before the question, or plain text, which goes to the question that has been open longest. After an invalid
+//! answer comes a `notice`, and the question stays open.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -27,11 +27,10 @@ use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
 use crate::model::text::{excerpt, json};
 
-/// The schema of a line, as it is published.
-#[cfg(test)]
-const SCHEMA: &str = include_str!("events.schema.json");
+/// The published schema of a line.
+pub const SCHEMA: &str = include_str!("events.schema.json");
 
-/// The version of the lines. A new field is no new version; a changed or missing one is.
+/// The version of the lines. A changed or missing field makes a new version, an added field does not.
 const VERSION: u32 = 1;
 
 /// JSON lines in, JSON lines out.
@@ -41,11 +40,11 @@ pub struct Json {
     out: OutputStream,
     seq: Cell<u64>,
     ended: Cell<bool>,
-    /// Calls under way whose text is not meant for the user: a flow may throw away what it has not judged yet.
+    /// Running calls whose text is not meant for the user: a flow may reject a reply after validating it.
     hidden: RefCell<HashSet<String>>,
-    /// Answers that came by id and were not asked for yet.
+    /// Answers by id whose question is not open yet.
     early: RefCell<HashMap<String, VecDeque<Value>>>,
-    /// Told when `early` got something: it may be for another question that is open.
+    /// Notified of a new entry in `early`, which may be for another open question.
     arrived: Notify,
 }
 
@@ -58,7 +57,7 @@ struct EventLine<'a> {
     event: &'a Event,
 }
 
-/// What a program writes to answer one question.
+/// A line in which a program answers one question.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerLine {
@@ -97,7 +96,7 @@ impl Json {
         }
     }
 
-    /// Waits for something that is meant as the answer to this question.
+    /// Waits for an answer to this question, valid or not.
     async fn next(&self, question: &Question) -> Result<Value> {
         loop {
             let early = self.early.borrow_mut().get_mut(&question.id).and_then(VecDeque::pop_front);
@@ -129,7 +128,7 @@ impl Json {
 
 impl FrontEnd for Json {
     fn show(&self, event: &Event) {
-        // Nothing follows the end: a reader may close its side as soon as it has seen it.
+        // Nothing follows the end of the run: the reader may close its side as soon as it has read the end.
         if self.ended.get() {
             return;
         }
@@ -155,7 +154,7 @@ impl FrontEnd for Json {
     }
 }
 
-/// However the host ends, a reader gets its last line.
+/// Writes the last line if the host ends without one.
 impl Drop for Json {
     fn drop(&mut self) {
         if self.seq.get() > 0 && !self.ended.get() {
@@ -221,8 +220,8 @@ mod tests {
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
         assert_eq!(lines.len(), all.len());
         for line in &lines {
-            let faults: Vec<String> = validator.iter_errors(line).map(|fault| fault.to_string()).collect();
-            assert!(faults.is_empty(), "{line}: {faults:?}");
+            let errors: Vec<String> = validator.iter_errors(line).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{line}: {errors:?}");
         }
         let mut types: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
         types.dedup();

@@ -1,7 +1,7 @@
-//! Reading lines from a file or a pipe without stopping everything else.
+//! Reads lines from a file or a pipe without blocking other tasks.
 //!
-//! A read of standard input cannot be taken back, so it happens on a thread of its own, and only when
-//! somebody asks for a line. When the asker goes away in between, the line waits for the next one.
+//! A read of standard input cannot be cancelled, so it happens on a thread of its own, and only when a caller
+//! asks for a line. If the caller gives up meanwhile, the line is kept for the next caller.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead};
@@ -17,32 +17,32 @@ use super::hangup::LOST;
 use crate::error::Failure;
 use crate::model::question::Question;
 
-/// The longest line that is read; what is longer is cut into several.
+/// The longest line that is read, in bytes; a longer line is cut into several.
 const LONGEST: usize = 1024 * 1024;
 
 /// A source of lines that is read on demand.
 pub(super) struct Lines {
     wanted: blocking::Sender<()>,
-    /// What the reading thread does, until it is started by the first asker.
+    /// The body of the reading thread, until the first caller starts it.
     reading: RefCell<Option<Box<dyn FnOnce() + Send>>>,
-    /// Whether a line was asked for that has not come yet.
+    /// Whether a line was requested that has not arrived yet.
     asked: Cell<bool>,
-    /// Whether the terminal that it was read from is gone.
+    /// Whether the source is a terminal that is gone.
     lost: Arc<AtomicBool>,
-    /// A fair lock: whoever asked first gets the next line.
+    /// A fair lock: the caller that asked first gets the next line.
     lines: Mutex<mpsc::UnboundedReceiver<String>>,
 }
 
 impl Lines {
-    /// Reads on a thread that ends with the source, or with this value.
+    /// Returns the lines of a source. The reading thread ends with the source, or when this value is dropped.
     pub(super) fn new(source: impl BufRead + Send + 'static) -> Lines {
-        let (wanted, wishes) = blocking::channel();
+        let (wanted, requests) = blocking::channel();
         let (send, lines) = mpsc::unbounded_channel();
         let mut source = source;
         let lost: Arc<AtomicBool> = Arc::default();
         let is_lost = Arc::clone(&lost);
         let reading = move || {
-            while wishes.recv().is_ok() {
+            while requests.recv().is_ok() {
                 let line = match read_line(&mut source) {
                     Ok(Some(line)) => line,
                     Err(error) if error.kind() == LOST => return is_lost.store(true, Ordering::SeqCst),
@@ -57,11 +57,11 @@ impl Lines {
         Lines { wanted, reading: RefCell::new(Some(reading)), asked: Cell::new(false), lost, lines: Mutex::new(lines) }
     }
 
-    /// Returns the next line, or nothing at the end of the source. Dropping the future loses no line.
+    /// Returns the next line, or `None` at the end of the source. Dropping the future loses no line.
     pub(super) async fn next(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         if let Some(reading) = self.reading.take() {
-            // Without a thread its ends are gone too, and every asker is told that there are no more lines.
+            // If the thread cannot start, its ends of the channels are dropped, and every caller gets `None`.
             drop(thread::Builder::new().name("lines".to_owned()).spawn(reading));
         }
         if !self.asked.replace(true) && self.wanted.send(()).is_err() {
@@ -74,14 +74,14 @@ impl Lines {
 }
 
 impl Lines {
-    /// Returns the failure for a question to which no line came: nobody is there, or the terminal is gone.
+    /// Returns the failure for a question that gets no line: nobody answers, or the terminal is gone.
     pub(super) fn end_failure(&self, question: &Question, run: &str) -> Failure {
         let why = if self.lost.load(Ordering::SeqCst) { answer::interrupted_failure } else { answer::missing_failure };
         why(question, run)
     }
 }
 
-/// Reads one line as text; bytes that are no UTF-8 become `�`, an over-long line comes in pieces.
+/// Reads one line as text. Bytes that are not UTF-8 become `�`; an over-long line is returned in pieces.
 fn read_line(source: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     io::Read::take(&mut *source, LONGEST as u64).read_until(b'\n', &mut line)?;

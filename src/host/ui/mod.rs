@@ -1,17 +1,17 @@
-//! Front ends: whatever a person or a program sits at while a run goes on.
+//! Front ends: how a person or a program follows a run and answers its questions.
 //!
 //! | front end | who it is for |
 //! |---|---|
 //! | [`terminal::Terminal`] | a person at a terminal: streamed Markdown, a spinner, line editing |
-//! | [`pipe::Pipe`] | pipes, files, `TERM=dumb`: plain text, answers one a line |
-//! | [`json::Json`] | programs: JSON lines both ways |
-//! | [`answers::Answers`] | scripts: a file of answers, in front of one of the others |
+//! | [`pipe::Pipe`] | pipes, files, `TERM=dumb`: plain text, one answer per line |
+//! | [`json::Json`] | programs: JSON lines in both directions |
+//! | [`answers::Answers`] | scripts: a file of answers, in front of another front end |
 //!
-//! What the host owes a front end: `show(Asked)` before it calls `ask`, and `show(Answered)` when it has
-//! the answer, wherever that came from. So one that was not asked still shows both, and a record of the
-//! events is whole. All text is foreign here: each front end cleans it before it prints it.
+//! The host calls `show(Asked)` before `ask`, and `show(Answered)` when it has the answer, wherever the answer
+//! came from. So a front end that was not asked still shows question and answer, and a record of the events is
+//! complete. All text is foreign here: each front end cleans text before it prints it.
 //!
-//! Nothing in this folder reads the environment; [`open`] is told.
+//! Nothing in this folder reads the environment; [`open`] takes it as an argument.
 
 pub(crate) mod answer;
 pub(crate) mod answers;
@@ -39,16 +39,16 @@ use self::terminal::{Device, Terminal};
 use crate::host::FrontEnd;
 use crate::model::redact::Redactor;
 
-/// What the user asked for on the command line.
+/// The kind of front end that the user chose on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The best that standard input and output can do.
+    /// The best front end for standard input and output.
     Auto,
     /// `--json`.
     Json,
 }
 
-/// Returns the front end for this process's standard streams and this environment, which shows no secrets.
+/// Returns the front end for this process's standard streams and this environment. It shows no secrets.
 pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
     Box::new(RedactingFrontEnd::new(open_unredacted(mode, run, env, redactor), redactor.clone()))
 }
@@ -62,15 +62,15 @@ fn open_unredacted(mode: Mode, run: &str, env: &BTreeMap<String, String>, redact
     if mode == Mode::Json {
         return Box::new(Json::new(run, input, Box::new(io::stdout())));
     }
-    let look = TerminalFeatures::of(env);
+    let features = TerminalFeatures::of(env);
     if typed
         && seen
-        && look.moves
+        && features.moves
         && let Ok(tty) = io::stdin().as_fd().try_clone_to_owned()
     {
-        let err_colour = look.colour && io::stderr().is_terminal();
+        let err_colour = features.colour && io::stderr().is_terminal();
         let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
-        return Box::new(Terminal::new(run, Device { tty, out, err, colour: look.colour, err_colour }));
+        return Box::new(Terminal::new(run, Device { tty, out, err, colour: features.colour, err_colour }));
     }
     let questions = match (typed, seen) {
         (false, _) => QuestionMode::Echoed,
@@ -81,10 +81,10 @@ fn open_unredacted(mode: Mode, run: &str, env: &BTreeMap<String, String>, redact
     Box::new(Pipe::new(run, questions, streams))
 }
 
-/// What the environment says about the terminal.
+/// The features of the terminal, by the environment.
 #[derive(Debug, PartialEq, Eq)]
 struct TerminalFeatures {
-    /// Whether it knows how to move its cursor.
+    /// Whether the terminal can move its cursor.
     moves: bool,
     colour: bool,
 }
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn no_color_and_a_dumb_terminal_are_respected() {
-        let look = |pairs: &[(&str, &str)]| {
+        let features = |pairs: &[(&str, &str)]| {
             let env = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             TerminalFeatures::of(&env.collect::<BTreeMap<_, _>>())
         };
-        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")]), TerminalFeatures { moves: true, colour: true });
-        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "1")]), TerminalFeatures { moves: true, colour: false });
-        assert_eq!(look(&[("TERM", "dumb")]), TerminalFeatures { moves: false, colour: false });
-        assert_eq!(look(&[]), TerminalFeatures { moves: false, colour: false });
+        assert_eq!(features(&[("TERM", "xterm"), ("NO_COLOR", "")]), TerminalFeatures { moves: true, colour: true });
+        assert_eq!(features(&[("TERM", "xterm"), ("NO_COLOR", "1")]), TerminalFeatures { moves: true, colour: false });
+        assert_eq!(features(&[("TERM", "dumb")]), TerminalFeatures { moves: false, colour: false });
+        assert_eq!(features(&[]), TerminalFeatures { moves: false, colour: false });
     }
 }

@@ -1,14 +1,14 @@
-//! Writing to a stream that may be closed at any time.
+//! Writes to a stream that may be closed at any time.
 //!
-//! A front end never fails to show something: whoever closed the pipe does not want to see more. But a
-//! question that nobody can see cannot be answered, so the first failed write is remembered.
+//! Showing something never fails: a reader that closed the pipe does not want to see more. But nobody can answer a
+//! question that nobody sees, so the first failed write is remembered.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
 
 use crate::model::text::clean;
 
-/// A stream for text, with the memory of whether it still takes any.
+/// A stream for text that remembers whether a write has failed.
 pub(super) struct OutputStream {
     stream: RefCell<Box<dyn Write + Send>>,
     closed: Cell<bool>,
@@ -19,7 +19,7 @@ impl OutputStream {
         OutputStream { stream: RefCell::new(stream), closed: Cell::new(false) }
     }
 
-    /// Writes the text and hands it on at once, so that a reader at the other end sees it.
+    /// Writes the text and flushes it, so that a reader sees it at once.
     pub(super) fn put(&self, text: &str) {
         if self.closed.get() {
             return;
@@ -36,13 +36,14 @@ impl OutputStream {
     }
 }
 
-/// Returns foreign text as it may be shown: Windows line ends are line ends, all other control is a picture.
+/// Returns foreign text in a form safe to show: Windows line ends become line ends, other control characters become
+/// visible pictures.
 pub(super) fn safe(text: &str) -> String {
     clean(&text.replace("\r\n", "\n"))
 }
 
-/// Returns foreign text for a place where nietz itself speaks: later lines are set off, so that none looks like another
-/// of nietz's own.
+/// Returns foreign text for a message of nietz itself: lines after the first are indented, so that they do not look like
+/// further messages.
 pub(super) fn indent_lines(text: &str) -> String {
     safe(text.trim_end()).replace('\n', "\n  ")
 }
@@ -54,7 +55,7 @@ pub(super) mod tests {
 
     use super::{OutputStream, safe};
 
-    /// A stream whose text a test can look at while a front end writes to it.
+    /// A stream whose text a test can read while a front end writes to it.
     #[derive(Clone, Default)]
     pub(in crate::host::ui) struct Captured(Arc<Mutex<Vec<u8>>>);
 

@@ -1,9 +1,9 @@
 //! The front end for pipes, files and terminals that cannot move their cursor: plain text, line by line.
 //!
-//! Answers are read one a line, and only while a question is open. What is read is echoed after the
-//! question, so that the transcript reads as the conversation did. Nothing moves and nothing is coloured.
-//! The text of a streamed call is held back until the call has ended well: a call that is tried again
-//! would otherwise leave half a reply in the transcript, and two at once would be mixed.
+//! Each answer is one line, read only while a question is open. Answers are echoed after the question, so
+//! that the transcript reads like the conversation. Nothing moves and nothing is coloured.
+//! The text of a streamed call is held back until the call has succeeded: otherwise a retried call would
+//! leave a partial reply in the transcript, and concurrent calls would be mixed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -26,17 +26,17 @@ use crate::host::FrontEnd;
 use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
 
-/// What a plain front end reads from and writes to.
+/// The streams of a plain front end.
 pub struct Streams {
     pub input: Box<dyn BufRead + Send>,
     pub out: Box<dyn Write + Send>,
     pub err: Box<dyn Write + Send>,
 }
 
-/// How questions are put.
+/// How questions are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionMode {
-    /// Answers come from a pipe or a file: each is repeated after its question.
+    /// Answers come from a pipe or a file: each is echoed after its question.
     Echoed,
     /// Answers are typed at a terminal, which shows them itself.
     Typed,
@@ -52,11 +52,11 @@ pub struct Pipe {
     err: OutputStream,
     questions: QuestionMode,
     started: Instant,
-    /// The shown calls that are under way: speaker and text so far.
+    /// The running calls that are shown: speaker and text so far.
     streams: RefCell<HashMap<String, (String, String)>>,
-    /// Questions that were announced and not yet answered here; an answers file answers without asking.
+    /// Announced questions that were not asked here; an answers file may answer them instead.
     open: RefCell<HashMap<String, Question>>,
-    /// Whether nothing was said yet; later speakers are set off by a blank line.
+    /// Whether nothing was printed yet; a blank line separates later speakers.
     fresh: Cell<bool>,
     /// One question at a time, in the order in which they were asked.
     turn: Mutex<()>,
@@ -78,7 +78,7 @@ impl Pipe {
         }
     }
 
-    /// Where questions and their answers are shown.
+    /// Returns the stream for questions and their answers.
     fn question_output(&self) -> &OutputStream {
         match self.questions {
             QuestionMode::Echoed | QuestionMode::Typed => &self.out,
@@ -100,29 +100,29 @@ impl Pipe {
     async fn answer(&self, question: &Question) -> Result<Value> {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
-        let aside = self.question_output();
+        let output = self.question_output();
         self.fresh.set(false);
-        aside.put(&question_text(question));
+        output.put(&question_text(question));
         loop {
-            aside.put("> ");
-            // Whoever closed the output cannot see the question, so no answer can be meant for it.
-            let unseen = aside.is_closed() && self.questions != QuestionMode::Typed;
+            output.put("> ");
+            // If the output is closed, nobody sees the question, so no line can be meant as its answer.
+            let unseen = output.is_closed() && self.questions != QuestionMode::Typed;
             let line = if unseen { None } else { self.lines.next().await };
             let Some(line) = line else {
-                aside.put("\n");
+                output.put("\n");
                 return Err(self.lines.end_failure(question, &self.run));
             };
             if self.questions == QuestionMode::Echoed {
-                aside.put(&format!("{}\n", safe(&line)));
+                output.put(&format!("{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
                 Ok(value) => {
                     if line.trim().is_empty() && self.questions == QuestionMode::Echoed {
-                        aside.put(&format!("  ({})\n", answer::display_text(question, &value)));
+                        output.put(&format!("  ({})\n", answer::display_text(question, &value)));
                     }
                     return Ok(value);
                 }
-                Err(why) => aside.put(&format!("  {why}; answer with {}\n", answer::allowed_answers(question))),
+                Err(why) => output.put(&format!("  {why}; answer with {}\n", answer::allowed_answers(question))),
             }
         }
     }
@@ -160,7 +160,7 @@ impl FrontEnd for Pipe {
                 self.open.borrow_mut().insert(question.id.clone(), question.clone());
             }
             Event::Answered { id, answer } => {
-                // Still open here means that it was not asked here: an answers file knew the answer.
+                // A question that is still open was not asked here: an answers file gave the answer.
                 let open = self.open.borrow_mut().remove(id);
                 if let Some(question) = open {
                     let shown = safe(&answer::display_text(&question, answer));
@@ -182,7 +182,7 @@ impl FrontEnd for Pipe {
     }
 }
 
-/// Returns a question as lines of plain text: the prompt, what may be chosen, what an empty line means.
+/// Returns a question as lines of plain text: the prompt, the options, and what an empty line means.
 fn question_text(question: &Question) -> String {
     let mut out = format!("? {}", safe(question.prompt.trim_end()));
     let default = answer::default(question);
@@ -207,7 +207,7 @@ fn question_text(question: &Question) -> String {
     out
 }
 
-/// Returns what is in a message that is one block of code and nothing else: in a pipe, that is data.
+/// Returns the content of a message that is just one block of code, since in a pipe that is data; other messages unchanged.
 fn data(markdown: &str) -> &str {
     let inside = markdown.strip_prefix("```\n").and_then(|rest| rest.strip_suffix("\n```"));
     inside.filter(|inside| !inside.contains("```")).unwrap_or(markdown)

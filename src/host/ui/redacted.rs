@@ -1,8 +1,8 @@
-//! Keeps secrets off the screen: what is shown and what is read passes through here.
+//! Keeps secrets off the screen: all shown text and all read lines pass through here.
 //!
-//! A reply comes in pieces that may cut a key in two. So the end of a piece that could still become one is
-//! held back until the next piece, or the end of the call, has told. What a person types is shown by the
-//! terminal itself; lines of a pipe are redacted as they are read, because they are repeated.
+//! A reply arrives in pieces that may cut a key in two. So if the end of a piece may be the start of a key, it
+//! is held back until the next piece or the end of the call decides. The terminal itself shows what a person
+//! types; lines of a pipe are redacted as they are read, because they are echoed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,30 +17,30 @@ use crate::model::event::Event;
 use crate::model::question::Question;
 use crate::model::redact::Redactor;
 
-/// The longest line that is looked at as one.
+/// The longest line, in bytes, that is redacted as one.
 const LONGEST: u64 = 1024 * 1024;
 
-/// A front end that is shown no secrets.
+/// A front end that removes secrets from events before its inner front end shows them.
 pub(super) struct RedactingFrontEnd {
     inner: Box<dyn FrontEnd>,
     redactor: Redactor,
-    /// By call: the end of its text that is not shown yet.
+    /// For each call, the end of its text that is not shown yet.
     held: RefCell<HashMap<String, HeldText>>,
 }
 
 #[derive(Default)]
 struct HeldText {
     text: String,
-    /// A long text is not looked through with each piece, but when it has become this long.
+    /// A long text is not searched with each piece, but only once it has this length.
     look_at: usize,
 }
 
-/// Texts up to this length are looked through with each piece.
+/// Texts up to this length, in bytes, are searched with each piece.
 const SHORT: usize = 4096;
 
 impl RedactingFrontEnd {
-    pub(super) fn new(behind: Box<dyn FrontEnd>, redactor: Redactor) -> RedactingFrontEnd {
-        RedactingFrontEnd { inner: behind, redactor, held: RefCell::default() }
+    pub(super) fn new(inner: Box<dyn FrontEnd>, redactor: Redactor) -> RedactingFrontEnd {
+        RedactingFrontEnd { inner, redactor, held: RefCell::default() }
     }
 
     fn text(&self, text: &str) -> String {
@@ -50,8 +50,8 @@ impl RedactingFrontEnd {
     fn delta(&self, call: &str, text: &str) {
         let mut held = self.held.borrow_mut();
         let HeldText { text: rest, look_at } = held.entry(call.to_owned()).or_default();
-        // What is held back ends with a word that may become a key, or with the blanks before one: while these go on,
-        // nothing is settled, and however long they get, they are not looked through with each piece.
+        // Held text ends with a word that may become a key, or with the blanks before such a word. While the word or the
+        // blanks continue, nothing can be shown, so the text is not searched again, however long it gets.
         let blank = |byte: u8| byte == b' ' || byte == b'\t';
         let goes_on = match rest.as_bytes().last() {
             Some(last) if blank(*last) => text.bytes().all(blank) || text.bytes().all(Redactor::is_of_a_word),
@@ -98,13 +98,13 @@ impl FrontEnd for RedactingFrontEnd {
                 let (call, model) = (call.clone(), model.clone());
                 Event::CallStarted { call, model, label: self.text(label), show: *show }
             }
-            // The gate has redacted the request, which is keyed.
+            // The gate has already redacted the request, because the request determines its content key.
             Event::CallSent { .. } => return self.inner.show(event),
             Event::CallReceived { call, reply } => {
                 let mut reply = reply.clone();
-                let whole = |text: &str| self.redactor.json_text(text).into_owned();
-                reply.text = whole(&reply.text);
-                reply.tool_calls.iter_mut().for_each(|call| call.arguments = whole(&call.arguments));
+                let redacted = |text: &str| self.redactor.json_text(text).into_owned();
+                reply.text = redacted(&reply.text);
+                reply.tool_calls.iter_mut().for_each(|call| call.arguments = redacted(&call.arguments));
                 Event::CallReceived { call: call.clone(), reply }
             }
             Event::Status { text } => Event::Status { text: self.text(text) },
@@ -125,7 +125,7 @@ impl FrontEnd for RedactingFrontEnd {
                 spent.iter_mut().for_each(|spent| spent.label = self.text(&spent.label));
                 Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls, spent }
             }
-            // Nothing of anybody's in them; questions are redacted by the gate, which keys them.
+            // These hold no foreign text; the gate has already redacted questions.
             Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.inner.show(event),
         };
         self.inner.show(&shown);
@@ -136,7 +136,7 @@ impl FrontEnd for RedactingFrontEnd {
     }
 }
 
-/// Lines without secrets.
+/// Reads lines and removes secrets from them.
 pub(super) struct RedactedLines<R> {
     source: R,
     redactor: Redactor,

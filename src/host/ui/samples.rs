@@ -1,4 +1,4 @@
-//! One event of each kind, for the tests of every front end. A new event that has no sample fails here.
+//! Sample events of each kind, for the tests of every front end. A test here fails for a new kind without a sample.
 
 use serde_json::json;
 
@@ -90,7 +90,7 @@ pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
     }
 }
 
-/// Returns samples of every kind, the kinds in the order of the enumeration, the end last.
+/// Returns samples of every kind, in the order of the enumeration; the end of the run is last.
 pub(super) fn all() -> Vec<Event> {
     let failure = || Failure::new(Code::ModelOverloaded, "too many at once").hint("wait").because("429");
     vec![

@@ -1,5 +1,5 @@
-//! What `--verbose` adds: each request to a model, and its reply, as a person can read them. The gate and the
-//! front end have taken the secrets out.
+//! The output that `--verbose` adds: each request to a model and its reply, in readable form. The gate and the
+//! front end have already removed secrets.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! That a save is all or nothing, never loses what somebody else wrote, and leaves nothing behind.
+//! A save is all or nothing, never loses what somebody else wrote, and leaves no other files behind.
 
 use std::fs;
 
@@ -135,7 +135,7 @@ fn the_mode_of_a_file_is_kept_and_a_new_one_has_the_usual() {
 #[test]
 fn a_replacement_that_fails_at_its_last_step_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    // A folder that is not empty cannot be renamed over, whoever we are; a full disk fails no later.
+    // No user, not even root, can rename a file over a folder that is not empty; a full disk fails no later than that.
     let path = folder.path().join("a.yaml");
     fs::create_dir_all(path.join("old")).unwrap();
     let failure = disk::replace(&path, b"new").unwrap_err();
@@ -143,7 +143,7 @@ fn a_replacement_that_fails_at_its_last_step_leaves_nothing_behind() {
     assert_eq!((names(folder.path()), names(&path)), (vec!["a.yaml".to_owned()], vec!["old".to_owned()]));
 }
 
-/// Adds one to a document's score, again and again until nobody came in between.
+/// Adds one to a document's score; tries again until no other process saves in between.
 fn count_up(store: &Store, times: usize) {
     let (notes, key) = (collection("{slug}.yaml"), slug("a"));
     for _ in 0..times {

@@ -1,5 +1,5 @@
-//! What goes on while nobody is asked: model calls, the flow's status, its progress. Shown below the
-//! text and gone when it is over.
+//! The current activity: model calls, the flow's status, its progress. It is shown below the text and disappears when
+//! it is over.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use super::style::{DIM, StyledLine};
 use crate::host::ui::ending::{duration, thousands};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each picture of the spinner stands.
+/// How long each frame of the spinner is shown.
 pub(super) const TICK: Duration = Duration::from_millis(80);
-/// How many progress bars are shown at once; the oldest are left out.
+/// The most progress bars shown at once; the oldest are left out.
 const BARS: usize = 4;
 
 struct ActiveCall {
     key: String,
     label: String,
     started: Instant,
-    /// Pieces of text so far; most servers send a token a piece.
+    /// Pieces of text so far; most servers send one token per piece.
     pieces: u64,
-    /// Which attempt this is, and why there is more than one.
+    /// The number of the current attempt, if it is not the first, and the reason for the retry.
     retry: Option<(u32, String)>,
 }
 
@@ -34,7 +34,7 @@ struct Bar {
 pub(super) struct Activity {
     calls: Vec<ActiveCall>,
     bars: Vec<Bar>,
-    /// What the flow is doing, line by line.
+    /// The lines of the flow's status.
     status: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Activity {
         self.status = if text.trim().is_empty() { Vec::new() } else { lines.map(str::to_owned).collect() };
     }
 
-    /// Moves a bar, and takes it away when it is full.
+    /// Updates a bar, and removes it when it is full.
     pub(super) fn progress(&mut self, label: &str, done: u64, total: u64) {
         self.bars.retain(|bar| bar.label != label);
         if done < total {
@@ -80,12 +80,12 @@ impl Activity {
         *self = Activity::default();
     }
 
-    /// Returns whether there is something that moves by itself.
+    /// Returns whether the display changes without further events, as the spinner does.
     pub(super) fn moves(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// Returns all of it as lines; the status gets at most half of the screen's height.
+    /// Returns the lines of all activity; the status gets at most half of the screen's height.
     pub(super) fn lines(&self, now: Instant, width: usize, height: usize) -> Vec<StyledLine> {
         let hidden = self.bars.len().saturating_sub(BARS);
         let mut lines: Vec<StyledLine> = self.bars.iter().skip(hidden).map(|bar| bar.line(width)).collect();
@@ -94,7 +94,8 @@ impl Activity {
         lines.iter().map(|line| line.cut(width)).collect()
     }
 
-    /// Returns the status: one line with a mark, or several as they are, of which the last go before the first.
+    /// Returns the status: one line with a mark, or several lines unchanged, of which the first are left out if there is no
+    /// room.
     fn block(&self, room: usize) -> Vec<StyledLine> {
         if let [only] = self.status.as_slice() {
             return vec![StyledLine::new("· ", DIM).with(only.trim(), DIM)];
@@ -105,7 +106,7 @@ impl Activity {
         above.into_iter().chain(shown).collect()
     }
 
-    /// Returns the line of the calls: who speaks, how long, how much.
+    /// Returns the line of the calls: the speakers, the time and the number of tokens so far.
     fn spinner(&self, now: Instant, width: usize) -> Option<StyledLine> {
         let elapsed = now.saturating_duration_since(self.calls.iter().map(|call| call.started).min()?);
         let frame = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or(0) % FRAMES.len();
@@ -115,7 +116,7 @@ impl Activity {
             facts.push_str(&format!(" · {} token{}", thousands(pieces), if pieces == 1 { "" } else { "s" }));
         }
         let names: Vec<String> = self.calls.iter().map(ActiveCall::name).collect();
-        // The names give way to the numbers: those are what changes.
+        // If there is little room, the names are cut and not the numbers, which change.
         let room = width.saturating_sub(2 + StyledLine::new(&facts, DIM).width()).max(8);
         let mut line = StyledLine::new(FRAMES[frame], AnsiColor::Cyan.on_default()).with(" ", Style::new());
         line.append(&StyledLine::new(&names.join(", "), Style::new()).cut(room));

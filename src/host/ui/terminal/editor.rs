@@ -1,7 +1,7 @@
-//! One answer as it is typed: the text, the cursor, what was answered before, and completion by Tab.
+//! The editor of one answer: the text, the cursor, earlier answers, and completion by Tab.
 //!
-//! It knows neither keys' bytes nor the screen, so all of it can be tested as plain calls. The cursor only stops
-//! between what readers see as characters: an accent moves with its letter, and an emoji of several signs as one.
+//! The editor knows neither keys' bytes nor the screen, so tests can call its methods directly. The cursor only stops
+//! between what readers see as characters: an accent moves with its letter, an emoji of several code points as one.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -13,7 +13,7 @@ pub(super) struct Editor {
     text: String,
     cursor: usize,
     history: Vec<String>,
-    /// Which entry of the history is shown; nothing while the text is the user's own.
+    /// The shown entry of the history; `None` while the text is the user's own.
     shown: Option<usize>,
     /// The user's own text while an entry of the history is shown.
     draft: String,
@@ -28,7 +28,7 @@ impl Editor {
         &self.text
     }
 
-    /// Throws away what was typed.
+    /// Discards the typed text.
     pub(super) fn clear(&mut self) {
         self.shown = None;
         self.remove(0, self.text.len());
@@ -39,7 +39,7 @@ impl Editor {
         self.cursor += text.len();
     }
 
-    /// Turns a backslash right before the cursor at the end into a new line; says whether there was one.
+    /// Turns a backslash at the end of the text, right before the cursor, into a new line. Returns whether there was one.
     pub(super) fn continue_line(&mut self) -> bool {
         let continued = self.cursor == self.text.len() && self.text.ends_with('\\');
         if continued {
@@ -97,7 +97,7 @@ impl Editor {
         self.cursor += end;
     }
 
-    /// Goes a line up, or from the first line to the answer before.
+    /// Moves a line up, or from the first line to the previous answer.
     pub(super) fn up(&mut self) {
         let start = self.line_start();
         if start > 0 {
@@ -115,7 +115,7 @@ impl Editor {
         }
     }
 
-    /// Goes a line down, or from the last line to the answer after.
+    /// Moves a line down, or from the last line to the next answer.
     pub(super) fn down(&mut self) {
         let end = self.line_end();
         if end < self.text.len() {
@@ -129,7 +129,7 @@ impl Editor {
         }
     }
 
-    /// Completes what stands before the cursor as far as it is clear; returns the words that it may become.
+    /// Completes the text before the cursor as far as it is unambiguous. Returns the matching words if there are several.
     pub(super) fn complete(&mut self, words: &[String]) -> Vec<String> {
         let line = self.text[self.line_start()..self.cursor].trim_start().to_owned();
         let word = line.rsplit(char::is_whitespace).next().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ impl Editor {
             let Some(first) = fits.first() else { continue };
             let common = fits.iter().fold(*first, |common, word| &common[..shared(common, word)]);
             if common.len() >= begun.len() && common.is_char_boundary(begun.len()) {
-                // Replaced, not continued: the words say which letters are capital.
+                // The text is replaced, not continued, to take the capital letters of the words.
                 self.remove(self.cursor - begun.len(), self.cursor);
                 self.insert(common);
             }
@@ -154,7 +154,7 @@ impl Editor {
         let mut cursor = (0, 0);
         for (index, c) in self.text.char_indices() {
             let wide = if c == '\n' { 0 } else { cells(c) };
-            // A row is full one cell early, so that the cursor after its last character has a place.
+            // The last cell of a row stays free for a cursor after the row's last character.
             if used + wide >= width {
                 rows.push(String::new());
                 used = 0;
@@ -211,7 +211,7 @@ impl Editor {
         self.text[self.cursor..].find('\n').map_or(self.text.len(), |length| self.cursor + length)
     }
 
-    /// Returns the place of a column of the line between two offsets, or its end.
+    /// Returns the offset of a column in the line between two offsets, or the line's end.
     fn column(&self, start: usize, end: usize, column: usize) -> usize {
         self.text[start..end].char_indices().nth(column).map_or(end, |(index, _)| start + index)
     }

@@ -1,11 +1,11 @@
-//! From the bytes that a terminal sends to keys. Works on whatever pieces a read happens to return: an
-//! escape sequence, a paste or a character of UTF-8 may come in two of them.
+//! Turns the bytes that a terminal sends into keys. Works on whatever pieces a read happens to return: an
+//! escape sequence, a paste or a UTF-8 character may be split between two reads.
 
-/// One thing that the user did.
+/// One key that the user pressed, or one paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Char(char),
-    /// Everything between the marks of a bracketed paste.
+    /// The text between the marks of a bracketed paste.
     Paste(String),
     Enter,
     /// Alt-Enter: a new line in the answer.
@@ -30,10 +30,10 @@ pub(super) enum KeyPress {
 
 const PASTE_START: &[u8] = b"200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// The most that one paste may bring; the rest is dropped.
+/// The largest paste, in bytes; the rest is dropped.
 const LARGEST_PASTE: usize = 1024 * 1024;
 
-/// What has come and is not yet a key.
+/// Parses keys, and keeps bytes that are not yet a complete key.
 #[derive(Default)]
 pub(super) struct KeyParser {
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ enum ParsedInput {
 }
 
 impl KeyParser {
-    /// Takes what a read returned, and gives the keys that are complete.
+    /// Adds the bytes of a read, and returns the complete keys.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<KeyPress> {
         self.bytes.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -78,12 +78,12 @@ impl KeyParser {
         }
     }
 
-    /// Returns whether an escape was begun: it is the key itself if nothing follows soon.
+    /// Returns whether an escape sequence has begun. If nothing follows soon, it was the Escape key.
     pub(super) fn escape_pending(&self) -> bool {
         !self.pasting && self.bytes.first() == Some(&0x1b)
     }
 
-    /// Decides that nothing follows.
+    /// Ends an escape sequence to which nothing was added in time.
     pub(super) fn finish_escape(&mut self) -> Option<KeyPress> {
         let lone = self.bytes == [0x1b];
         if self.escape_pending() {
@@ -95,7 +95,7 @@ impl KeyParser {
     fn paste(&mut self) -> Option<KeyPress> {
         let end = memchr::memmem::find(&self.bytes, PASTE_END);
         let Some(end) = end else {
-            // The end mark may be cut in two by the limit, so its length is left alone.
+            // The last bytes are kept, because they may be the start of the end mark.
             if self.bytes.len() > LARGEST_PASTE + PASTE_END.len() {
                 let tail = self.bytes.split_off(self.bytes.len() - PASTE_END.len());
                 self.bytes.truncate(LARGEST_PASTE);
@@ -135,14 +135,14 @@ fn character(bytes: &[u8]) -> ParsedInput {
     };
     let Some(encoded) = bytes.get(..length) else { return ParsedInput::Partial };
     match std::str::from_utf8(encoded).ok().and_then(|text| text.chars().next()) {
-        // C1 controls are not text, whoever types them.
+        // C1 control characters are not text, even if typed.
         Some(c) if !c.is_control() => ParsedInput::Key(KeyPress::Char(c), length),
         Some(_) => ParsedInput::Nothing(length),
         None => ParsedInput::Nothing(1),
     }
 }
 
-/// Parses what follows an escape byte.
+/// Parses the bytes after an escape byte.
 fn escape(rest: &[u8]) -> ParsedInput {
     let key = match rest.first() {
         None => return ParsedInput::Partial,
@@ -161,13 +161,13 @@ fn escape(rest: &[u8]) -> ParsedInput {
     ParsedInput::Key(key, 2)
 }
 
-/// Parses what follows `ESC [`: parameters, then the byte that ends it.
+/// Parses the bytes after `ESC [`: parameters, then the final byte.
 fn sequence(rest: &[u8]) -> ParsedInput {
     if rest.starts_with(PASTE_START) {
         return ParsedInput::Paste(2 + PASTE_START.len());
     }
     let Some(end) = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        // No terminal sends one this long; without a limit, one stray byte would swallow all typing.
+        // No terminal sends a longer sequence; without a limit, one stray byte would swallow all typing.
         return if rest.len() > 32 { ParsedInput::Nothing(2 + rest.len()) } else { ParsedInput::Partial };
     };
     let used = 2 + end + 1;

@@ -3,14 +3,14 @@
 //! | file | what it does |
 //! |---|---|
 //! | `tty`, `keys` | the device: raw mode, the thread that reads keys, bytes to keys |
-//! | `editor`, `prompt` | an open question as a state: keys in, lines and an answer out |
-//! | `markdown`, `wrap`, `style` | text with a look, in lines that fit |
-//! | `stream`, `activity`, `state` | what is on the screen now |
+//! | `editor`, `prompt` | the state of an open question: keys in, lines and an answer out |
+//! | `markdown`, `wrap`, `style` | styled text, in lines that fit |
+//! | `stream`, `activity`, `state` | the current content of the screen |
 //! | `screen` | the only writer of escape sequences |
 //!
-//! There is no library for line editing here. Those that were looked at (rustyline, reedline, inquire,
-//! dialoguer) own the screen and block until Enter, and here model text streams on above an open
-//! question which may be taken away at any time. What is left to do by hand is small.
+//! No line-editing library is used. The examined ones (rustyline, reedline, inquire, dialoguer) own the
+//! screen and block until Enter, but here model text streams on above an open question, which may be
+//! cancelled at any time. The editing that is left to do by hand is small.
 
 mod activity;
 mod editor;
@@ -52,9 +52,9 @@ use crate::host::FrontEnd;
 use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
 
-/// What a terminal front end sits on.
+/// The terminal and the streams of a terminal front end.
 pub struct Device {
-    /// The terminal: keys are read from it, its modes and its size are asked there.
+    /// The terminal device, for keys, modes and size.
     pub tty: OwnedFd,
     pub out: Box<dyn Write + Send>,
     pub err: Box<dyn Write + Send>,
@@ -69,9 +69,9 @@ pub struct Terminal {
     tty: Tty,
     shared: Arc<SharedScreen>,
     started: Instant,
-    /// What was answered to free questions, oldest first.
+    /// The answers to free questions, oldest first.
     history: RefCell<Vec<String>>,
-    /// Questions that were announced and not asked here yet; an answers file may know the answer.
+    /// Announced questions that were not asked here; an answers file may answer them instead.
     open: RefCell<HashMap<String, Question>>,
     /// One question at a time, in the order in which they were asked.
     turn: tokio::sync::Mutex<()>,
@@ -79,17 +79,17 @@ pub struct Terminal {
 
 struct SharedScreen {
     state: Mutex<ScreenState>,
-    /// Told when something begins to move.
+    /// Notified when the screen begins to change by itself.
     moved: Condvar,
 }
 
 impl SharedScreen {
-    /// A thread that panicked while it drew leaves at worst a wrong picture, so nobody else stops for it.
+    /// Locks the state. A thread that panicked while drawing leaves at worst a wrong picture, so a poisoned lock is used, too.
     fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Turns the spinner and follows the size of the window until the front end is gone.
+    /// Turns the spinner and follows the size of the window until the front end is dropped.
     fn tick(&self) {
         let mut state = self.lock();
         while !state.closed {
@@ -111,7 +111,7 @@ impl Terminal {
         let state = Mutex::new(ScreenState::new(screen, device.err, device.err_colour));
         let shared = Arc::new(SharedScreen { state, moved: Condvar::new() });
         let ticking = shared.clone();
-        // Without the thread the spinner stands still; that is no reason to fail.
+        // Without the thread, only the spinner stands still; that is no reason to fail.
         let _ = thread::Builder::new().name("spinner".to_owned()).spawn(move || ticking.tick());
         Terminal {
             run: run.to_owned(),
@@ -135,7 +135,7 @@ impl Terminal {
             why(question, &self.run).because(format!("the terminal: {error}"))
         })?;
         let opened = self.open_question(question);
-        let mut left = answer::interrupted_failure as fn(&Question, &str) -> Failure;
+        let mut failure_for = answer::interrupted_failure as fn(&Question, &str) -> Failure;
         let answer = loop {
             let Some(key) = typing.next().await else { break None };
             let mut state = self.shared.lock();
@@ -148,12 +148,12 @@ impl Terminal {
                 PromptOutcome::Answered(value) => break Some(value),
                 PromptOutcome::Interrupted => break None,
                 PromptOutcome::EndOfInput => {
-                    left = answer::missing_failure;
+                    failure_for = answer::missing_failure;
                     break None;
                 }
             }
         };
-        // Closed before it is taken away, so that no frame is without it.
+        // The closed question is printed before the open one is removed, so that every frame shows it.
         self.close(question, answer.as_ref());
         drop(opened);
         drop(typing);
@@ -162,10 +162,10 @@ impl Terminal {
         {
             self.history.borrow_mut().push(text.clone());
         }
-        answer.ok_or_else(|| left(question, &self.run))
+        answer.ok_or_else(|| failure_for(question, &self.run))
     }
 
-    /// Puts a question on the screen until the returned value is dropped.
+    /// Shows a question until the returned value is dropped.
     fn open_question(&self, question: &Question) -> OpenQuestion<'_> {
         let mut state = self.shared.lock();
         let (before, _) = split_prompt(&question.prompt);
@@ -189,7 +189,7 @@ impl Terminal {
     }
 }
 
-/// A question on the screen; dropping it takes it away, whether it was answered or cancelled.
+/// A question on the screen. Dropping it removes the question, whether it was answered or cancelled.
 struct OpenQuestion<'a> {
     shared: &'a SharedScreen,
 }
@@ -285,7 +285,7 @@ impl FrontEnd for Terminal {
     }
 }
 
-/// Leaves the screen as it was found: nothing that moves, and a cursor.
+/// Leaves the screen as it was: without moving parts, and with a cursor.
 impl Drop for Terminal {
     fn drop(&mut self) {
         let mut state = self.shared.lock();

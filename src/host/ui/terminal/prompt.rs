@@ -1,6 +1,6 @@
-//! An open question at the terminal: what each key does to it, and how it looks.
+//! An open question at the terminal: what each key does, and how the question looks.
 //!
-//! A pure state, like the editor: keys go in, lines and at last an answer come out.
+//! Like the editor, this is pure state: keys go in, lines and finally an answer come out.
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -12,20 +12,20 @@ use super::wrap::wrap_text;
 use crate::host::ui::answer;
 use crate::model::question::{Question, QuestionKind};
 
-/// What a key led to.
+/// The effect of a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum PromptOutcome {
     /// The question is still open.
     Open,
-    /// Like `Open`, and the screen is to be drawn anew from its top.
+    /// Like `Open`, and the screen has to be redrawn from its top.
     Clear,
     Answered(Value),
     Interrupted,
-    /// Nobody will answer: the input is over.
+    /// The input has ended, so nobody will answer.
     EndOfInput,
 }
 
-/// Lines to show, and where in them the cursor stands.
+/// Lines to show, and the row and column of the cursor in them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct View {
     pub(super) lines: Vec<StyledLine>,
@@ -36,14 +36,14 @@ pub(super) struct View {
 pub(super) struct Prompt {
     question: Question,
     editor: Editor,
-    /// For `choose`: the option that Enter takes.
+    /// For `choose`: the index of the option that Enter takes.
     chosen: usize,
-    /// Why the last answer would not do, or what Tab may become.
+    /// Why the last answer was invalid, or the possible completions after Tab.
     note: Option<StyledLine>,
 }
 
 const MARK: &str = "› ";
-const FAULT: Style = AnsiColor::Red.on_default();
+const ERROR: Style = AnsiColor::Red.on_default();
 const ANSWER: Style = AnsiColor::Cyan.on_default();
 
 impl Prompt {
@@ -75,7 +75,7 @@ impl Prompt {
         PromptOutcome::Open
     }
 
-    /// Returns the question with what has been typed so far.
+    /// Returns the lines of the question with the text typed so far.
     pub(super) fn view(&self, width: usize, height: usize) -> View {
         let mut lines = self.head(width);
         let cursor = match self.question.kind {
@@ -122,7 +122,7 @@ impl Prompt {
         match answer::parse(&self.question, text) {
             Ok(value) => PromptOutcome::Answered(value),
             Err(why) => {
-                self.note = Some(StyledLine::new(&why, FAULT));
+                self.note = Some(StyledLine::new(&why, ERROR));
                 if self.question.kind == QuestionKind::Choose {
                     self.editor.delete_to_start();
                 }
@@ -160,7 +160,7 @@ impl Prompt {
         }
     }
 
-    /// Arrows move; what is typed is looked up like an answer, and moves to what it means.
+    /// Moves the choice: by arrow keys, or to the option that the typed text means.
     fn choose(&mut self, key: &KeyPress) {
         let last = self.question.options.len().saturating_sub(1);
         match key {
@@ -196,14 +196,14 @@ impl Prompt {
             KeyPress::Char('y' | 'Y') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(true)),
             KeyPress::Char('n' | 'N') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(false)),
             KeyPress::Char(_) => {
-                self.note = Some(StyledLine::new("press y or n", FAULT));
+                self.note = Some(StyledLine::new("press y or n", ERROR));
                 PromptOutcome::Open
             }
             _ => PromptOutcome::Open,
         }
     }
 
-    /// Adds the options that have room around the chosen one.
+    /// Adds as many options around the chosen one as there is room for.
     fn options(&self, width: usize, room: usize, lines: &mut Vec<StyledLine>) {
         let options = &self.question.options;
         let first = self.chosen.saturating_sub(room / 2).min(options.len().saturating_sub(room));
@@ -225,7 +225,7 @@ impl Prompt {
     }
 }
 
-/// Returns the lines of a question that was answered, here or elsewhere, or left.
+/// Returns the lines of a question that was answered, here or elsewhere, or interrupted.
 pub(super) fn closed_lines(question: &Question, answer: Option<&Value>, width: usize) -> Vec<StyledLine> {
     let mut lines = head(question, false, width);
     let (text, style) = match answer {
@@ -240,7 +240,7 @@ pub(super) fn closed_lines(question: &Question, answer: Option<&Value>, width: u
     lines
 }
 
-/// Returns the last paragraph of the prompt; what stands before it was shown as Markdown.
+/// Returns the lines of the prompt's last line; the text before it was already shown as Markdown.
 fn head(question: &Question, open: bool, width: usize) -> Vec<StyledLine> {
     let (_, last) = split_prompt(&question.prompt);
     let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, AnsiColor::Green.on_default().bold())).collect();
@@ -251,7 +251,7 @@ fn head(question: &Question, open: bool, width: usize) -> Vec<StyledLine> {
     super::wrap::wrap(&chars, width)
 }
 
-/// Splits a prompt into what leads up to the question, and the question.
+/// Splits a prompt into the introduction and its last line, the question itself.
 pub(super) fn split_prompt(prompt: &str) -> (&str, &str) {
     let prompt = prompt.trim();
     prompt.rsplit_once('\n').map_or(("", prompt), |(before, last)| (before, last.trim()))

@@ -1,8 +1,8 @@
-//! The bottom of the terminal: lines that stay, and below them a part that is drawn again and again
-//! (streamed text that is not finished, the spinner, the open question).
+//! Draws at the bottom of the terminal: lines that stay, and below them a changing part that is redrawn
+//! (unfinished streamed text, the spinner, the open question).
 //!
-//! Each change is one write that goes over the old lines instead of clearing them first, which is why
-//! nothing flickers. This is the only place that writes escape sequences.
+//! Each change is one write over the old lines, which are not cleared first, so nothing flickers. Only
+//! this module writes escape sequences.
 
 use std::io::Write;
 
@@ -15,16 +15,16 @@ pub(super) struct Screen {
     out: Box<dyn Write + Send>,
     size: SizeSource,
     colour: bool,
-    /// The widths of the lines that are drawn now; a narrower screen has folded them since.
+    /// The widths of the currently drawn lines. If the screen became narrower, it has folded them since.
     drawn: Vec<usize>,
-    /// In which of them the cursor is.
+    /// The index of the drawn line with the cursor.
     row: usize,
-    /// The last write, so that a frame that changes nothing is not written.
+    /// The last frame. An identical frame is not written again.
     last: String,
     closed: bool,
 }
 
-/// Tells the terminal to show what follows at once, where it knows how.
+/// Makes terminals that support it show the whole frame at once.
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const HIDE: &str = "\u{1b}[?25l";
@@ -35,8 +35,8 @@ impl Screen {
         Screen { out, size, colour, drawn: Vec::new(), row: 0, last: String::new(), closed: false }
     }
 
-    /// Returns how wide a line may be. The last column stays free: what a terminal does after a
-    /// character in it differs from one to the next.
+    /// Returns the largest width of a line. The last column stays free: terminals differ in what they do
+    /// after a character in it.
     pub(super) fn width(&self) -> usize {
         (self.size)().0.saturating_sub(1).max(10)
     }
@@ -45,12 +45,12 @@ impl Screen {
         (self.size)().1.max(4)
     }
 
-    /// Returns whether somebody still sees what is drawn.
+    /// Returns whether a write has failed, so that nobody sees the screen any more.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Adds lines that stay, and draws the part below them anew.
+    /// Adds lines that stay, and redraws the part below them.
     pub(super) fn draw(&mut self, stay: &[StyledLine], view: &View) {
         let mut frame = self.to_top();
         for line in stay {
@@ -86,14 +86,14 @@ impl Screen {
         }
     }
 
-    /// Writes text that takes no place on the screen.
+    /// Writes text that takes no space on the screen, such as a change of mode.
     pub(super) fn write(&mut self, text: &str) {
         if !self.closed && self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
             self.closed = true;
         }
     }
 
-    /// Clears the whole screen; what is drawn next starts at its top.
+    /// Clears the whole screen; the next frame starts at its top.
     pub(super) fn clear(&mut self) {
         self.drawn.clear();
         self.row = 0;
@@ -101,14 +101,14 @@ impl Screen {
         self.write("\u{1b}[2J\u{1b}[H");
     }
 
-    /// Returns what moves the cursor to where the changing part begins.
+    /// Returns the sequence that moves the cursor to the beginning of the changing part.
     fn to_top(&self) -> String {
         let columns = (self.size)().0.max(1);
         let up: usize = self.drawn.iter().take(self.row).map(|width| width.div_ceil(columns).max(1)).sum();
         if up > 0 { format!("\u{1b}[{up}A\r") } else { "\r".to_owned() }
     }
 
-    /// Returns the lines that fit on the screen, the lower ones first of all.
+    /// Returns the lines that fit on the screen; if there are too many, the lowest ones.
     fn visible<'a>(&self, view: &'a View) -> (&'a [StyledLine], Option<(usize, usize)>) {
         let skipped = view.lines.len().saturating_sub(self.height() - 1);
         let cursor = view.cursor.map(|(row, column)| (row.saturating_sub(skipped), column));

@@ -1,5 +1,5 @@
-//! What the terminal shows now, and how each event changes it. Behind one lock, because the spinner
-//! turns on a thread of its own.
+//! The current content of the terminal, and how each event changes it. All of it is behind one lock, because
+//! the spinner turns on a thread of its own.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::error::Failure;
 use crate::host::ui::ending::Tone;
 use crate::host::ui::out::safe;
 
-/// How often streamed text is drawn at most.
+/// The shortest time between two frames of streamed text.
 const PAUSE: Duration = Duration::from_millis(33);
 
-/// What the last thing on the screen was, which decides about the blank line before the next.
+/// The kind of a printed block. A blank line separates blocks of different kinds, and texts from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineKind {
     Text,
@@ -33,7 +33,7 @@ pub(super) struct ScreenState {
     err: Box<dyn Write + Send>,
     err_colour: bool,
     pub(super) activity: Activity,
-    /// Shown calls in the order in which they began; only the first is on the screen.
+    /// The shown calls in the order of their start; only the first is on the screen.
     streams: Vec<Stream>,
     pub(super) prompt: Option<Prompt>,
     last: Option<LineKind>,
@@ -57,7 +57,7 @@ impl ScreenState {
         self.print(&[], LineKind::Note, LineKind::Note);
     }
 
-    /// Adds lines that stay; a blank line sets them off where they are something else than the last ones.
+    /// Adds lines that stay, after a blank line if their kind differs from the last one.
     pub(super) fn print(&mut self, lines: &[StyledLine], first: LineKind, last: LineKind) {
         let mut stay = Vec::new();
         if !lines.is_empty() {
@@ -80,11 +80,11 @@ impl ScreenState {
         self.print(&lines, if from.is_some() { LineKind::Text } else { kind(first) }, kind(last));
     }
 
-    /// Writes to standard error, which may be the same screen, so the changing part makes room.
+    /// Writes to standard error. It may be the same screen, so the changing part is removed first.
     pub(super) fn write_stderr(&mut self, text: &str) {
         let gap: &[StyledLine] = if self.gap(LineKind::Note) { &[StyledLine::default()] } else { &[] };
         self.screen.draw(gap, &View::default());
-        // Standard error cannot report its own failure anywhere.
+        // A failure to write to standard error cannot be reported anywhere.
         let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
         self.last = Some(LineKind::Note);
     }
@@ -113,7 +113,7 @@ impl ScreenState {
         }
     }
 
-    /// Forgets the text that came so far; what has left the changing part is marked as void.
+    /// Discards the text of a call so far. If a part of it was printed already, adds a note that it does not count.
     pub(super) fn stream_retried(&mut self, call: &str) {
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) else { return };
         stream.take_rest();
@@ -141,7 +141,7 @@ impl ScreenState {
         self.print(&[line], LineKind::Note, LineKind::Note);
     }
 
-    /// Prints what is finished of the first stream, and of those behind it once it has ended.
+    /// Prints the finished text of the first stream, and, once it has ended, of the streams after it.
     fn print_finished(&mut self) {
         while let Some(stream) = self.streams.first_mut() {
             let ended = stream.ended;

@@ -1,15 +1,15 @@
-//! Text that is still coming: which part of it is finished and may stay on the screen, and which may
-//! still change its look with the next word.
+//! Splits streamed text into the part that is finished and may stay on the screen, and the part whose
+//! rendering may still change with the next word.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::markdown;
 use crate::host::ui::out::safe;
 
-/// Up to this length, in bytes, what is pending is looked at with each line that comes, and all of it is shown.
+/// Pending text up to this length, in bytes, is parsed with each new line, and all of it is shown.
 const SHORT: usize = 16 * 1024;
 
-/// The text of one call that is shown while it comes.
+/// The text of one call that is shown while it arrives.
 pub(super) struct Stream {
     pub(super) call: String,
     pub(super) label: String,
@@ -17,20 +17,20 @@ pub(super) struct Stream {
     pub(super) labelled: bool,
     pub(super) ended: bool,
     pending: String,
-    /// How long the pending text has to be before it is looked at again: a long block would otherwise be read with
-    /// each of its lines.
+    /// The length at which the pending text is parsed again: a long block would otherwise be parsed with each of its
+    /// lines.
     next_look: usize,
 }
 
-/// The blocks that stand side by side at the top of a text.
+/// What [`blocks`] finds about the top-level blocks of a text.
 #[derive(Default)]
 struct Blocks {
-    /// Whether the first and the last are lists.
+    /// Whether the first block is a list; `last` says so of the last block.
     first: Option<bool>,
     last: bool,
-    /// Where the last block begins, or the last item of it when it is a list.
+    /// The byte at which the last block begins, or its last item if the block is a list.
     start: usize,
-    /// The number that this item has, when the list has numbers.
+    /// The number of this item, if the list is numbered.
     number: Option<u64>,
 }
 
@@ -40,19 +40,19 @@ impl Stream {
         Stream { call, label, labelled: false, ended: false, pending: String::new(), next_look: 0 }
     }
 
-    /// Adds text; returns whether a block may have been finished by it.
+    /// Adds text. Returns whether the text may have finished a block.
     pub(super) fn push(&mut self, text: &str) -> bool {
         self.pending.push_str(&safe(text));
         text.contains('\n')
     }
 
-    /// Takes away what cannot change any more: all blocks but the last, all items of a list but the last.
+    /// Takes the text that cannot change any more: all blocks but the last, or all but the last item if that is a list.
     pub(super) fn take_finished(&mut self) -> Option<String> {
         if self.pending.len() < self.next_look {
             return None;
         }
         self.next_look = 0;
-        // Whole lines only: half a row of a table looks like a new paragraph.
+        // Only complete lines are parsed: half a row of a table looks like a new paragraph.
         let lines = self.pending.rfind('\n').map_or(0, |end| end + 1);
         let blocks = blocks(&self.pending[..lines]);
         if blocks.start == 0 {
@@ -63,7 +63,7 @@ impl Stream {
         }
         let rest = self.pending.split_off(blocks.start);
         let done = std::mem::replace(&mut self.pending, rest);
-        // Cut off from its list, an item of `1. 1. 1.` would not know the number that it is shown with.
+        // In a list written as `1. 1. 1.`, the rest has to begin with the number that its item is shown with.
         if let Some(number) = blocks.number {
             let digits = self.pending.len() - self.pending.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             self.pending.replace_range(..digits, &number.to_string());
@@ -78,8 +78,8 @@ impl Stream {
         (!rest.trim().is_empty()).then_some(rest)
     }
 
-    /// Returns what is not finished, as far as it can be shown: a lone bar would end a table for a moment, and of much
-    /// text only the end has room on the screen.
+    /// Returns the unfinished text that can be shown. A lone bar is left out, which would end a table for a moment, and of a
+    /// long text only the end is returned, which fills the screen.
     pub(super) fn pending(&self) -> &str {
         let pending = self.pending.strip_suffix("\n|").unwrap_or(&self.pending);
         let from = pending.len().checked_sub(SHORT).map_or(0, |from| pending.ceil_char_boundary(from));

@@ -1,5 +1,5 @@
-//! Text with a look: what every part of the terminal front end makes, and only the screen turns into
-//! escape sequences. Because all text passes through [`StyledLine::push`], none can carry its own.
+//! Styled text. Every part of the terminal front end makes it, and only the screen turns it into escape
+//! sequences. All text passes through [`StyledLine::push`], so no text can bring its own escape sequences.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -9,7 +9,7 @@ use crate::model::text::clean;
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// Returns the look of a speaker's name: always the same for the same name, and one that reads well on dark and light.
+/// Returns the style of a speaker's name: always the same for the same name, and readable on dark and light screens.
 pub(super) fn speaker(name: &str) -> Style {
     use AnsiColor::{Blue, Cyan, Green, Magenta, Yellow};
     const COLOURS: [AnsiColor; 5] = [Cyan, Magenta, Green, Yellow, Blue];
@@ -17,7 +17,7 @@ pub(super) fn speaker(name: &str) -> Style {
     COLOURS[sum % COLOURS.len()].on_default().bold()
 }
 
-/// One line of the screen, never longer than the screen is wide once it was wrapped.
+/// One line of styled text. Wrapping or cutting makes it fit the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StyledLine {
     spans: Vec<(String, Style)>,
@@ -30,7 +30,7 @@ impl StyledLine {
         line
     }
 
-    /// Adds text; control characters become pictures, line ends and tabs become spaces.
+    /// Adds text. Control characters become visible pictures, line ends and tabs become spaces.
     pub(super) fn push(&mut self, text: &str, style: Style) {
         if text.is_empty() {
             return;
@@ -53,7 +53,7 @@ impl StyledLine {
         }
     }
 
-    /// Returns the line without the spaces at its end.
+    /// Returns the line without trailing spaces.
     pub(super) fn trimmed(mut self) -> StyledLine {
         while let Some((text, _)) = self.spans.last_mut() {
             text.truncate(text.trim_end_matches(' ').len());
@@ -73,7 +73,7 @@ impl StyledLine {
         self.spans.iter().flat_map(|(text, style)| text.chars().map(|c| (c, *style)))
     }
 
-    /// Returns the line cut to a width, with `…` where something is missing.
+    /// Returns the line cut to a width, with `…` at the end if something was cut.
     pub(super) fn cut(&self, width: usize) -> StyledLine {
         if self.width() <= width {
             return self.clone();
@@ -91,13 +91,13 @@ impl StyledLine {
         out.with("…", DIM)
     }
 
-    /// Returns the line with its escape sequences, each look closed where it ends. Without colour the other looks stay: that
-    /// is what `NO_COLOR` asks for.
+    /// Returns the line with escape sequences that begin and end each style. Without colour, other styles such as bold stay,
+    /// as `NO_COLOR` asks for.
     pub(super) fn ansi(&self, colour: bool) -> String {
         let mut out = String::new();
         for (text, style) in &self.spans {
             let style = if colour { *style } else { style.fg_color(None) };
-            // One sequence for all of a look.
+            // Joins the sequences of a style into one.
             let begin = style.to_string().replace("m\u{1b}[", ";");
             out.push_str(&format!("{begin}{text}{style:#}"));
         }

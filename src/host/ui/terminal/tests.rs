@@ -1,5 +1,5 @@
-//! The terminal front end on a real pseudo-terminal: what arrives on the other side, what the keys that
-//! come from there do, and in which modes the device is left.
+//! The terminal front end on a real pseudo-terminal: what arrives at the other side, what keys from there
+//! do, and in which modes the device is left.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use crate::host::FrontEnd;
 use crate::host::ui::samples::{delta, ended, finished, progress, retried, said, save, shape, started, status, topic};
 use crate::model::event::{EndStatus, Event};
 
-/// The far side of a pseudo-terminal, where the person sits.
+/// The other side of a pseudo-terminal, in place of the person.
 struct Person {
     keyboard: File,
     device: File,
@@ -56,7 +56,7 @@ fn sit_down() -> (Terminal, Person) {
 }
 
 impl Person {
-    /// Waits until the screen was sent this text, and forgets what came up to it.
+    /// Waits until the screen has received this text, and discards everything up to its end.
     async fn sees(&mut self, text: &str) {
         let wait = async {
             while !self.seen.contains(text) {
@@ -111,7 +111,7 @@ async fn ctrl_c_interrupts_and_leaves_the_device_as_it_was() {
     let topic = topic();
     let (answer, ()) = tokio::join!(terminal.ask(&topic), async {
         person.sees("\u{1b}[?25h").await;
-        // The first one takes the line away.
+        // The first Ctrl-C clears the line.
         person.types("half\u{3}\u{3}");
     });
     let failure = answer.expect_err("it was interrupted");
@@ -221,7 +221,7 @@ async fn a_run_leaves_only_what_was_said() {
     ");
 }
 
-/// A terminal as small as the sequences that the screen writes; anything else is shown as it is.
+/// A terminal that knows only the sequences that the screen writes; it shows any other sequence as text.
 #[derive(Default)]
 struct Picture {
     waiting: Vec<u8>,
@@ -238,7 +238,7 @@ impl Picture {
 
     fn write(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
-        // A read may end within a character or a sequence; the rest of it comes with the next.
+        // A read may end within a character or a sequence; the rest arrives with the next read.
         let Ok(text) = String::from_utf8(self.waiting.clone()) else { return };
         let mut rest = text.as_str();
         while let Some(c) = rest.chars().next() {

@@ -1,8 +1,7 @@
-//! The terminal as a device: its size, its raw mode while a question is open, and the thread that reads
-//! keys from it.
+//! The terminal device: its size, its raw mode while a question is open, and the thread that reads keys.
 //!
-//! The thread waits for the device *and* for a pipe that is closed when the question goes away, so it
-//! never stays behind in a read that would steal the keys of the next question or of the user's shell.
+//! The thread waits for the device *and* for a pipe that is closed when the question is over. So it never
+//! stays in a read that would steal the keys of the next question or of the user's shell.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,9 +16,9 @@ use tokio::sync::mpsc;
 use super::keys::{KeyParser, KeyPress};
 use crate::host::ui::hangup::is_hung_up;
 
-/// How long after an escape byte the rest of its sequence may come.
+/// How long after an escape byte the rest of its sequence may arrive.
 const ESCAPE: Duration = Duration::from_millis(40);
-/// Asks the terminal to mark pastes.
+/// Makes the terminal mark pastes (bracketed paste).
 pub(super) const RAW_ON: &str = "\u{1b}[?2004h";
 pub(super) const RAW_OFF: &str = "\u{1b}[?2004l";
 
@@ -29,7 +28,7 @@ pub(super) struct Tty {
     device: Arc<OwnedFd>,
 }
 
-/// Raw mode with a thread that reads keys; ends both when it is dropped.
+/// Raw mode with a thread that reads keys. Dropping it ends both.
 pub(super) struct KeyReader {
     tty: Tty,
     before: Termios,
@@ -44,7 +43,7 @@ impl Tty {
         Tty { device: Arc::new(device) }
     }
 
-    /// Returns columns and rows, with the usual guess where the device does not know.
+    /// Returns columns and rows, or 80 and 24 if the device does not know its size.
     pub(super) fn size(&self) -> (usize, usize) {
         match termios::tcgetwinsize(&self.device) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
@@ -56,13 +55,12 @@ impl Tty {
         is_hung_up(&self.device)
     }
 
-    /// Starts to read keys. What was typed before is thrown away: it cannot be an answer to a question
-    /// that nobody had seen.
+    /// Starts to read keys. Discards keys typed before: they cannot answer a question that nobody had seen.
     pub(super) fn start_reading(&self) -> io::Result<KeyReader> {
         let before = termios::tcgetattr(&self.device)?;
         let mut raw = before.clone();
         raw.make_raw();
-        // Other output (a notice, a child's) still gets its line ends.
+        // Other output (a notice, that of a child process) still needs its line ends translated.
         raw.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
         let (woken, wake) = io::pipe()?;
         let (send, keys) = mpsc::unbounded_channel();
@@ -77,7 +75,7 @@ impl Tty {
 }
 
 impl KeyReader {
-    /// Returns the next key, or nothing when the terminal is gone.
+    /// Returns the next key, or `None` if the terminal is gone.
     pub(super) async fn next(&mut self) -> Option<KeyPress> {
         self.keys.recv().await
     }
@@ -87,7 +85,7 @@ impl Drop for KeyReader {
     fn drop(&mut self) {
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
-            // Its result says nothing: it ends by returning, whatever happened to the device.
+            // The result is empty: the thread returns normally, whatever happened to the device.
             let _ = thread.join();
         }
         let _ = termios::tcsetattr(&self.tty.device, OptionalActions::Now, &self.before);

@@ -1,6 +1,6 @@
-//! Breaking styled text into lines that fit. Breaks at spaces, and between wide characters, which are
-//! written without spaces; a word that is longer than the line is cut. A no-break space is none, so
-//! French punctuation stays with its word.
+//! Breaks styled text into lines that fit: at spaces, and between wide characters, which are written
+//! without spaces. A word that is longer than the line is cut. A no-break space is no break, so French
+//! punctuation stays with its word.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
@@ -35,7 +35,7 @@ fn wrap_one(text: &[(char, Style)], width: usize, lines: &mut Vec<StyledLine>) {
     }
 }
 
-/// Returns where the first line ends, and where the next one starts after the spaces between them.
+/// Returns the index at which the first line ends, and the index at which the next one starts, after the spaces.
 fn first_break(text: &[(char, Style)], width: usize) -> (usize, usize) {
     let mut used = 0;
     let mut best = None;
@@ -54,7 +54,7 @@ fn first_break(text: &[(char, Style)], width: usize) -> (usize, usize) {
     (text.len(), text.len())
 }
 
-/// Returns how many cells a character takes; a tab becomes four spaces when it is shown.
+/// Returns how many cells a character takes. A tab is shown as four spaces.
 pub(super) fn cells(c: char) -> usize {
     if c == '\t' { 4 } else { c.width().unwrap_or(1) }
 }

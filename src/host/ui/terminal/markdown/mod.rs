@@ -1,8 +1,8 @@
-//! Markdown as lines for a terminal: headings, emphasis, lists, quotes, code, tables, rules.
+//! Renders Markdown as lines for a terminal: headings, emphasis, lists, quotes, code, tables, rules.
 //!
-//! The parser is pulldown-cmark; this is the renderer, a walk over its events with the marks of the
-//! open containers (quote bars, bullets) written in front of each line. HTML is shown as it stands, and
-//! the target of a link stands beside its text: a link that hides where it goes would be obeyed blindly.
+//! The parser is pulldown-cmark. The renderer walks over its events and writes the marks of the open
+//! containers (quote bars, bullets) in front of each line. HTML is shown as source, and the target of a
+//! link is shown beside its text, so that a link cannot hide where it leads.
 
 mod table;
 
@@ -14,10 +14,10 @@ use super::style::{BOLD, DIM, StyledLine};
 use super::wrap::wrap;
 use crate::host::ui::out::safe;
 
-/// The widest that prose is set: longer lines are hard to read on wide screens.
+/// The widest line of prose: longer lines are hard to read on wide screens.
 const PROSE: usize = 100;
 
-/// The longest text that is laid out, in bytes.
+/// The longest text, in bytes, that is rendered as Markdown.
 const LAID_OUT: usize = 256 * 1024;
 
 const CODE: Style = AnsiColor::Cyan.on_default();
@@ -27,14 +27,14 @@ pub(super) fn parser(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
 }
 
-/// Returns the lines that show this Markdown at this width. What is very long is shown as it stands.
+/// Returns the lines that show this Markdown at this width. A very long text is shown as source.
 pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
     if markdown.len() > LAID_OUT {
         let plain = |line: &str| line.chars().map(|letter| (letter, Style::new())).collect::<Vec<_>>();
         return safe(markdown).lines().flat_map(|line| wrap(&plain(line), width.max(10))).collect();
     }
     let mut renderer = Renderer { width: width.clamp(10, PROSE), ..Renderer::default() };
-    // Cleaned before it is measured: a picture takes a cell where a control character takes none.
+    // The text is cleaned before it is measured: a control character takes no cell, its picture takes one.
     for event in parser(&safe(markdown)) {
         renderer.event(event);
     }
@@ -46,23 +46,23 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
 struct Renderer {
     width: usize,
     lines: Vec<StyledLine>,
-    /// What stands in front of each line, outermost first.
+    /// The marks in front of each line, outermost first.
     marks: Vec<Mark>,
-    /// The number of the next item of each open list, or nothing for bullets.
+    /// For each open list, the number of its next item, or `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// The looks of the open emphases; the last is the one that counts.
+    /// The styles of the open emphases; the last one applies.
     styles: Vec<Style>,
     /// The text of the open paragraph, heading or item.
     inline: Vec<(char, Style)>,
-    /// The targets of the open links, and where their text begins.
+    /// The targets of the open links, and where their texts begin in `inline`.
     links: Vec<(String, usize)>,
     code: Option<String>,
     table: Option<Table>,
-    /// Whether the next line must be set off from the one before.
+    /// Whether a blank line must come before the next line.
     gap: bool,
 }
 
-/// A container's mark: shown once before its first line, then replaced by what continues it.
+/// A container's mark: `first` before its first line, then `rest` before each further line.
 struct Mark {
     first: Option<StyledLine>,
     rest: StyledLine,
@@ -108,7 +108,7 @@ impl Renderer {
             Tag::CodeBlock(kind) => {
                 self.flush();
                 if let CodeBlockKind::Fenced(language) = kind
-                    // `text` says that it is nothing in particular.
+                    // `text` means no language.
                     && !matches!(&*language, "" | "text")
                 {
                     self.separate();
@@ -118,7 +118,7 @@ impl Renderer {
             }
             Tag::List(first) => {
                 self.flush();
-                // Inside an item a list belongs to the text before it, so nothing sets it off.
+                // A list inside an item belongs to the text before it, so no blank line separates them.
                 self.gap &= self.lists.is_empty();
                 self.lists.push(first);
             }
@@ -244,13 +244,13 @@ impl Renderer {
         self.inline.extend(text.chars().map(|c| (c, style)));
     }
 
-    /// Returns the width that is left of the marks of the open containers.
+    /// Returns the width that the marks of the open containers leave.
     fn room(&self) -> usize {
         let marks: usize = self.marks.iter().map(|mark| mark.rest.width()).sum();
         self.width.saturating_sub(marks).max(10)
     }
 
-    /// Writes the text that was collected, wrapped.
+    /// Writes the collected text, wrapped.
     fn flush(&mut self) {
         let inline = std::mem::take(&mut self.inline);
         let end = inline.iter().rposition(|(c, _)| !c.is_whitespace()).map_or(0, |last| last + 1);
@@ -261,7 +261,7 @@ impl Renderer {
         }
     }
 
-    /// Writes the blank line that is due between two blocks.
+    /// Writes the blank line between two blocks, if one is due.
     fn separate(&mut self) {
         if std::mem::take(&mut self.gap) {
             let mut line = StyledLine::default();

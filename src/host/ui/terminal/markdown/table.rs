@@ -1,5 +1,5 @@
-//! Tables: columns as wide as they need, narrowed fairly when the screen is too small, and turned into
-//! a list of records when even that cannot be read.
+//! Lays out tables: columns as wide as their content, narrowed evenly if the screen is too small, and turned into
+//! a list of records if even that would be unreadable.
 
 use anstyle::Style;
 use pulldown_cmark::Alignment;
@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 use super::super::style::{DIM, StyledLine};
 use super::super::wrap::wrap;
 
-/// The narrowest column that is still worth reading as one.
+/// The narrowest readable column.
 const NARROW: usize = 8;
-/// What stands between two columns.
+/// The width of the separator between two columns.
 const BETWEEN: usize = 3;
 
 type Cell = Vec<(char, Style)>;
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// Takes from the widest columns until all fit; nothing when a column would become too narrow to read.
+/// Narrows the widest columns until all fit. Returns `None` if a column would become too narrow to read.
 fn narrowed(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     if widths.iter().map(|width| *width.min(&NARROW)).sum::<usize>() > room {
         return None;

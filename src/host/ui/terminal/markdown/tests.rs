@@ -1,10 +1,10 @@
-//! What Markdown looks like at a terminal, whole.
+//! How complete Markdown texts look at a terminal.
 
 use insta::assert_snapshot;
 
 use super::render;
 
-/// Shows looks as words, so that a snapshot can be read: `<1>bold</>`.
+/// Shows styles as tags, so that a snapshot is readable: `<1>bold</>`.
 fn shown(markdown: &str, width: usize) -> String {
     let lines = render(markdown, width);
     let ansi: Vec<String> = lines.iter().map(|line| line.ansi(true)).collect();

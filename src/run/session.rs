@@ -52,6 +52,11 @@ pub fn load(machine: &Machine, located: ResolvedFlow) -> Result<Flow> {
 }
 
 impl Session {
+    /// Loads a flow with the settings that hold for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of its source, its manifest and its settings.
     pub fn load(machine: &Machine, located: ResolvedFlow) -> Result<Session> {
         let layers = machine.layers(&located.tree)?;
         Session::load_with(machine, located, layers)

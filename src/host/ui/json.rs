@@ -28,7 +28,8 @@ use crate::model::question::Question;
 use crate::model::text::{excerpt, json};
 
 /// The published schema of a line.
-pub const SCHEMA: &str = include_str!("events.schema.json");
+#[cfg(test)]
+const SCHEMA: &str = include_str!("events.schema.json");
 
 /// The version of the lines. A changed or missing field makes a new version, an added field does not.
 const VERSION: u32 = 1;

@@ -8,7 +8,7 @@ use crate::run::front::FrontOptions;
 
 /// How a run is shown and answered.
 #[derive(Args, Clone, Debug, Default)]
-pub struct FrontArgs {
+pub(super) struct FrontArgs {
     /// Write events as JSON lines; answers are read as JSON lines
     #[arg(long, global = true)]
     pub json: bool,

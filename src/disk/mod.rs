@@ -19,11 +19,11 @@ use rustix::io::Errno;
 use crate::error::{Code, Failure, Result};
 
 /// The limit for small files, in bytes: configuration, locks and grants, as people and `nietz pack` write them.
-pub const SETTINGS: u64 = 4 << 20;
+pub(crate) const SETTINGS: u64 = 4 << 20;
 
 /// Which links are followed when a file is opened.
 #[derive(Clone, Copy, Debug)]
-pub enum Links<'a> {
+pub(crate) enum Links<'a> {
     /// All links: the user named the file, or keeps it in a folder of their own.
     All,
     /// Links that stay below this folder, with which the path begins.
@@ -37,7 +37,7 @@ pub enum Links<'a> {
 /// # Errors
 ///
 /// As [`open`], and `document-unreadable` if the file has more than `most` bytes.
-pub fn read(path: &Path, links: Links<'_>, most: u64) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, links: Links<'_>, most: u64) -> Result<Option<Vec<u8>>> {
     open(path, links)?.map(|file| read_open(file, path, most)).transpose()
 }
 
@@ -63,7 +63,7 @@ fn read_open(file: File, path: &Path, most: u64) -> Result<Vec<u8>> {
 /// # Errors
 ///
 /// `path-refused` if it is no plain file, or a link that must not be followed; `disk-failed` if it cannot be opened.
-pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
+pub(crate) fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
     // Without these flags, opening a pipe would wait for a writer, and a terminal could become the controlling one.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match links {
@@ -85,7 +85,7 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<File>> {
 /// # Errors
 ///
 /// `path-refused` if the path is a link or no plain file, `disk-failed` if it cannot be written.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let flags =
         OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let failed = |error: std::io::Error| Failure::io(path, "write", &error);
@@ -104,7 +104,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// `path-refused` if a link between them leads out of the root or into a `.git` folder, `disk-failed` if a folder cannot
 /// be made.
-pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
+pub(crate) fn make_folder(root: &Path, folder: &Path) -> Result<()> {
     let below = folder.strip_prefix(root).map_err(|_| refused(folder, "is outside"))?;
     let top = root.canonicalize().map_err(|error| Failure::io(root, "find", &error))?;
     let mut path = root.to_owned();
@@ -130,13 +130,13 @@ pub fn make_folder(root: &Path, folder: &Path) -> Result<()> {
 /// # Errors
 ///
 /// As [`make_folder`] and [`write()`].
-pub fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_below(root: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     make_folder(root, temp_file::parent_folder(path))?;
     write(path, bytes)
 }
 
 /// Tells whether a folder exists below another, after following links.
-pub fn is_below(root: &Path, folder: &Path) -> bool {
+pub(crate) fn is_below(root: &Path, folder: &Path) -> bool {
     matches!((root.canonicalize(), folder.canonicalize()), (Ok(root), Ok(folder)) if folder.starts_with(&root))
 }
 
@@ -145,7 +145,7 @@ pub fn is_below(root: &Path, folder: &Path) -> bool {
 /// # Errors
 ///
 /// `path-refused` if the open file is a folder, a pipe or a device.
-pub fn require_plain_file(file: &File, path: &Path) -> Result<()> {
+pub(crate) fn require_plain_file(file: &File, path: &Path) -> Result<()> {
     let kind = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?.file_type();
     let what = match kind {
         _ if kind.is_file() => return Ok(()),
@@ -157,7 +157,7 @@ pub fn require_plain_file(file: &File, path: &Path) -> Result<()> {
 }
 
 /// Tells whether the path names this very open file; a link at its end is not followed.
-pub fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
         _ => false,
@@ -165,7 +165,7 @@ pub fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Returns the failure for a path of nietz's own that is not a plain file or folder.
-pub fn refused(path: &Path, what: &str) -> Failure {
+pub(crate) fn refused(path: &Path, what: &str) -> Failure {
     Failure::new(Code::PathRefused, format!("{} {what}, where nietz keeps a file of its own", path.display()))
         .hint("look at what it is and who put it there; then remove it, or put the file itself in its place")
 }

@@ -24,7 +24,7 @@ const STICKY: u32 = 0o1000;
 /// # Errors
 ///
 /// As [`super::read`], and `config-invalid` if others can write the file, or replace it in its folder.
-pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     let Some(file) = open(path, Links::All)? else { return Ok(None) };
     let metadata = file.metadata().map_err(|error| Failure::io(path, "look at", &error))?;
     let folder = temp_file::parent_folder(path);
@@ -42,7 +42,7 @@ pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
 /// # Errors
 ///
 /// `disk-failed` if it cannot be made.
-pub fn make_folder(folder: &Path) -> Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Failure::io(folder, "create", &error))
 }
@@ -53,7 +53,7 @@ pub fn make_folder(folder: &Path) -> Result<()> {
 /// # Errors
 ///
 /// `document-busy` if the lock is still held then, `path-refused` if the path is no plain file, `disk-failed` otherwise.
-pub fn lock(path: &Path, patience: Duration) -> Result<File> {
+pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
     make_folder(temp_file::parent_folder(path))?;
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut options = File::options();
@@ -76,7 +76,7 @@ pub fn lock(path: &Path, patience: Duration) -> Result<File> {
 
 /// Tells why somebody else could have written a file or folder; `None` if only the user, the system, or the user's
 /// private group can write it.
-pub fn problem(metadata: &Metadata) -> Option<String> {
+pub(crate) fn problem(metadata: &Metadata) -> Option<String> {
     let user = rustix::process::geteuid().as_raw();
     let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode());
     let sticky = metadata.is_dir() && mode & STICKY != 0;

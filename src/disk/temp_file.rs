@@ -17,7 +17,7 @@ const SUFFIX: &str = ".tmp";
 const TRIES: usize = 100;
 
 /// A complete file that is not at its path yet. Dropping this removes it.
-pub struct TempFile(tempfile::NamedTempFile);
+pub(crate) struct TempFile(tempfile::NamedTempFile);
 
 impl TempFile {
     /// Writes the bytes to a temporary file beside `path`; the disk starts writing them while the caller goes on.
@@ -25,7 +25,7 @@ impl TempFile {
     /// # Errors
     ///
     /// `disk-failed` if the file cannot be made or written.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<TempFile> {
+    pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<TempFile> {
         // The usual mode of a new file.
         TempFile::with_mode(path, bytes, 0o666)
     }
@@ -35,7 +35,7 @@ impl TempFile {
     /// # Errors
     ///
     /// `disk-failed` if the file cannot be made or written.
-    pub fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<TempFile> {
+    pub(crate) fn with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<TempFile> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
         let mut file = new(parent_folder(path), mode).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
@@ -50,7 +50,7 @@ impl TempFile {
     /// # Errors
     ///
     /// `disk-failed` if the file cannot be synced or renamed, or its folder cannot be synced.
-    pub fn publish(self, path: &Path) -> Result<()> {
+    pub(crate) fn publish(self, path: &Path) -> Result<()> {
         let failed = |error: std::io::Error| Failure::io(path, "write", &error);
         let file = self.0;
         if let (Ok(old), Ok(new)) = (std::fs::symlink_metadata(path), file.as_file().metadata())
@@ -89,7 +89,7 @@ fn new(folder: &Path, mode: u32) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 /// Removes temporary files of killed processes. A file that cannot be removed is left for the next time.
-pub fn remove_stale(folder: &Path) {
+pub(crate) fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
@@ -108,7 +108,7 @@ pub fn remove_stale(folder: &Path) {
 /// # Errors
 ///
 /// `disk-failed` if the folder cannot be synced.
-pub fn sync_folder(folder: &Path) -> Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     // Other systems cannot open a folder, and make names durable by themselves.
     #[cfg(unix)]
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Failure::io(folder, "sync", &error))?;
@@ -116,7 +116,7 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// Returns the folder that a path is in.
-pub fn parent_folder(path: &Path) -> &Path {
+pub(crate) fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -127,7 +127,7 @@ impl EffectTimes {
 }
 
 /// Tells whether `scope` is `outer` or inside it.
-pub fn is_inside(scope: &str, outer: &str) -> bool {
+pub(crate) fn is_inside(scope: &str, outer: &str) -> bool {
     outer == "/" || scope.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -226,7 +226,7 @@ impl ReplaySource {
 /// # Errors
 ///
 /// As [`History::read`].
-pub fn first_different_read(source: &Path, run: &Path) -> Result<Option<u64>> {
+pub(crate) fn first_different_read(source: &Path, run: &Path) -> Result<Option<u64>> {
     let (mut before, mut now) = (History::read_as_it_was(source)?, History::read_as_it_was(run)?);
     for entry in entries_of(source)? {
         let reads = matches!(entry.kind.as_str(), "load" | "list" | "scan" | "rows" | "query");

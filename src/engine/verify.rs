@@ -15,7 +15,7 @@ const NAMED: usize = 10;
 
 /// What a run wrote, according to its journal.
 #[derive(Default)]
-pub struct RunWrites {
+pub(crate) struct RunWrites {
     /// By path below the workspace: the line of the last save or deletion, and the digest of what was saved.
     documents: BTreeMap<String, (u64, Option<String>)>,
     /// By path, in the order in which they were appended.
@@ -38,7 +38,7 @@ struct AppendedRow {
 
 /// How many documents and rows were compared, and how they differ.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     pub documents: usize,
     pub rows: usize,
     pub differences: Vec<String>,
@@ -50,7 +50,7 @@ impl RunWrites {
     /// # Errors
     ///
     /// As [`entries::read`].
-    pub fn read(path: &Path) -> Result<RunWrites> {
+    pub(crate) fn read(path: &Path) -> Result<RunWrites> {
         let mut writes = RunWrites::default();
         writes.whole = entries::read(path, |entry| writes.take(&entry))?;
         Ok(writes)
@@ -88,7 +88,7 @@ impl RunWrites {
     /// # Errors
     ///
     /// Those of `read`.
-    pub fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
+    pub(crate) fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
         let mut verdict = Verdict { documents: self.documents.len(), ..Verdict::default() };
         for (path, (line, digest)) in &self.documents {
             let actual = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());

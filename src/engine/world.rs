@@ -80,7 +80,7 @@ pub struct World {
 
 /// Returns the randomness that an effect has in all runs with this seed. Seeded models draw from it, so that the same
 /// request gets the same reply.
-pub fn chance(seed: u64, key: EffectKey) -> Digest {
+pub(crate) fn chance(seed: u64, key: EffectKey) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(&key.bytes());

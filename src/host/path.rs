@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Returns a path with the links of its existing part resolved. A missing part with `..` stays as it is.
-pub fn resolved(place: &Path) -> PathBuf {
+pub(crate) fn resolved(place: &Path) -> PathBuf {
     if let Ok(place) = place.canonicalize() {
         return place;
     }
@@ -19,24 +19,24 @@ pub fn resolved(place: &Path) -> PathBuf {
 }
 
 /// Returns the folders in which programs are looked for.
-pub fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
+pub(crate) fn folders(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
     std::env::split_paths(&search_path(environment)).collect()
 }
 
 /// Returns the same folders as a value for `PATH`.
-pub fn search_path(environment: &BTreeMap<String, String>) -> String {
+pub(crate) fn search_path(environment: &BTreeMap<String, String>) -> String {
     absolute_folders(environment.get("PATH").map_or("", String::as_str))
 }
 
 /// Returns the absolute folders of a `PATH`, or the usual folders if none is left. An empty entry would be the current
 /// folder, so it is left out, too.
-pub fn absolute_folders(path: &str) -> String {
+pub(crate) fn absolute_folders(path: &str) -> String {
     let folders: Vec<&str> = path.split(':').filter(|folder| Path::new(folder).is_absolute()).collect();
     if folders.is_empty() { USUAL.to_owned() } else { folders.join(":") }
 }
 
 /// Returns those of these folders that are `root` or lie below it, with links resolved. They need not exist yet.
-pub fn below(root: &Path, folders: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn below(root: &Path, folders: &[PathBuf]) -> Vec<PathBuf> {
     folders.iter().map(|folder| resolved(folder)).filter(|folder| folder.starts_with(root)).collect()
 }
 

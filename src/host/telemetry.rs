@@ -29,7 +29,7 @@ use crate::model::question::Question;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A front end that records spans of the events that it gets, and passes the events on.
-pub struct TracingFrontEnd {
+pub(crate) struct TracingFrontEnd {
     inner: Rc<dyn FrontEnd>,
     /// Whether the inner front end shows the requests and replies of models.
     verbose: bool,
@@ -43,7 +43,7 @@ pub struct TracingFrontEnd {
 }
 
 /// Tells whether the environment names a collector.
-pub fn is_enabled(environment: &BTreeMap<String, String>) -> bool {
+pub(crate) fn is_enabled(environment: &BTreeMap<String, String>) -> bool {
     let value = |name: &str| environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     let disabled = value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
         || value("OTEL_TRACES_EXPORTER").is_some_and(|value| value != "otlp");
@@ -57,7 +57,7 @@ impl TracingFrontEnd {
     /// # Errors
     ///
     /// `config-invalid` if an `OTEL_…` variable has a value that cannot be used.
-    pub fn open(
+    pub(crate) fn open(
         inner: Rc<dyn FrontEnd>,
         verbose: bool,
         run: &str,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Returns the home folder of the user's entry in the user database; `None` if it is not an absolute path.
 #[cfg(target_os = "linux")]
-pub fn home() -> Option<PathBuf> {
+pub(crate) fn home() -> Option<PathBuf> {
     use std::ffi::{CStr, OsStr};
     use std::os::unix::ffi::OsStrExt;
 

@@ -14,10 +14,10 @@ use crate::model::digest::Digest;
 use crate::model::effect::Dependencies;
 
 /// The key of one effect.
-pub type EffectKey = Digest;
+pub(crate) type EffectKey = Digest;
 
 /// What the key of an effect is made of.
-pub struct EffectIdentity<'a> {
+pub(crate) struct EffectIdentity<'a> {
     pub kind: &'a str,
     pub scope: &'a str,
     pub request: &'a Value,
@@ -38,7 +38,7 @@ pub struct EffectKeys {
 
 /// Makes the keys of a run, in both formats if its journal has lines of the first format.
 #[derive(Default)]
-pub struct KeyMaker {
+pub(crate) struct KeyMaker {
     now: Counter,
     first: Option<Counter>,
     buffer: Vec<u8>,
@@ -53,12 +53,12 @@ struct Counter {
 
 impl KeyMaker {
     /// Returns a maker that makes keys of the first format as well.
-    pub fn of_both_formats() -> KeyMaker {
+    pub(crate) fn of_both_formats() -> KeyMaker {
         KeyMaker { first: Some(Counter::default()), ..KeyMaker::default() }
     }
 
     /// Returns the key of the next effect, and its key in the first format if that is needed.
-    pub fn next(&mut self, identity: &EffectIdentity<'_>) -> EffectKeys {
+    pub(crate) fn next(&mut self, identity: &EffectIdentity<'_>) -> EffectKeys {
         self.buffer.clear();
         canonical::write(identity.request, &mut self.buffer);
         let mut hasher = blake3::Hasher::new();
@@ -79,7 +79,7 @@ impl KeyMaker {
 
     /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
     /// for the second of that name.
-    pub fn scope(&mut self, scope: &str, name: &str) -> String {
+    pub(crate) fn scope(&mut self, scope: &str, name: &str) -> String {
         self.now.scope(scope, name)
     }
 }

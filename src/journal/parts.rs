@@ -17,7 +17,7 @@ const LINE: usize = 24;
 const KEPT: usize = 16;
 const ROOM: usize = 4 << 20;
 /// The longest text that is kept, in bytes.
-pub const LONGEST: usize = ROOM / 2;
+pub(crate) const LONGEST: usize = ROOM / 2;
 /// How many bytes are compared at once.
 const BLOCK: usize = 256;
 
@@ -35,7 +35,7 @@ pub enum TextPart<'a> {
 
 /// The latest texts, in which repeated parts are found.
 #[derive(Default)]
-pub struct RecentTexts {
+pub(crate) struct RecentTexts {
     /// The texts with their ids. They are numbered in the order in which they were added, from 0.
     texts: VecDeque<(Digest, String)>,
     /// The number of the oldest kept text.
@@ -47,7 +47,7 @@ pub struct RecentTexts {
 
 impl RecentTexts {
     /// Remembers a text, and drops the oldest texts when there is no more room.
-    pub fn keep(&mut self, id: Digest, text: &str) {
+    pub(crate) fn keep(&mut self, id: Digest, text: &str) {
         if text.len() < SHORTEST || text.len() > LONGEST {
             return;
         }
@@ -67,7 +67,7 @@ impl RecentTexts {
     }
 
     /// Splits a text into new and repeated parts; returns `None` if nothing is repeated.
-    pub fn parts<'a>(&self, text: &'a str) -> Option<Vec<TextPart<'a>>> {
+    pub(crate) fn parts<'a>(&self, text: &'a str) -> Option<Vec<TextPart<'a>>> {
         if text.len() < SHORTEST {
             return None;
         }

@@ -14,9 +14,9 @@ use crate::journal::parts::{RecentTexts, TextPart};
 use crate::model::digest::Digest;
 
 /// The shortest string, in bytes, that is written as a text of its own.
-pub const LONG: usize = 256;
+pub(crate) const LONG: usize = 256;
 /// The fewest items of a list that later lists can refer to.
-pub const LIST: usize = 4;
+pub(crate) const LIST: usize = 4;
 
 /// The digests of all prefixes of a list: of its first item, of its first two, and so on.
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl InternedTexts {
 }
 
 /// Tells whether interning a value without folding lists leaves it as it is: most outcomes are small.
-pub fn is_inline(value: &Value) -> bool {
+pub(crate) fn is_inline(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() < LONG,
         Value::Array(items) => items.iter().all(is_inline),

@@ -8,7 +8,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 
 /// The most bytes of text that one conversion may copy. A text is copied a few times on its way to the journal.
-pub const TEXT: usize = 4 * 1024 * 1024;
+pub(crate) const TEXT: usize = 4 * 1024 * 1024;
 /// About how much memory, in bytes, the values of one conversion may take.
 const MEMORY: usize = 16 * 1024 * 1024;
 /// How many bytes each value takes, and on top of that the first member and each further member of an object.
@@ -21,7 +21,7 @@ const DEPTH: usize = 128;
 const LIST: &str = "nietz.list";
 
 /// What is left of a conversion's budget.
-pub struct ConversionBudget {
+pub(crate) struct ConversionBudget {
     memory: usize,
     text: usize,
     used_up: bool,
@@ -35,7 +35,7 @@ impl Default for ConversionBudget {
 
 impl ConversionBudget {
     /// Tells whether a value was refused because it is too large.
-    pub fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.used_up
     }
 
@@ -86,14 +86,14 @@ impl std::fmt::Display for ValuePath<'_> {
 }
 
 /// Makes the metatable that marks lists. Called once for each VM.
-pub fn prepare(lua: &Lua) -> mlua::Result<()> {
+pub(crate) fn prepare(lua: &Lua) -> mlua::Result<()> {
     let metatable = lua.create_table()?;
     metatable.set_readonly(true);
     lua.set_named_registry_value(LIST, metatable)
 }
 
 /// Returns the metatable that marks lists.
-pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
+pub(crate) fn list_mark(lua: &Lua) -> mlua::Result<Table> {
     lua.named_registry_value(LIST)
 }
 
@@ -102,7 +102,7 @@ pub fn list_mark(lua: &Lua) -> mlua::Result<Table> {
 /// # Errors
 ///
 /// `request-invalid` if the value is too large, nested too deep, or has no JSON form, such as a function.
-pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
+pub(crate) fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
     to_json_within(lua, value, what, &mut ConversionBudget::default())
 }
 
@@ -111,13 +111,13 @@ pub fn to_json(lua: &Lua, value: &LuaValue, what: &str) -> Result<Value> {
 /// # Errors
 ///
 /// Those of [`to_json`].
-pub fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut ConversionBudget) -> Result<Value> {
+pub(crate) fn to_json_within(lua: &Lua, value: &LuaValue, what: &str, budget: &mut ConversionBudget) -> Result<Value> {
     let mark = list_mark(lua).map_err(|error| crate::lua::vm_errors::from_error(&error))?.to_pointer();
     visit(&mut Conversion { mark, budget }, value, ValuePath::Root(what), 0)
 }
 
 /// Tells whether [`to_json`] would convert the Lua form of a value back.
-pub fn fits(value: &Value) -> bool {
+pub(crate) fn fits(value: &Value) -> bool {
     measure(value, 0, &mut ConversionBudget::default()).is_ok()
 }
 
@@ -271,7 +271,7 @@ fn is_index_within(key: &LuaValue, length: usize) -> bool {
 }
 
 /// Returns the Lua form of a JSON value. Lists are marked; null becomes `json.null`, a light userdata.
-pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+pub(crate) fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     let mark = list_mark(lua)?;
     build(lua, value, &mark)
 }

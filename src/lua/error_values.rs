@@ -10,7 +10,7 @@ use crate::model::text::clean;
 /// Registry name of the metatable of error values.
 const ERROR: &str = "nietz.error";
 /// The name of chunks whose frames are the host's own.
-pub const HOST_CHUNK: &str = "=[nietz]";
+pub(crate) const HOST_CHUNK: &str = "=[nietz]";
 /// The message that Luau raises when the memory of a VM is used up.
 const NO_MEMORY: &str = "not enough memory";
 /// The most frames of a traceback that are shown.
@@ -21,7 +21,7 @@ const DETAILS: usize = 50;
 const DETAIL: usize = 500;
 
 /// Makes the metatable of error values: `tostring(err)` is the message. Called once for each VM.
-pub fn prepare(lua: &Lua) -> mlua::Result<()> {
+pub(crate) fn prepare(lua: &Lua) -> mlua::Result<()> {
     let metatable = lua.create_table()?;
     metatable.raw_set(
         "__tostring",
@@ -33,7 +33,7 @@ pub fn prepare(lua: &Lua) -> mlua::Result<()> {
 }
 
 /// Returns the error value of a failure: a table with `code`, `message`, `hint`, `details`.
-pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
+pub(crate) fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("code", failure.code.name())?;
     table.raw_set("message", failure.message.as_str())?;
@@ -49,7 +49,7 @@ pub fn to_lua(lua: &Lua, failure: &Failure) -> mlua::Result<Table> {
 /// Returns the failure for a raised value: an error value of the host, or whatever the author raised.
 ///
 /// `trace` is the traceback of the place where the value was raised.
-pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
+pub(crate) fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
     let mut failure = match value {
         LuaValue::Table(table) => from_table(lua, table),
         LuaValue::String(text) => Failure::new(Code::FlowError, shortened(text, MESSAGE)),
@@ -81,7 +81,7 @@ pub fn from_lua(lua: &Lua, value: &LuaValue, trace: &str) -> Failure {
 }
 
 /// Returns the failure for a flow that ran too long without an effect.
-pub fn time_limit_failure(seconds: f64) -> Failure {
+pub(crate) fn time_limit_failure(seconds: f64) -> Failure {
     Failure::new(Code::FlowLimit, format!("the flow ran for {seconds} s without an effect"))
         .hint("look for an endless loop, or ask for more in the manifest: limits = { seconds = … }")
 }
@@ -126,14 +126,14 @@ fn place(value: &LuaValue, failure: &mut Failure, frames: &[Frame]) -> Option<St
 }
 
 /// Splits `flows/x.lua:12: message`.
-pub fn split_place(message: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_place(message: &str) -> Option<(&str, &str)> {
     let (at, rest) = message.split_once(": ")?;
     let (file, line) = at.rsplit_once(':')?;
     (line.parse::<u32>().is_ok() && is_author(file)).then_some((at, rest))
 }
 
 /// Returns whether a chunk's name is that of an author's file.
-pub fn is_author(source: &str) -> bool {
+pub(crate) fn is_author(source: &str) -> bool {
     let source = source.trim_start_matches('=');
     source.ends_with(".lua") || source.ends_with(".luau")
 }

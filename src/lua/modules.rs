@@ -28,7 +28,7 @@ struct ModuleLoader {
 }
 
 /// Adds `require` to the VM's globals, and replaces the stock functions for time, chance and output.
-pub fn install(vm: &Rc<Vm>, tree: &PackTree) -> mlua::Result<()> {
+pub(crate) fn install(vm: &Rc<Vm>, tree: &PackTree) -> mlua::Result<()> {
     let modules = Rc::new(ModuleLoader { tree: tree.clone(), host: RefCell::default(), files: RefCell::default() });
     api::replace_stock(vm)?;
     let weak = Rc::downgrade(vm);

@@ -25,9 +25,9 @@ pub enum ScopeLimit {
 }
 
 /// Makes the Lua value of an outcome.
-pub type OutcomeToLua = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
+pub(crate) type OutcomeToLua = fn(&mlua::Lua, &Value) -> mlua::Result<LuaValue>;
 
 /// Returns nil, for requests without a result.
-pub fn outcome_to_nil(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
+pub(crate) fn outcome_to_nil(_: &mlua::Lua, _: &Value) -> mlua::Result<LuaValue> {
     Ok(LuaValue::Nil)
 }

@@ -3,7 +3,7 @@
 
 /// A word of Lua with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Word {
+pub(super) struct Word {
     pub kind: WordKind,
     /// From 1.
     pub line: usize,
@@ -13,7 +13,7 @@ pub struct Word {
 
 /// What a word of Luau source is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum WordKind {
+pub(super) enum WordKind {
     Name(String),
     /// The text between the quotes, if it has no escape.
     Text(Option<String>),
@@ -22,7 +22,7 @@ pub enum WordKind {
 
 impl Word {
     /// Returns the name that the word is, if it is one.
-    pub fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         match &self.kind {
             WordKind::Name(name) => Some(name),
             _ => None,
@@ -30,7 +30,7 @@ impl Word {
     }
 
     /// Returns the text that the word is, if it is one without an escape.
-    pub fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
             WordKind::Text(text) => text.as_deref(),
             _ => None,
@@ -38,13 +38,13 @@ impl Word {
     }
 
     /// Tells whether the word is this sign.
-    pub fn is_sign(&self, sign: char) -> bool {
+    pub(super) fn is_sign(&self, sign: char) -> bool {
         self.kind == WordKind::Sign(sign)
     }
 }
 
 /// Returns the words of a source, without comments and without the expressions in interpolated texts.
-pub fn words(source: &str) -> Vec<Word> {
+pub(super) fn words(source: &str) -> Vec<Word> {
     let mut scanner = LuaScanner { rest: source.chars().collect(), at: 0, line: 1, column: 1 };
     let mut words = Vec::new();
     while let Some(c) = scanner.peek(0) {

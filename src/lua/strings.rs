@@ -3,7 +3,7 @@
 use mlua::{Lua, Table};
 
 /// `string.split` in linear time: the stock one is quadratic.
-pub fn split(lua: &Lua, (text, separator): (mlua::LuaString, mlua::LuaString)) -> mlua::Result<Table> {
+pub(super) fn split(lua: &Lua, (text, separator): (mlua::LuaString, mlua::LuaString)) -> mlua::Result<Table> {
     let (bytes, separator) = (text.as_bytes(), separator.as_bytes());
     let out = lua.create_table()?;
     if separator.is_empty() {
@@ -22,7 +22,7 @@ pub fn split(lua: &Lua, (text, separator): (mlua::LuaString, mlua::LuaString)) -
 }
 
 /// `string.find` of a plain text in linear time: the stock one is quadratic.
-pub fn find_plain(
+pub(super) fn find_plain(
     _: &Lua,
     (text, wanted, start): (mlua::LuaString, mlua::LuaString, f64),
 ) -> mlua::Result<(Option<usize>, Option<usize>)> {
@@ -37,7 +37,7 @@ pub fn find_plain(
 
 /// Returns the length of the longest set (`[…]`) of a pattern, in bytes. A set ends where the stock matcher ends it.
 #[allow(clippy::unnecessary_wraps)]
-pub fn longest_set(_: &Lua, pattern: mlua::LuaString) -> mlua::Result<usize> {
+pub(super) fn longest_set(_: &Lua, pattern: mlua::LuaString) -> mlua::Result<usize> {
     let pattern = &*pattern.as_bytes();
     let (mut longest, mut at) = (0, 0);
     while let Some(found) = memchr::memchr2(b'[', b'%', pattern.get(at..).unwrap_or_default()) {

@@ -77,11 +77,11 @@ fn quoted(name: &str) -> String {
 }
 
 /// Modes in git trees.
-pub const LINK: &str = "120000";
+pub(crate) const LINK: &str = "120000";
 /// The mode of a submodule in git trees.
-pub const SUBMODULE: &str = "160000";
+pub(crate) const SUBMODULE: &str = "160000";
 /// The mode of an executable file in git trees.
-pub const EXECUTABLE: &str = "100755";
+pub(crate) const EXECUTABLE: &str = "100755";
 
 /// Patterns of paths, which match in any folder and any case: `a/` is everything in a folder; `*` at the end of a part
 /// matches any rest, at the beginning any start.
@@ -221,20 +221,20 @@ const HOOKS: &[&str] = &["simple-git-hooks", "husky", "gitHooks", "pre-commit", 
 const INSTALLS: &[&str] = &["install", "prepare", "publish", "dependencies", "update", "autoload", "package", "pack"];
 
 /// Returns the risk of a path by its name alone.
-pub fn by_name(path: &str) -> Option<MergeRiskKind> {
+pub(crate) fn by_name(path: &str) -> Option<MergeRiskKind> {
     let path = path.to_lowercase();
     let parts: Vec<&str> = path.split('/').collect();
     PATHS.iter().find_map(|(kind, patterns)| patterns.iter().any(|pattern| fits(&parts, pattern)).then_some(*kind))
 }
 
 /// Tells whether the text of a file decides its risk.
-pub fn depends_on_text(path: &str) -> bool {
+pub(crate) fn depends_on_text(path: &str) -> bool {
     let name = file_name(path);
     PACKAGES.contains(&name.as_str()) || TEXTS.iter().any(|(file, ..)| *file == name)
 }
 
 /// Returns the risk of what is new in the text of a file.
-pub fn by_text(path: &str, before: &str, now: &str) -> Option<MergeRiskKind> {
+pub(crate) fn by_text(path: &str, before: &str, now: &str) -> Option<MergeRiskKind> {
     let name = file_name(path);
     if PACKAGES.contains(&name.as_str()) {
         // Text that cannot be parsed here may still be valid for other programs.
@@ -264,7 +264,7 @@ fn started(text: &str) -> Option<Vec<(String, Value)>> {
 }
 
 /// Tells whether a link at a path leads out of the repository or into `.git`.
-pub fn leads_elsewhere(path: &str, to: &str) -> bool {
+pub(crate) fn leads_elsewhere(path: &str, to: &str) -> bool {
     let mut folder: Vec<&str> = path.split('/').collect();
     folder.pop();
     if to.starts_with('/') {

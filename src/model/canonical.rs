@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Appends the canonical form of `value` to `out`.
 ///
 /// Members are sorted by their name's bytes; numbers and strings are written as serde_json does.
-pub fn write(value: &Value, out: &mut Vec<u8>) {
+pub(crate) fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Array(items) => {
             out.push(b'[');

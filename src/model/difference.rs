@@ -13,12 +13,12 @@ const MOST: usize = 60;
 const SHORT: usize = 60;
 /// How long common lines are searched for. Without common lines the search takes quadratic time; after this time the
 /// result is still correct, but longer than necessary.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// How many lines are shown around a changed one.
 const AROUND: usize = 1;
 
 /// Returns one line for each difference: `-` is the old value, `+` is the new one.
-pub fn differences(was: &Value, is: &Value) -> Vec<String> {
+pub(crate) fn differences(was: &Value, is: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk("", was, is, (Instant::now() + PATIENCE, &mut out));
     if out.len() > MOST {
@@ -31,7 +31,7 @@ pub fn differences(was: &Value, is: &Value) -> Vec<String> {
 
 /// Returns how similar two values are, from 0 (no common line) to 1 (equal). The result is an estimate if `until` is
 /// reached.
-pub fn likeness(one: &Value, other: &Value, until: Instant) -> f32 {
+pub(crate) fn likeness(one: &Value, other: &Value, until: Instant) -> f32 {
     let (mut a, mut b) = (String::new(), String::new());
     flatten("", one, &mut a);
     flatten("", other, &mut b);

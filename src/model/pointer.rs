@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// A pointer, parsed once for many documents.
 #[derive(Clone, Debug)]
-pub struct Pointer(Vec<PointerStep>);
+pub(crate) struct Pointer(Vec<PointerStep>);
 
 #[derive(Clone, Debug)]
 enum PointerStep {
@@ -17,7 +17,7 @@ enum PointerStep {
 
 /// One place that a pointer matches.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PointerMatch<'v> {
+pub(crate) struct PointerMatch<'v> {
     /// The pointer with the index of an item in place of each `*`.
     pub pointer: String,
     /// The indexes of these items.
@@ -27,10 +27,10 @@ pub struct PointerMatch<'v> {
 
 /// The parts of a document to select, by the names that they get.
 #[derive(Clone, Debug)]
-pub struct Projection(Vec<(String, Pointer)>);
+pub(crate) struct Projection(Vec<(String, Pointer)>);
 
 impl Pointer {
-    pub fn new(text: &str) -> Pointer {
+    pub(crate) fn new(text: &str) -> Pointer {
         let step = |part: &str| match part {
             "*" => PointerStep::Every,
             name => PointerStep::Name(name.replace("~1", "/").replace("~0", "~"), name.parse().ok()),
@@ -40,14 +40,14 @@ impl Pointer {
 
     /// Returns the value at the pointer; each `*` gives a list of the values in all items that have one. `None` if there is
     /// no such place.
-    pub fn of(&self, value: &Value) -> Option<Value> {
+    pub(crate) fn of(&self, value: &Value) -> Option<Value> {
         follow(value, &self.0)
     }
 }
 
 impl Pointer {
     /// Returns all matching places, in the order of the document.
-    pub fn matches<'v>(&self, value: &'v Value) -> Vec<PointerMatch<'v>> {
+    pub(crate) fn matches<'v>(&self, value: &'v Value) -> Vec<PointerMatch<'v>> {
         let mut places = vec![PointerMatch { pointer: String::new(), items: Vec::new(), value }];
         for step in &self.0 {
             places = places.iter().flat_map(|place| place.step(step)).collect();
@@ -90,12 +90,12 @@ fn follow(value: &Value, steps: &[PointerStep]) -> Option<Value> {
 }
 
 impl Projection {
-    pub fn new(fields: &BTreeMap<String, String>) -> Projection {
+    pub(crate) fn new(fields: &BTreeMap<String, String>) -> Projection {
         Projection(fields.iter().map(|(name, pointer)| (name.clone(), Pointer::new(pointer))).collect())
     }
 
     /// Returns the parts by their names, without those that the document lacks.
-    pub fn of(&self, value: &Value) -> Value {
+    pub(crate) fn of(&self, value: &Value) -> Value {
         let found = self.0.iter().filter_map(|(name, pointer)| Some((name.clone(), pointer.of(value)?)));
         Value::Object(found.collect::<Map<String, Value>>())
     }

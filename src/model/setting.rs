@@ -32,7 +32,10 @@ pub struct SettingLayer {
 /// # Errors
 ///
 /// Names the place of an unknown setting or invalid value.
-pub fn settle(declared: &BTreeMap<String, Setting>, layers: &[SettingLayer]) -> Result<Map<String, Value>, String> {
+pub(crate) fn settle(
+    declared: &BTreeMap<String, Setting>,
+    layers: &[SettingLayer],
+) -> Result<Map<String, Value>, String> {
     for layer in layers {
         for (name, value) in &layer.values {
             let place = layer.places.get(name).unwrap_or(name);

@@ -7,19 +7,19 @@ use std::borrow::Cow;
 ///
 /// Escape becomes `␛`, other C0 controls become their picture (`␀` …), C1 controls and characters that are invisible or
 /// change the text direction become `�`. Joiners of letters and emoji stay, because people and models write them.
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     shown(text, is_unsafe).into_owned()
 }
 
 /// Like [`clean`], for names and other foreign text that must stay one line: also makes line ends and tabs (`␊`, `␉`) and
 /// all invisible characters visible.
-pub fn line(text: &str) -> Cow<'_, str> {
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t') || is_unsafe(c) || is_unseen(c))
 }
 
 /// Quotes a word for a command line that the user is told to type, so that it is one argument in any shell. It is also made
 /// one visible line, so that a word with invisible characters names no existing file.
-pub fn shell(word: &str) -> String {
+pub(crate) fn shell(word: &str) -> String {
     let word = line(word);
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+,-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -38,7 +38,7 @@ pub fn shell(word: &str) -> String {
 }
 
 /// Returns the beginning of a wrong value for an error message: one line, at most 60 characters.
-pub fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).collect();
     let mut short = line(&start.replace(['\n', '\t'], " ")).into_owned();
@@ -50,7 +50,7 @@ pub fn excerpt(text: &str) -> String {
 
 /// Escapes characters that are valid in JSON but that a terminal would obey or hide, for people who read the raw lines.
 /// Such characters occur only inside strings, so that the value stays the same.
-pub fn json(json: &str) -> Cow<'_, str> {
+pub(crate) fn json(json: &str) -> Cow<'_, str> {
     let escaped = |c: char| is_unsafe(c) || is_unseen(c) && !is_joiner(c);
     if !json.chars().any(escaped) {
         return Cow::Borrowed(json);

@@ -10,15 +10,15 @@ use crate::pack::tree::PackTree;
 use crate::schema::builtin;
 
 /// The version of the host API that this program has: it grows when something is taken away or changes its meaning.
-pub const HOST_API: u64 = 1;
+pub(crate) const HOST_API: u64 = 1;
 
 /// The file's name.
-pub const FILE: &str = "pack.yaml";
+pub(crate) const FILE: &str = "pack.yaml";
 
 /// What a pack says of itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PackManifest {
+pub(crate) struct PackManifest {
     pub name: String,
     pub version: String,
     pub summary: String,
@@ -34,7 +34,7 @@ impl PackManifest {
     /// # Errors
     ///
     /// `pack-invalid` if the file is missing, needs a newer host API, or breaks its schema; all violations are listed.
-    pub fn read(tree: &PackTree) -> Result<PackManifest> {
+    pub(crate) fn read(tree: &PackTree) -> Result<PackManifest> {
         let file = tree.display(FILE);
         let text = tree.text(FILE)?.ok_or_else(|| {
             Failure::new(Code::PackInvalid, format!("there is no {FILE}: this is not a pack"))
@@ -52,7 +52,7 @@ impl PackManifest {
     }
 
     /// Returns what each flow asks for.
-    pub fn items_by_flow(&self) -> ItemsByFlow {
+    pub(crate) fn items_by_flow(&self) -> ItemsByFlow {
         self.permissions.iter().map(|(flow, declared)| (flow.clone(), declared_items(declared))).collect()
     }
 }

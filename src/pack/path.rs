@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Returns a path below `root`, with `/` between its parts.
-pub fn below(root: &Path, path: &Path) -> Option<String> {
+pub(crate) fn below(root: &Path, path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.strip_prefix(root).ok()?.iter().map(std::ffi::OsStr::to_str).collect();
     parts.map(|parts| parts.join("/"))
 }
@@ -11,7 +11,7 @@ pub fn below(root: &Path, path: &Path) -> Option<String> {
 /// Returns the path that `relative` means when it stands in the file `from`, or nothing when it leaves the pack.
 ///
 /// Both `./x` and `../x` are taken from the folder of `from`; no other form is relative.
-pub fn join(from: &str, relative: &str) -> Option<String> {
+pub(crate) fn join(from: &str, relative: &str) -> Option<String> {
     if relative.len() > 1000 || !(relative.starts_with("./") || relative.starts_with("../")) || relative.contains('\\')
     {
         return None;

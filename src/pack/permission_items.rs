@@ -7,18 +7,18 @@ use serde_json::Value;
 use crate::model::permission::{Permission, Permissions};
 
 /// What one flow asks for: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`.
-pub type Items = BTreeSet<String>;
+pub(crate) type Items = BTreeSet<String>;
 /// The same for each flow of a pack, by its name.
-pub type ItemsByFlow = BTreeMap<String, Items>;
+pub(crate) type ItemsByFlow = BTreeMap<String, Items>;
 
 /// What a flow may do, as it stands in `pack.yaml`: as in the flow's own `permissions`, and `documents` with the paths of
 /// its collections.
-pub type DeclaredPermissions = BTreeMap<String, Value>;
+pub(crate) type DeclaredPermissions = BTreeMap<String, Value>;
 
 /// Returns what a flow asks for with these permissions and documents at these paths.
 ///
 /// The function goes through whatever permissions there are, so that none can be forgotten here.
-pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
+pub(crate) fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
     let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
     let mut items = items_of_members(permissions.as_object().into_iter().flatten());
     items.extend(documents.map(|path| format!("documents={path}")));
@@ -26,7 +26,7 @@ pub fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a 
 }
 
 /// Returns what `pack.yaml` says that a flow asks for.
-pub fn declared_items(declared: &DeclaredPermissions) -> Items {
+pub(crate) fn declared_items(declared: &DeclaredPermissions) -> Items {
     items_of_members(declared.iter())
 }
 
@@ -50,7 +50,7 @@ fn items_of_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) 
 }
 
 /// Describes in words what an item allows.
-pub fn describe_item(item: &str) -> String {
+pub(crate) fn describe_item(item: &str) -> String {
     let item = display_item(item);
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::placeholder(command) {
@@ -79,7 +79,7 @@ pub fn describe_item(item: &str) -> String {
 }
 
 /// Returns an item as it is shown to the user who grants it: one line, in which blanks push nothing out of sight.
-pub fn display_item(item: &str) -> String {
+pub(crate) fn display_item(item: &str) -> String {
     let mut behind_blank = false;
     let mark_blanks = |c: char| match std::mem::replace(&mut behind_blank, c.is_whitespace()) && c.is_whitespace() {
         true => '␠',
@@ -89,26 +89,26 @@ pub fn display_item(item: &str) -> String {
 }
 
 /// Tells whether `--allow` can name this: an item for all flows, or `FLOW:` and an item for one.
-pub fn is_known(allowed: &str, known: &ItemsByFlow) -> bool {
+pub(crate) fn is_known(allowed: &str, known: &ItemsByFlow) -> bool {
     known.iter().any(|(flow, items)| items.iter().any(|item| allows(allowed, flow, item)))
 }
 
 /// How the item for a filter of the repository's begins, which git runs: the filter's name and its command follow.
-pub const FILTER: &str = "filter=";
+pub(crate) const FILTER: &str = "filter=";
 
 /// Returns the items that `--allow` names: each value has one, or several with commas in between.
-pub fn split_allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
+pub(crate) fn split_allowed<'a>(allow: &'a [String], known: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let split = |text: &'a String| if known(text) { vec![text.as_str()] } else { text.split(',').collect() };
     allow.iter().flat_map(split).collect()
 }
 
 /// Tells whether `--allow` grants an item to a flow.
-pub fn allows(allowed: &str, flow: &str, item: &str) -> bool {
+pub(crate) fn allows(allowed: &str, flow: &str, item: &str) -> bool {
     allowed == item || allowed.strip_prefix(flow).and_then(|rest| rest.strip_prefix(':')) == Some(item)
 }
 
 /// Returns the items that are in the first and not in the second.
-pub fn subtract_items(items: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
+pub(crate) fn subtract_items(items: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
     let none = Items::new();
     let rest = |flow: &String, items: &Items| -> Items {
         items.difference(others.get(flow).unwrap_or(&none)).cloned().collect()

@@ -9,7 +9,7 @@ use crate::pack::tree::PackTree;
 /// One quote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quote {
+pub(crate) struct Quote {
     pub text: String,
     pub philosopher: String,
     pub context: String,
@@ -38,7 +38,7 @@ struct QuoteFile {
 /// # Errors
 ///
 /// `document-unreadable` if the text is no YAML; `document-invalid` if it does not hold quotes.
-pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
+pub(crate) fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
     let value = crate::schema::source::parse(text, Format::Yaml, display)?;
     let file: QuoteFile = serde_json::from_value(value)
         .map_err(|error| Failure::new(Code::DocumentInvalid, format!("{display}: {error}")))?;
@@ -51,7 +51,7 @@ pub fn parse(text: &str, display: &str) -> Result<Vec<Quote>> {
 /// # Errors
 ///
 /// Those of [`PackTree::text`] and [`parse`].
-pub fn all(trees: &[PackTree]) -> Result<Vec<Quote>> {
+pub(crate) fn all(trees: &[PackTree]) -> Result<Vec<Quote>> {
     let mut seen = std::collections::BTreeSet::new();
     let mut quotes = Vec::new();
     for tree in trees {

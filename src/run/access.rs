@@ -17,7 +17,7 @@ use crate::run::machine::Machine;
 /// # Errors
 ///
 /// Those of [`Machine::program`].
-pub fn commands(machine: &Machine, open: &OpenRecord, limits: command::CommandLimits) -> Result<Commands> {
+pub(crate) fn commands(machine: &Machine, open: &OpenRecord, limits: command::CommandLimits) -> Result<Commands> {
     let mut commands = granted_commands(machine, open.grants.clone(), format!(".nietz/runs/{}/output", open.run))?;
     commands.limits = commands.limits.tightened(limits);
     Ok(commands)
@@ -29,7 +29,7 @@ pub fn commands(machine: &Machine, open: &OpenRecord, limits: command::CommandLi
 /// # Errors
 ///
 /// Those of [`Machine::program`].
-pub fn granted_commands(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
+pub(crate) fn granted_commands(machine: &Machine, grants: Grants, outputs: String) -> Result<Commands> {
     Ok(Commands {
         helper: machine.program()?,
         environment: machine.environment.clone(),
@@ -48,7 +48,7 @@ pub fn granted_commands(machine: &Machine, grants: Grants, outputs: String) -> R
 }
 
 /// Returns the files that a run may read.
-pub fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files {
+pub(crate) fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files {
     let collections = flow.manifest.collections.values().map(|declared| declared.collection.clone());
     Files::new(&machine.workspace, &open.grants.read, machine.variable("HOME"))
         .without(&machine.own_folders())
@@ -71,7 +71,7 @@ fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
 /// # Errors
 ///
 /// Those of [`TrustFile::read`](crate::pack::trust::TrustFile::read) and [`folder_name`].
-pub fn filters(machine: &Machine, flow: &Flow) -> Result<Items> {
+pub(crate) fn filters(machine: &Machine, flow: &Flow) -> Result<Items> {
     match flow.manifest.permissions.git {
         true => Ok(machine.trust().read()?.filters(&folder_name(&machine.workspace)?)),
         false => Ok(Items::new()),

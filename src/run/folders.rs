@@ -17,7 +17,7 @@ const CACHE: &str = "XDG_CACHE_HOME";
 
 /// The folders in which nietz keeps the user's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserFolders {
+pub(crate) struct UserFolders {
     pub config: PathBuf,
     pub data: PathBuf,
     pub state: PathBuf,
@@ -31,7 +31,7 @@ impl UserFolders {
     /// # Errors
     ///
     /// `config-invalid` if `NIETZ_HOME` is relative, or if neither the environment nor the system knows a home.
-    pub fn of(environment: &mut BTreeMap<String, String>) -> Result<UserFolders> {
+    pub(crate) fn of(environment: &mut BTreeMap<String, String>) -> Result<UserFolders> {
         UserFolders::with(environment, user::home)
     }
 

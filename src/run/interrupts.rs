@@ -54,7 +54,7 @@ fn run() -> MutexGuard<'static, Option<InterruptibleRun>> {
 }
 
 /// The user's requests to end a run, while this value lives. A request at any other time ends the process.
-pub struct CtrlC {
+pub(crate) struct CtrlC {
     requests: mpsc::UnboundedReceiver<()>,
 }
 
@@ -64,7 +64,7 @@ impl CtrlC {
     /// # Errors
     ///
     /// `internal` if the system refuses the thread or the signals.
-    pub fn new(name: &str) -> Result<CtrlC> {
+    pub(crate) fn new(name: &str) -> Result<CtrlC> {
         let (sender, requests) = mpsc::unbounded_channel();
         let message = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -227,7 +227,7 @@ fn end(message: &str, before: Option<&Termios>) -> ! {
 }
 
 /// Ends the process of a flow that never returns control.
-pub fn give_up(failure: &Failure) {
+pub(crate) fn give_up(failure: &Failure) {
     leave(&ending::failure(failure, &ending::without_colour), failure.code.exit())
 }
 
@@ -252,7 +252,7 @@ fn leave(message: &str, exit: Exit) -> ! {
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk, instead of ending this
 /// process without a word. Child processes do not inherit this: commands and git are ended as before.
-pub fn outlive_file_limits() {
+pub(crate) fn outlive_file_limits() {
     // Without this the run goes on as before.
     let Ok(runtime) = crate::run::runtime() else { return };
     let _inside = runtime.enter();

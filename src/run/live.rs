@@ -330,7 +330,7 @@ fn announce_resume(front: &OpenFront, resume: &ResumeRecord) {
 }
 
 /// Returns how a run ended, with its result or its failure.
-pub fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
+pub(crate) fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
     match outcome {
         Ok(FlowOutcome::Returned(result)) => (EndStatus::Done, Some(result), None),
         Ok(FlowOutcome::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
@@ -344,7 +344,7 @@ pub fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option
 /// # Errors
 ///
 /// Those of [`ReplaySource::for_fork`] and [`ReplaySource::forget_from`].
-pub fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
+pub(crate) fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
     let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run))?;
     if let Some(line) = fork.before {
         replay_source.forget_from(line)?;
@@ -381,7 +381,7 @@ fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome
 }
 
 /// Returns the tokens and the calls of all models together.
-pub fn total_usage(spent: &[Spent]) -> (Usage, u64) {
+pub(crate) fn total_usage(spent: &[Spent]) -> (Usage, u64) {
     spent.iter().fold((Usage::default(), 0), |(mut usage, calls), spent| {
         usage += spent.usage;
         (usage, calls + spent.calls)

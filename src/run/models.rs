@@ -45,14 +45,14 @@ impl PinnedModels {
 }
 
 /// The front end of a run, once it is open. Models are connected before that, and report to it later.
-pub type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
+pub(crate) type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 
 /// Returns the client for all models, which shows the download of a local model on `listener`.
 ///
 /// # Errors
 ///
 /// Those of [`ClientSettings::from_environment`].
-pub fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
+pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
     let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?;
     let client = Client::new(settings).with_redactor(machine.redactor());
     Ok(with_local(machine, client, listener))
@@ -63,7 +63,7 @@ pub fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Cl
 /// # Errors
 ///
 /// Those of [`ClientSettings::from_environment`].
-pub fn client(machine: &Machine) -> Result<Client> {
+pub(crate) fn client(machine: &Machine) -> Result<Client> {
     listening_client(machine, &FrontEndSlot::default())
 }
 

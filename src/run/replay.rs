@@ -36,7 +36,7 @@ use crate::run::runtime;
 use crate::run::session::Session;
 
 /// The first and the last line of a journal.
-pub struct JournalEnds {
+pub(crate) struct JournalEnds {
     pub open: OpenRecord,
     pub end: Option<EndRecord>,
     /// The first line, as it stands in the file.
@@ -44,7 +44,7 @@ pub struct JournalEnds {
 }
 
 /// How a replay went.
-pub struct ReplayResult {
+pub(crate) struct ReplayResult {
     pub effects: usize,
     status: EndStatus,
     result: Option<Value>,
@@ -58,7 +58,7 @@ pub struct ReplayResult {
 /// # Errors
 ///
 /// `journal-broken` if there is no first line, and those of [`reader::read`].
-pub fn read_ends(path: &Path) -> Result<JournalEnds> {
+pub(crate) fn read_ends(path: &Path) -> Result<JournalEnds> {
     let bytes = reader::read_bytes(path)?;
     let (mut open, mut end) = (None, None);
     reader::read(path, &bytes, |_, record| {
@@ -84,7 +84,7 @@ pub fn read_ends(path: &Path) -> Result<JournalEnds> {
 /// # Errors
 ///
 /// Those of [`Machine::find_flow`] and [`flow_of`].
-pub fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<ResolvedFlow> {
+pub(crate) fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<ResolvedFlow> {
     match machine.runs().origin(id, &ends.first) {
         Origin::Own => machine.find_flow(&ends.open.source),
         Origin::Foreign(_) => flow_of(&machine.workspace, &ends.open),
@@ -96,7 +96,7 @@ pub fn locate_flow(machine: &Machine, id: &str, ends: &JournalEnds) -> Result<Re
 /// # Errors
 ///
 /// `path-refused` if the journal's path leads out of the pack; `flow-not-found` if there is no such flow.
-pub fn flow_of(root: &Path, open: &OpenRecord) -> Result<ResolvedFlow> {
+pub(crate) fn flow_of(root: &Path, open: &OpenRecord) -> Result<ResolvedFlow> {
     let bundled = open.source.strip_prefix("bundled:");
     let source = bundled.unwrap_or(&open.source);
     // The path behind the last `flows/` is the same on every machine.
@@ -132,7 +132,7 @@ fn portable_source(located: &ResolvedFlow) -> String {
 /// # Errors
 ///
 /// The flow cannot be loaded, or a journal cannot be read or written; a failure of the flow is in the result.
-pub fn play(
+pub(crate) fn play(
     machine: &Machine,
     (located, layers): (ResolvedFlow, Vec<PackTree>),
     (journal, open): (&Path, &OpenRecord),
@@ -184,17 +184,17 @@ pub fn play(
 
 impl ReplayResult {
     /// Tells whether the flow asked for the effect with this key.
-    pub fn asked_for(&self, key: EffectKey) -> bool {
+    pub(crate) fn asked_for(&self, key: EffectKey) -> bool {
         self.replay_source.as_ref().is_some_and(|source| source.has_replayed(key))
     }
 
     /// Returns the failure of an effect that is not recorded, if the replay met one.
-    pub fn cassette_miss(&self) -> Option<&Failure> {
+    pub(crate) fn cassette_miss(&self) -> Option<&Failure> {
         self.failure.as_ref().filter(|failure| failure.code == Code::CassetteMissed)
     }
 
     /// Forgets what the replay source had and the flow did not ask for.
-    pub fn forget_unused(&mut self) {
+    pub(crate) fn forget_unused(&mut self) {
         self.unused.clear();
     }
 
@@ -203,7 +203,7 @@ impl ReplayResult {
     /// # Errors
     ///
     /// `cassette-differs` if the ends differ, or the failure that the replay ended with in place of the recorded end.
-    pub fn compare_with(&self, path: &Path, recorded: &EndRecord) -> Result<()> {
+    pub(crate) fn compare_with(&self, path: &Path, recorded: &EndRecord) -> Result<()> {
         let differs = |what: &str| {
             Failure::new(Code::CassetteDiffers, format!("{}: {what}", path.display()))
                 .hint("if that is as it should be, record it anew: nietz test --record")
@@ -240,12 +240,12 @@ impl ReplayResult {
 }
 
 /// Returns the folder of a pack's cassettes.
-pub fn cassette_folder(root: &Path) -> PathBuf {
+pub(crate) fn cassette_folder(root: &Path) -> PathBuf {
     root.join("tests/cassettes")
 }
 
 /// Returns the cassettes below a folder, sorted, each with its name. A folder that is a link has none.
-pub fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
+pub(crate) fn cassettes(folder: &Path) -> Vec<(String, PathBuf)> {
     walkdir::WalkDir::new(folder)
         .follow_root_links(false)
         .max_depth(8)

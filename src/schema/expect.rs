@@ -14,12 +14,12 @@ use crate::model::pointer::{Pointer, PointerMatch};
 use crate::model::text::excerpt;
 
 /// Returns a remark for each place of a document that is not as expected.
-pub fn of_document(expects: &[Expectation], document: &Value) -> Vec<Violation> {
+pub(crate) fn of_document(expects: &[Expectation], document: &Value) -> Vec<Violation> {
     expects.iter().flat_map(|expected| unmet(expected, "", document)).collect()
 }
 
 /// Returns the remarks on a file of rows, with their lines.
-pub fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<LocatedViolation> {
+pub(crate) fn of_file(expects: &[Expectation], text: &str, file: &str) -> Vec<LocatedViolation> {
     let rows: Vec<Value> = text.lines().map(|line| source::read(line, Format::Jsonl).unwrap_or_default()).collect();
     let lines: Vec<&str> = text.lines().collect();
     let mut remarks = Vec::new();
@@ -45,7 +45,7 @@ fn of_rows(expects: &[Expectation], rows: Vec<Value>) -> Vec<Violation> {
 }
 
 /// Tells whether a row is before another row that it refers to, by their values at the same place.
-pub fn is_before(row: &Value, other: &Value) -> bool {
+pub(crate) fn is_before(row: &Value, other: &Value) -> bool {
     Measure::of(row).zip(Measure::of(other)).is_some_and(|(row, other)| row.is_below(&other))
 }
 

@@ -14,7 +14,7 @@ use crate::error::nearest;
 use crate::model::text::excerpt;
 
 /// Returns a note for each member that the schema does not know.
-pub fn notes(value: &Value, schema: &Value) -> Vec<Violation> {
+pub(crate) fn notes(value: &Value, schema: &Value) -> Vec<Violation> {
     let mut notes = Vec::new();
     walk(value, &[schema], schema, &mut String::new(), value_builder::DEPTH, &mut notes);
     notes

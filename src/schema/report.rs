@@ -72,7 +72,7 @@ impl LocatedViolation {
 }
 
 /// Finds the places of a value's violations in the text that the value was read from, and sorts them by place.
-pub fn locate(
+pub(crate) fn locate(
     violations: Vec<Violation>,
     severity: Severity,
     text: &str,
@@ -98,7 +98,7 @@ pub fn locate(
 }
 
 /// Returns the failure that lists all violations of a file.
-pub fn failure(file: &str, violations: &[LocatedViolation]) -> Failure {
+pub(crate) fn failure(file: &str, violations: &[LocatedViolation]) -> Failure {
     let message = match violations {
         [violation] => format!("{file} is not valid: {}", violation.message),
         violations => format!("{file} is not valid: it has {} faults", violations.len()),
@@ -113,7 +113,7 @@ pub fn failure(file: &str, violations: &[LocatedViolation]) -> Failure {
 }
 
 /// Returns a picture of each violation: the line, a mark under the place, and what is wrong with it.
-pub fn render(text: &str, violations: &[LocatedViolation], colour: bool) -> String {
+pub(crate) fn render(text: &str, violations: &[LocatedViolation], colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let lines: Vec<&str> = text.lines().collect();

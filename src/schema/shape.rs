@@ -12,7 +12,7 @@ use super::subschema::{self, ARRAY, OBJECT};
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Shapes a value by its schema.
-pub fn shape(value: &mut Value, schema: &Value) {
+pub(crate) fn shape(value: &mut Value, schema: &Value) {
     walk(value, &[schema], schema, super::value_builder::DEPTH);
 }
 

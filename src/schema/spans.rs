@@ -12,17 +12,17 @@ use super::yaml;
 use crate::model::collection::Format;
 
 /// Returns the JSON pointer that leads through these members.
-pub fn pointer(names: &[&str]) -> String {
+pub(crate) fn pointer(names: &[&str]) -> String {
     names.iter().map(|name| format!("/{}", escape(name))).collect()
 }
 
 /// The places of some nodes of a text.
 #[derive(Debug)]
-pub struct Spans(HashMap<String, NodePosition<TextPosition>>);
+pub(crate) struct Spans(HashMap<String, NodePosition<TextPosition>>);
 
 impl Spans {
     /// Finds the nodes of these pointers, and the nodes around them.
-    pub fn find<'p>(text: &str, format: Format, pointers: impl IntoIterator<Item = &'p str>) -> Spans {
+    pub(crate) fn find<'p>(text: &str, format: Format, pointers: impl IntoIterator<Item = &'p str>) -> Spans {
         let mut wanted = HashSet::new();
         for mut pointer in pointers {
             while wanted.insert(pointer.to_owned()) {
@@ -46,12 +46,12 @@ impl Spans {
     }
 
     /// Returns the place of a value, or of the nearest node around it that the text has.
-    pub fn value(&self, pointer: &str) -> TextPosition {
+    pub(crate) fn value(&self, pointer: &str) -> TextPosition {
         self.nearest(pointer).map_or(TextPosition { line: 1, column: 1 }, |position| position.value)
     }
 
     /// Returns the place of a member's key, or what [`Spans::value`] returns where there is no key.
-    pub fn key(&self, pointer: &str) -> TextPosition {
+    pub(crate) fn key(&self, pointer: &str) -> TextPosition {
         self.0.get(pointer).and_then(|position| position.key).unwrap_or_else(|| self.value(pointer))
     }
 

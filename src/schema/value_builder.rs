@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::model::text::excerpt;
 
 /// How many lists and objects may stand in one another.
-pub const DEPTH: usize = 128;
+pub(super) const DEPTH: usize = 128;
 
 /// Why a text cannot be read, and where.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ pub(super) fn too_deep<P>(at: P) -> ParseError<P> {
 }
 
 /// Tells whether a value is nested deeper than a file may be.
-pub fn is_too_deep(value: &Value) -> bool {
+pub(super) fn is_too_deep(value: &Value) -> bool {
     fn exceeds(value: &Value, left: usize) -> bool {
         match value {
             Value::Array(items) => left == 0 || items.iter().any(|item| exceeds(item, left - 1)),

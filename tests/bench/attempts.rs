@@ -50,7 +50,7 @@ return require("@nietz").flow {
 "#;
 
 /// Four attempts beside the bare commands, and four side by side beside four one by one.
-pub fn rows(count: usize) -> [Row; 2] {
+pub(crate) fn rows(count: usize) -> [Row; 2] {
     let attempts = Attempts::new();
     let (ours, floors) = pairs(count, || attempts.ours(4, 1), || attempts.bare(4));
     let beside_git = Row::ratio("4 attempts on 5,000 files, beside bare git", &ours, &floors, 1.3);
@@ -119,7 +119,7 @@ fn git(work: &Path) -> Command {
 }
 
 /// The bare commands: `git COUNT NUMBER FOLDER`.
-pub fn floor(words: &[&str]) {
+pub(crate) fn floor(words: &[&str]) {
     let [count, number, work] = words else { panic!("which repository?") };
     let work = Path::new(work);
     let run = |folder: &Path, words: &[&str]| {

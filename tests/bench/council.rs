@@ -22,7 +22,7 @@ struct Times {
     after: Option<Instant>,
 }
 
-pub fn row(count: usize) -> Row {
+pub(crate) fn row(count: usize) -> Row {
     let (cycles, floors): (Vec<Cost>, Vec<Cost>) = (0..count).map(|_| cycle()).unzip();
     Row::ratio("a cycle of 14 personas at 300 ms, beside its slowest call", &cycles, &floors, 1.2)
 }

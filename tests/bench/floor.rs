@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-pub fn main(words: &[String]) {
+pub(crate) fn main(words: &[String]) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["calls", count, url] => calls(count.parse().expect("a number"), url, false),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// What one process cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Cost {
+pub(crate) struct Cost {
     pub wall: Duration,
     /// Peak resident memory in MB.
     pub memory: f64,
@@ -13,7 +13,7 @@ pub struct Cost {
 
 /// Runs a command to its end; it must succeed.
 #[allow(clippy::zombie_processes)] // It is waited for with wait4, which also says what it cost.
-pub fn cost(command: &mut Command) -> Cost {
+pub(crate) fn cost(command: &mut Command) -> Cost {
     let start = Instant::now();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = child.expect("the program is there");
@@ -33,7 +33,7 @@ pub fn cost(command: &mut Command) -> Cost {
 }
 
 /// Runs a command that leaves children behind; their peak memory is added to its own.
-pub fn cost_with_children(command: &mut Command) -> Cost {
+pub(crate) fn cost_with_children(command: &mut Command) -> Cost {
     // SAFETY: it takes numbers alone; from now on this process inherits what its children leave behind.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     let mut cost = cost(command);
@@ -51,14 +51,18 @@ pub fn cost_with_children(command: &mut Command) -> Cost {
 }
 
 /// Runs both in turn, after one run of each that does not count.
-pub fn pairs(count: usize, mut ours: impl FnMut() -> Cost, mut floor: impl FnMut() -> Cost) -> (Vec<Cost>, Vec<Cost>) {
+pub(crate) fn pairs(
+    count: usize,
+    mut ours: impl FnMut() -> Cost,
+    mut floor: impl FnMut() -> Cost,
+) -> (Vec<Cost>, Vec<Cost>) {
     ours();
     floor();
     (0..count).map(|_| (ours(), floor())).unzip()
 }
 
 /// One line of the result.
-pub struct Row {
+pub(crate) struct Row {
     what: String,
     ours: String,
     floor: String,
@@ -68,38 +72,38 @@ pub struct Row {
 
 impl Row {
     /// The median of the ratios of pairs.
-    pub fn ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
+    pub(crate) fn ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
         let ratios = ours.iter().zip(floors).map(|(ours, floor)| ours.wall.as_secs_f64() / floor.wall.as_secs_f64());
         Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure: median(ratios), aim }
     }
 
     /// The median in milliseconds.
-    pub fn wall(what: &str, ours: &[Cost], aim: f64) -> Row {
+    pub(crate) fn wall(what: &str, ours: &[Cost], aim: f64) -> Row {
         let figure = median(ours.iter().map(|cost| cost.wall.as_secs_f64() * 1000.0));
         Row { what: format!("{what} (ms)"), ours: shown(ours), floor: "-".to_owned(), figure, aim }
     }
 
     /// The median of the ratios of the peak memory.
-    pub fn memory_ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
+    pub(crate) fn memory_ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
         let shown = |costs: &[Cost]| format!("{:.0} MB", median(costs.iter().map(|cost| cost.memory)));
         let figure = median(ours.iter().zip(floors).map(|(ours, floor)| ours.memory / floor.memory));
         Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure, aim }
     }
 
     /// A size in MB, which is the same each time.
-    pub fn size(what: &str, figure: f64, aim: f64) -> Row {
+    pub(crate) fn size(what: &str, figure: f64, aim: f64) -> Row {
         Row { what: format!("{what} (MB)"), ours: format!("{figure:.2} MB"), floor: "-".to_owned(), figure, aim }
     }
 
     /// The median of the peak memory in MB.
-    pub fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
+    pub(crate) fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
         let figure = median(ours.iter().map(|cost| cost.memory));
         Row { what: format!("{what} (MB)"), ours: format!("{figure:.1} MB"), floor: "-".to_owned(), figure, aim }
     }
 }
 
 /// The median of the wall time, in seconds.
-pub fn median_seconds(costs: &[Cost]) -> f64 {
+pub(crate) fn median_seconds(costs: &[Cost]) -> f64 {
     median(costs.iter().map(|cost| cost.wall.as_secs_f64()))
 }
 
@@ -114,7 +118,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Prints the table.
-pub fn print(rows: &[Row]) {
+pub(crate) fn print(rows: &[Row]) {
     println!("{:45} {:>12} {:>12} {:>8} {:>8}", "what (medians)", "nietz", "floor", "figure", "aim");
     for row in rows {
         let aim = if row.aim.is_finite() { format!("≤ {}", row.aim) } else { "-".to_owned() };

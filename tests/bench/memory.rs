@@ -12,7 +12,7 @@ const FILES: usize = 10_000;
 const SESSIONS: &str = ".nietz/debug-memory/sessions";
 
 /// The first question, when no index is there, and one when it is; both beside the library alone.
-pub fn rows(count: usize) -> [Row; 2] {
+pub(crate) fn rows(count: usize) -> [Row; 2] {
     let memory = Memory::new();
     let cold = || {
         // There is none before the first.
@@ -109,7 +109,7 @@ fn session(index: usize) -> (String, Value) {
 }
 
 /// The floor: each file read, and parsed by the library.
-pub fn floor(folder: &str) {
+pub(crate) fn floor(folder: &str) {
     let mut read = 0;
     for entry in std::fs::read_dir(Path::new(folder)).expect("the folder is there") {
         let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a file");

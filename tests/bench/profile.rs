@@ -78,7 +78,7 @@ impl Heap {
 }
 
 /// The floor: every file read and parsed, and nothing done with it.
-pub fn floor(folder: &str) {
+pub(crate) fn floor(folder: &str) {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let bytes = std::fs::read(entry.expect("it can be listed").path()).expect("a file can be read");
@@ -88,7 +88,7 @@ pub fn floor(folder: &str) {
     assert!(count > 0 && count.is_multiple_of(TURNS));
 }
 
-pub fn rows(count: usize) -> Vec<Row> {
+pub(crate) fn rows(count: usize) -> Vec<Row> {
     let (many, few) = (Heap::new(MANY), Heap::new(FEW));
     let (ours, floors) = pairs(count.min(5), || many.profile(), || many.floor());
     let (small, _) = pairs(count.min(5), || few.profile(), || few.floor());

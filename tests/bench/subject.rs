@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::measure::{Cost, Row, cost, cost_with_children};
 
 /// A workspace with flows and a model server to call.
-pub struct Subject {
+pub(crate) struct Subject {
     folder: tempfile::TempDir,
     url: String,
     next: Cell<u32>,
@@ -92,8 +92,8 @@ return nietz.flow {
 "#;
 
 /// The file of that model, and the length of its reply in tokens.
-pub const WEIGHTS: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
-pub const TOKENS: u32 = 200;
+pub(crate) const WEIGHTS: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+pub(crate) const TOKENS: u32 = 200;
 
 const SIDE_BY_SIDE: &str = r#"
 local nietz = require("@nietz")
@@ -114,7 +114,7 @@ return nietz.flow {
 "#;
 
 impl Subject {
-    pub fn new(url: &str) -> Subject {
+    pub(crate) fn new(url: &str) -> Subject {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let flows = folder.path().join("flows");
         std::fs::create_dir(&flows).expect("a folder");
@@ -146,12 +146,12 @@ impl Subject {
     }
 
     /// `flow` is `debate` or `joined`.
-    pub fn calls(&self, flow: &str, calls: usize) -> Cost {
+    pub(crate) fn calls(&self, flow: &str, calls: usize) -> Cost {
         cost(&mut self.new_run(flow, "--calls", calls).0)
     }
 
     /// Returns the size of a run's journal in megabytes.
-    pub fn journal(&self, flow: &str, calls: usize) -> f64 {
+    pub(crate) fn journal(&self, flow: &str, calls: usize) -> f64 {
         let (mut command, run) = self.new_run(flow, "--calls", calls);
         cost(&mut command);
         let path = self.folder.path().join(format!(".nietz/runs/{run}/journal.jsonl"));
@@ -159,7 +159,7 @@ impl Subject {
     }
 
     /// Puts the weights where the program looks for them, and returns their path; nothing if there are none.
-    pub fn weights(&self, models: Option<std::ffi::OsString>) -> Option<String> {
+    pub(crate) fn weights(&self, models: Option<std::ffi::OsString>) -> Option<String> {
         let found = PathBuf::from(models?).join(WEIGHTS).canonicalize().ok()?;
         let folder = self.folder.path().join("home/models");
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -168,28 +168,28 @@ impl Subject {
         Some(path.display().to_string())
     }
 
-    pub fn local(&self) -> Cost {
+    pub(crate) fn local(&self) -> Cost {
         self.next.set(self.next.get() + 1);
         cost_with_children(self.nietz().args(["run", "one"]).env("NIETZ_RUN", format!("bench-{}", self.next.get())))
     }
 
-    pub fn side_by_side(&self, calls: usize) -> Cost {
+    pub(crate) fn side_by_side(&self, calls: usize) -> Cost {
         cost(&mut self.new_run("side", "--calls", calls).0)
     }
 
     /// A floor in a process of its own.
-    pub fn floor(&self, words: &[&str]) -> Cost {
+    pub(crate) fn floor(&self, words: &[&str]) -> Cost {
         let this = std::env::current_exe().expect("this program has a path");
         cost(Command::new(this).arg("floor").args(words).arg(&self.url).current_dir(self.folder.path()))
     }
 
-    pub fn replay_of(&self, flow: &str, calls: usize) -> Replay<'_> {
+    pub(crate) fn replay_of(&self, flow: &str, calls: usize) -> Replay<'_> {
         let (mut command, run) = self.new_run(flow, "--calls", calls);
         cost(&mut command);
         Replay { subject: self, run }
     }
 
-    pub fn effects(&self, count: usize) -> Replay<'_> {
+    pub(crate) fn effects(&self, count: usize) -> Replay<'_> {
         let (mut command, run) = self.new_run("effects", "--count", count);
         cost(&mut command);
         Replay { subject: self, run }
@@ -197,23 +197,23 @@ impl Subject {
 }
 
 /// A finished run that is gone through again.
-pub struct Replay<'a> {
+pub(crate) struct Replay<'a> {
     subject: &'a Subject,
     run: String,
 }
 
 impl Replay<'_> {
-    pub fn run(&self) -> Cost {
+    pub(crate) fn run(&self) -> Cost {
         cost(self.subject.nietz().args(["resume", &self.run]))
     }
 
-    pub fn journal(&self) -> String {
+    pub(crate) fn journal(&self) -> String {
         format!(".nietz/runs/{}/journal.jsonl", self.run)
     }
 }
 
 /// A validated save of 20 kB beside writing the same bytes, both in this process.
-pub fn saves(count: usize) -> Row {
+pub(crate) fn saves(count: usize) -> Row {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::new(folder.path()).expect("the folder is there");
     let collection = sessions();

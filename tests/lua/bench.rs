@@ -31,7 +31,7 @@ use nietz::run::session::Session;
 use serde_json::{Value, json};
 
 /// A pack that is also the workspace of its flows.
-pub struct Bench {
+pub(super) struct Bench {
     folder: tempfile::TempDir,
     /// For what must not be inside of the workspace.
     beside: tempfile::TempDir,
@@ -39,34 +39,34 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new() -> Bench {
+    pub(super) fn new() -> Bench {
         let folder = || tempfile::tempdir().expect("a temporary folder can be made");
         Bench { folder: folder(), beside: folder(), runs: std::cell::Cell::new(0) }
     }
 
     /// Makes the workspace a git repository and commits all that is in it.
-    pub fn commit_all(&self) {
+    pub(super) fn commit_all(&self) {
         crate::support::git::init(self.path());
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Writes a file of the pack.
-    pub fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub(super) fn file(&self, path: &str, text: impl AsRef<[u8]>) {
         let full = self.path().join(path);
         std::fs::create_dir_all(full.parent().expect("it is in a folder")).expect("folders can be made");
         std::fs::write(full, text).expect("files can be written");
     }
 
-    pub fn located(&self, flow: &str) -> ResolvedFlow {
+    pub(super) fn located(&self, flow: &str) -> ResolvedFlow {
         let full = self.path().join(flow);
         resolve::flow(&full.display().to_string(), self.path(), Path::new("/nonexistent")).expect("the flow is there")
     }
 
     /// Loads a flow, with the personas and quotes of this pack and the bundled ones.
-    pub fn load(&self, flow: &str, limits: FlowLimits) -> Result<Session> {
+    pub(super) fn load(&self, flow: &str, limits: FlowLimits) -> Result<Session> {
         let located = self.located(flow);
         let layers = vec![located.tree.clone(), PackTree::new(Root::Bundled)];
         let session = Session::load_limited(&self.machine(), located, layers, limits)?;
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     /// Loads and runs a flow, and returns its result with what was said.
-    pub fn run(&self, flow: &str, params: Value, limits: FlowLimits) -> (Result<Value>, Vec<String>) {
+    pub(super) fn run(&self, flow: &str, params: Value, limits: FlowLimits) -> (Result<Value>, Vec<String>) {
         let said = Rc::new(Front::default());
         let result = self.load(flow, limits).and_then(|session| self.drive(&session, params, &said));
         let said = said.0.borrow().clone();
@@ -102,7 +102,13 @@ impl Bench {
     }
 
     /// Runs a flow, or goes on with it, to an end.
-    pub fn go(&self, session: &Session, params: Value, parts: RunParts, recorded: OpenJournal) -> Result<FlowOutcome> {
+    pub(super) fn go(
+        &self,
+        session: &Session,
+        params: Value,
+        parts: RunParts,
+        recorded: OpenJournal,
+    ) -> Result<FlowOutcome> {
         let (gate, start) = assemble(&self.machine(), session, &open(session, params), parts, recorded)?;
         runtime().block_on(session.flow.run(None, &start, gate, &mut Nobody))
     }
@@ -118,7 +124,7 @@ impl Bench {
 }
 
 /// Returns what a run needs that these models and this user answer; no time goes by.
-pub fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> RunParts {
+pub(super) fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> RunParts {
     RunParts {
         models,
         front,
@@ -153,12 +159,12 @@ fn open(session: &Session, params: Value) -> OpenRecord {
     }
 }
 
-pub fn runtime() -> tokio::runtime::Runtime {
+pub(super) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
 }
 
 /// A user who never presses Ctrl-C.
-pub struct Nobody;
+pub(super) struct Nobody;
 
 impl Interrupts for Nobody {
     fn next(&mut self) -> LocalBoxFuture<'_, ()> {
@@ -168,7 +174,7 @@ impl Interrupts for Nobody {
 
 /// A user who answers everything: "x", the first option, yes.
 #[derive(Default)]
-pub struct Front(RefCell<Vec<String>>);
+pub(super) struct Front(RefCell<Vec<String>>);
 
 impl FrontEnd for Front {
     fn show(&self, event: &Event) {

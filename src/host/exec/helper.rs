@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::WaitOptions;
 
 use super::cgroup::{self, Cgroup};
-pub use super::oversee::INNER_VERB;
+pub(crate) use super::oversee::INNER_VERB;
 use super::oversee::{CommandEnd, NOT_STARTED, oversee};
 use super::policy::Policy;
 use super::{Report, confine, namespace};
@@ -23,13 +23,13 @@ use crate::host::sweep;
 use crate::model::command::CleanupMethod;
 
 /// The hidden verb of the command line that starts a helper.
-pub const VERB: &str = "__command";
+pub(crate) const VERB: &str = "__command";
 
 /// What the first process of a namespace exits with when the lifeline has ended.
 const LIFELINE_ENDED: u8 = 3;
 
 /// Runs a command: `policy -- program arguments…`.
-pub fn run(arguments: &[OsString]) -> ExitCode {
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let Some((mut policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
     let lifeline_ended = match supervise(&mut policy, words) {
         Ok(lifeline_ended) => lifeline_ended,
@@ -108,7 +108,7 @@ fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) ->
 }
 
 /// Enters the sandbox and becomes the command. Returns only if that fails.
-pub fn become_command(arguments: &[OsString]) -> ExitCode {
+pub(crate) fn become_command(arguments: &[OsString]) -> ExitCode {
     let Some((policy, words)) = parse(arguments) else { return ExitCode::FAILURE };
     // Opened now, because the sandbox puts the path out of reach; the command does not inherit the descriptor.
     let Ok(report_file) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };

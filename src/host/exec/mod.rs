@@ -46,9 +46,9 @@ use crate::model::redact::Redactor;
 use crate::model::text::excerpt;
 use output::Output;
 use policy::Policy;
-pub use policy::with_defaults;
+pub(crate) use policy::with_defaults;
 use protected_places::ProtectedPlaces;
-pub use usage::SharedUsage;
+pub(crate) use usage::SharedUsage;
 
 /// The most bytes of output; a command that writes more is ended.
 const MOST_OUTPUT: usize = 8 << 20;

@@ -14,7 +14,7 @@ use super::policy::Policy;
 use super::processes::{self, ResourceUsage};
 
 /// The hidden verb of the command line that becomes the command.
-pub const INNER_VERB: &str = "__confined";
+pub(crate) const INNER_VERB: &str = "__confined";
 /// The exit code of the inner child if it does not become the command; the reason is in the report.
 pub(super) const NOT_STARTED: u8 = 127;
 

@@ -278,7 +278,7 @@ fn not_shown(place: &Path) -> Failure {
 }
 
 /// Returns limits with the defaults in place of those that are absent.
-pub fn with_defaults(limits: CommandLimits) -> CommandLimits {
+pub(crate) fn with_defaults(limits: CommandLimits) -> CommandLimits {
     CommandLimits {
         processes: limits.processes.or(Some(PROCESSES)),
         megabytes: limits.megabytes.or(Some(default_memory() >> 20)),

@@ -31,6 +31,7 @@ pub struct FetchedEntry {
     object: String,
 }
 
+/// What a path of a fetched commit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchedKind {
     File,

@@ -16,7 +16,7 @@ use crate::model::text::{clean, excerpt};
 /// # Errors
 ///
 /// A sentence that says why the text is no answer.
-pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
+pub(crate) fn parse(question: &Question, text: &str) -> Result<Value, String> {
     let text = text.trim();
     if text.is_empty() {
         return empty_answer(question);
@@ -36,7 +36,7 @@ pub fn parse(question: &Question, text: &str) -> Result<Value, String> {
 /// # Errors
 ///
 /// A sentence that says why the value is no answer.
-pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
+pub(crate) fn check(question: &Question, value: &Value) -> Result<Value, String> {
     match value {
         Value::Null => empty_answer(question),
         Value::String(text) => parse(question, text),
@@ -49,7 +49,7 @@ pub fn check(question: &Question, value: &Value) -> Result<Value, String> {
 }
 
 /// Returns the default answer, which an empty text means; `None` if there is none.
-pub fn default(question: &Question) -> Option<Value> {
+pub(crate) fn default(question: &Question) -> Option<Value> {
     match question.default.as_ref() {
         // A null default is no default; without this arm, `check` and `default` would call each other forever.
         None | Some(Value::Null) => None,
@@ -62,7 +62,7 @@ pub fn default(question: &Question) -> Option<Value> {
 
 /// Returns a hint for the end of a prompt that shows what an empty line means. It uses signs rather than words, because
 /// the prompt is in the language of the flow.
-pub fn empty_hint(question: &Question) -> String {
+pub(crate) fn empty_hint(question: &Question) -> String {
     let default = default(question);
     match (question.kind, &default) {
         (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
@@ -78,7 +78,7 @@ pub fn empty_hint(question: &Question) -> String {
 }
 
 /// Returns the allowed answers, as the end of a sentence.
-pub fn allowed_answers(question: &Question) -> String {
+pub(crate) fn allowed_answers(question: &Question) -> String {
     match question.kind {
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
         QuestionKind::Ask => "any text".to_owned(),
@@ -95,7 +95,7 @@ pub fn allowed_answers(question: &Question) -> String {
 }
 
 /// Returns an answer as a person reads it: the label of an option, yes or no, or the text itself.
-pub fn display_text(question: &Question, answer: &Value) -> String {
+pub(crate) fn display_text(question: &Question, answer: &Value) -> String {
     match answer {
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
@@ -108,7 +108,7 @@ pub fn display_text(question: &Question, answer: &Value) -> String {
 }
 
 /// Returns the failure for an invalid answer that nobody can correct.
-pub fn invalid_failure(question: &Question, why: &str) -> Failure {
+pub(crate) fn invalid_failure(question: &Question, why: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerInvalid, format!("the answer to `{id}` is not valid: {why}"))
         .hint(format!("`{id}` may be answered with {}", allowed_answers(question)))
@@ -116,7 +116,7 @@ pub fn invalid_failure(question: &Question, why: &str) -> Failure {
 }
 
 /// Returns the failure for a question that nobody answers; the run waits and can be resumed.
-pub fn missing_failure(question: &Question, run: &str) -> Failure {
+pub(crate) fn missing_failure(question: &Question, run: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerMissing, format!("nobody is there to answer `{id}`: {}", excerpt(&question.prompt)))
         .hint(format!(
@@ -127,7 +127,7 @@ pub fn missing_failure(question: &Question, run: &str) -> Failure {
 }
 
 /// Returns the failure for a question that was interrupted by Ctrl-C, or whose terminal is gone.
-pub fn interrupted_failure(question: &Question, run: &str) -> Failure {
+pub(crate) fn interrupted_failure(question: &Question, run: &str) -> Failure {
     Failure::new(Code::Interrupted, format!("interrupted at the question `{}`", excerpt(&question.id)))
         .hint(format!("`nietz resume {run}` asks it again; everything before it is kept"))
 }

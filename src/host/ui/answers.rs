@@ -24,7 +24,7 @@ use crate::model::text::{clean, excerpt};
 const ANY: &str = "*";
 
 /// A front end that looks for an answer in a file before it asks its inner front end.
-pub struct Answers {
+pub(crate) struct Answers {
     inner: Box<dyn FrontEnd>,
     entries: RefCell<IndexMap<String, AnswerEntry>>,
     /// The ids of questions that the file does not name. [`Answers::unused`] compares misspelt entries with them.
@@ -53,7 +53,7 @@ impl Answers {
     /// # Errors
     ///
     /// `usage` if the file cannot be read, `answer-invalid` if it is not a mapping.
-    pub fn open(path: &Path, inner: Box<dyn FrontEnd>) -> Result<Answers> {
+    pub(crate) fn open(path: &Path, inner: Box<dyn FrontEnd>) -> Result<Answers> {
         let name = path.display().to_string();
         let unreadable = |why: String| {
             Failure::new(Code::Usage, format!("cannot read the answers file {}: {}", clean(&name), clean(&why)))
@@ -69,7 +69,7 @@ impl Answers {
     /// # Errors
     ///
     /// `answer-invalid` if the text is not a mapping.
-    pub fn parse(name: &str, text: &str, inner: Box<dyn FrontEnd>) -> Result<Answers> {
+    pub(crate) fn parse(name: &str, text: &str, inner: Box<dyn FrontEnd>) -> Result<Answers> {
         // Without strict booleans, YAML would turn the answer `no` to a free question into false.
         let options = serde_yaml::options! { strict_booleans: true };
         let refuse = |why: String| {
@@ -98,7 +98,7 @@ impl Answers {
     }
 
     /// Returns a line for each unused entry, with the id that was probably meant.
-    pub fn unused(&self) -> Vec<String> {
+    pub(crate) fn unused(&self) -> Vec<String> {
         let unknown = self.unknown.borrow();
         let entries = self.entries.borrow();
         let unused = entries.iter().filter(|(id, entry)| !entry.used && *id != ANY);

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::Notify;
 
 /// Watches the terminals among this process's standard streams until it is dropped.
-pub struct Hangup {
+pub(crate) struct Hangup {
     gone: Arc<Notify>,
     /// Closing it ends the watching thread.
     _wake: Option<PipeWriter>,
@@ -18,7 +18,7 @@ pub struct Hangup {
 
 impl Hangup {
     /// Begins to watch. Without a terminal, or if no thread can be started, [`Hangup::wait_until_gone`] never resolves.
-    pub fn watch() -> Hangup {
+    pub(crate) fn watch() -> Hangup {
         let gone: Arc<Notify> = Arc::default();
         let notify = Arc::clone(&gone);
         let mut devices = Vec::new();
@@ -40,7 +40,7 @@ impl Hangup {
     }
 
     /// Resolves when one of the terminals is gone.
-    pub async fn wait_until_gone(&self) {
+    pub(crate) async fn wait_until_gone(&self) {
         self.gone.notified().await;
     }
 }

@@ -35,7 +35,7 @@ const SCHEMA: &str = include_str!("events.schema.json");
 const VERSION: u32 = 1;
 
 /// JSON lines in, JSON lines out.
-pub struct Json {
+pub(crate) struct Json {
     run: String,
     lines: Lines,
     out: OutputStream,
@@ -67,7 +67,7 @@ struct AnswerLine {
 }
 
 impl Json {
-    pub fn new(run: &str, input: Box<dyn BufRead + Send>, out: Box<dyn Write + Send>) -> Json {
+    pub(crate) fn new(run: &str, input: Box<dyn BufRead + Send>, out: Box<dyn Write + Send>) -> Json {
         Json {
             run: run.to_owned(),
             lines: Lines::new(input),

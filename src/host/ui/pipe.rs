@@ -27,7 +27,7 @@ use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
 
 /// The streams of a plain front end.
-pub struct Streams {
+pub(crate) struct Streams {
     pub input: Box<dyn BufRead + Send>,
     pub out: Box<dyn Write + Send>,
     pub err: Box<dyn Write + Send>,
@@ -35,7 +35,7 @@ pub struct Streams {
 
 /// How questions are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuestionMode {
+pub(crate) enum QuestionMode {
     /// Answers come from a pipe or a file: each is echoed after its question.
     Echoed,
     /// Answers are typed at a terminal, which shows them itself.
@@ -45,7 +45,7 @@ pub enum QuestionMode {
 }
 
 /// Plain text in, plain text out.
-pub struct Pipe {
+pub(crate) struct Pipe {
     run: String,
     lines: Lines,
     out: OutputStream,
@@ -63,7 +63,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(run: &str, questions: QuestionMode, streams: Streams) -> Pipe {
+    pub(crate) fn new(run: &str, questions: QuestionMode, streams: Streams) -> Pipe {
         Pipe {
             run: run.to_owned(),
             lines: Lines::new(streams.input),

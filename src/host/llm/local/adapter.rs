@@ -12,7 +12,7 @@ use super::catalogue::Model;
 use super::child::{EngineEvent, EngineRequest};
 use super::engine_failure;
 use super::process::{self, EngineProcess};
-pub use super::settings::EngineSettings;
+pub(crate) use super::settings::EngineSettings;
 use super::weights::{self, Progress};
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_millis(200);
 const CROWDED: Duration = Duration::from_secs(300);
 
 /// One local model, run in a child process.
-pub struct LocalModelAdapter {
+pub(crate) struct LocalModelAdapter {
     model: &'static Model,
     settings: EngineSettings,
     on_progress: Box<dyn Fn(Progress)>,
@@ -62,7 +62,7 @@ impl Slot {
 
 impl LocalModelAdapter {
     /// Fetches and starts nothing before the first call; then `on_progress` gets the progress of the fetch.
-    pub fn new(
+    pub(crate) fn new(
         model: &'static Model,
         settings: EngineSettings,
         on_progress: impl Fn(Progress) + 'static,

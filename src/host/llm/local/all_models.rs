@@ -14,7 +14,7 @@ use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest};
 
 /// Answers calls to `local/NAME` for every model of the catalogue.
-pub struct AllLocalModels {
+pub(crate) struct AllLocalModels {
     settings: EngineSettings,
     on_progress: Rc<dyn Fn(Progress)>,
     running: RefCell<BTreeMap<String, Rc<LocalModelAdapter>>>,
@@ -22,7 +22,7 @@ pub struct AllLocalModels {
 
 impl AllLocalModels {
     /// Starts no engine yet; `on_progress` gets the progress of fetching weights.
-    pub fn new(settings: EngineSettings, on_progress: impl Fn(Progress) + 'static) -> AllLocalModels {
+    pub(crate) fn new(settings: EngineSettings, on_progress: impl Fn(Progress) + 'static) -> AllLocalModels {
         AllLocalModels { settings, on_progress: Rc::new(on_progress), running: RefCell::default() }
     }
 

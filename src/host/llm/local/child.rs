@@ -62,7 +62,7 @@ struct StopSignals {
 }
 
 /// Serves requests until the input ends, and returns the exit status of the process.
-pub fn serve(stdin: impl Read + Send + 'static, stdout: impl Write) -> Exit {
+pub(crate) fn serve(stdin: impl Read + Send + 'static, stdout: impl Write) -> Exit {
     let signals = Arc::new(StopSignals::default());
     let (sender, requests) = mpsc::channel();
     let thread_signals = signals.clone();

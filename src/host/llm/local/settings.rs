@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// How and where the local engine runs.
 #[derive(Clone, Debug)]
-pub struct EngineSettings {
+pub(crate) struct EngineSettings {
     /// The folder of the model files.
     pub dir: PathBuf,
     /// The program that runs as the engine if it gets [`arguments`](EngineSettings::arguments): this very binary.
@@ -20,7 +20,7 @@ pub struct EngineSettings {
 
 impl EngineSettings {
     /// Returns settings for the engine as a hidden subcommand of this program.
-    pub fn new(dir: &Path, exe: &Path) -> EngineSettings {
+    pub(crate) fn new(dir: &Path, exe: &Path) -> EngineSettings {
         EngineSettings {
             dir: dir.to_owned(),
             exe: exe.to_owned(),

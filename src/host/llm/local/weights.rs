@@ -21,7 +21,7 @@ use crate::error::{Code, Failure, Result};
 
 /// The progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// Another process is fetching the same file.
     Waiting,
     /// The bytes now come from this source.
@@ -42,7 +42,7 @@ type FetchLock = Arc<File>;
 
 /// A model file on disk.
 #[derive(Debug)]
-pub struct ModelFile {
+pub(crate) struct ModelFile {
     pub model: &'static Model,
     /// The bytes on disk; fewer than the model's own size if the fetch did not finish.
     pub bytes: u64,
@@ -50,13 +50,13 @@ pub struct ModelFile {
 
 /// Returns the file of a model that was fetched before. Only its size is compared: its checksum was
 /// checked before it got its name, and would take seconds at each start.
-pub fn find(model: &Model, dir: &Path) -> Option<PathBuf> {
+pub(crate) fn find(model: &Model, dir: &Path) -> Option<PathBuf> {
     let path = dir.join(&model.file);
     (size(&path) == Some(model.bytes)).then_some(path)
 }
 
 /// Returns the model files on disk, complete or in part.
-pub fn list(dir: &Path) -> Vec<ModelFile> {
+pub(crate) fn list(dir: &Path) -> Vec<ModelFile> {
     let on_disk = |model: &'static Model| {
         let path = dir.join(&model.file);
         let bytes = size(&path).or_else(|| size(&part_path(&path)))?;
@@ -70,7 +70,7 @@ pub fn list(dir: &Path) -> Vec<ModelFile> {
 /// # Errors
 ///
 /// `disk-failed` if a file cannot be removed.
-pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
+pub(crate) fn remove(model: &Model, dir: &Path) -> Result<bool> {
     let path = dir.join(&model.file);
     let mut removed = false;
     for path in [part_path(&path), path] {
@@ -90,7 +90,7 @@ pub fn remove(model: &Model, dir: &Path) -> Result<bool> {
 /// # Errors
 ///
 /// `model-unreachable` if no source gives the pinned file, `disk-failed` if it cannot be written.
-pub async fn pull(
+pub(crate) async fn pull(
     model: &'static Model,
     dir: &Path,
     environment: &BTreeMap<String, String>,

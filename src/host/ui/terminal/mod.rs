@@ -53,7 +53,7 @@ use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
 
 /// The terminal and the streams of a terminal front end.
-pub struct Device {
+pub(crate) struct Device {
     /// The terminal device, for keys, modes and size.
     pub tty: OwnedFd,
     pub out: Box<dyn Write + Send>,
@@ -64,7 +64,7 @@ pub struct Device {
 }
 
 /// A person at a terminal.
-pub struct Terminal {
+pub(crate) struct Terminal {
     run: String,
     tty: Tty,
     shared: Arc<SharedScreen>,
@@ -104,7 +104,7 @@ impl SharedScreen {
 }
 
 impl Terminal {
-    pub fn new(run: &str, device: Device) -> Terminal {
+    pub(crate) fn new(run: &str, device: Device) -> Terminal {
         let tty = Tty::new(device.tty);
         let sized = tty.clone();
         let screen = Screen::new(device.out, Box::new(move || sized.size()), device.colour);

@@ -155,6 +155,28 @@ fn every_rust_file_says_what_it_is() {
     }
 }
 
+/// A constructor says nothing that its type does not.
+#[test]
+fn everything_public_says_what_it_is() {
+    const KINDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "const", "static"];
+    let mut count = 0;
+    for (path, text) in files(&["src"], &["rs"]) {
+        let mut said = false;
+        for line in text.lines().map(str::trim) {
+            let mut words =
+                line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| *word != "async");
+            let (first, kind, name) =
+                (words.next(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            if first == Some("pub") && line.starts_with("pub ") && KINDS.contains(&kind) && name != "new" {
+                count += 1;
+                assert!(said, "{path}: `{name}` is public and does not say what it is");
+            }
+            said = line.starts_with("///") || (said && (line.starts_with("#[") || line.ends_with(")]")));
+        }
+    }
+    assert!(count > 500, "public things are not found: {count}");
+}
+
 #[test]
 fn no_file_is_longer_than_a_person_reads() {
     for (path, text) in files(&["src", "flows", "tests"], &["rs", "lua", "luau"]) {

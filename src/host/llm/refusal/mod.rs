@@ -152,5 +152,4 @@ fn find_word(text: &str, name: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[path = "tests/refusal.rs"]
 mod tests;

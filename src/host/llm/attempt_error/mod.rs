@@ -247,5 +247,4 @@ fn validation_details(error: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "tests/fault.rs"]
 mod tests;

@@ -27,7 +27,7 @@ pub const PERSONA: BuiltinSchema = BuiltinSchema {
     files: &[],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
-    text: include_str!("builtin/persona.schema.json"),
+    text: include_str!("persona.schema.json"),
 };
 /// A file of quotes.
 pub const QUOTES: BuiltinSchema = BuiltinSchema {
@@ -35,7 +35,7 @@ pub const QUOTES: BuiltinSchema = BuiltinSchema {
     files: &["quotes/*.yaml"],
     format: Format::Yaml,
     code: Code::DocumentInvalid,
-    text: include_str!("builtin/quotes.schema.json"),
+    text: include_str!("quotes.schema.json"),
 };
 /// What a pack says of itself.
 pub const PACK: BuiltinSchema = BuiltinSchema {
@@ -43,7 +43,7 @@ pub const PACK: BuiltinSchema = BuiltinSchema {
     files: &["pack.yaml"],
     format: Format::Yaml,
     code: Code::PackInvalid,
-    text: include_str!("builtin/pack.schema.json"),
+    text: include_str!("pack.schema.json"),
 };
 /// The user's configuration.
 pub const CONFIG: BuiltinSchema = BuiltinSchema {
@@ -51,7 +51,7 @@ pub const CONFIG: BuiltinSchema = BuiltinSchema {
     files: &["nietz/config.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/config.schema.json"),
+    text: include_str!("config.schema.json"),
 };
 /// A project's configuration.
 pub const PROJECT: BuiltinSchema = BuiltinSchema {
@@ -59,7 +59,7 @@ pub const PROJECT: BuiltinSchema = BuiltinSchema {
     files: &["nietz.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/project.schema.json"),
+    text: include_str!("project.schema.json"),
 };
 /// The lock of a project's packs.
 pub const LOCK: BuiltinSchema = BuiltinSchema {
@@ -67,7 +67,7 @@ pub const LOCK: BuiltinSchema = BuiltinSchema {
     files: &["nietz.lock"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/lock.schema.json"),
+    text: include_str!("lock.schema.json"),
 };
 /// The file that kept the grants of packs up to 2026-11.
 pub const GRANTS: BuiltinSchema = BuiltinSchema {
@@ -75,7 +75,7 @@ pub const GRANTS: BuiltinSchema = BuiltinSchema {
     files: &["nietz/grants.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/grants.schema.json"),
+    text: include_str!("grants.schema.json"),
 };
 /// What the user trusts.
 pub const TRUST: BuiltinSchema = BuiltinSchema {
@@ -83,7 +83,7 @@ pub const TRUST: BuiltinSchema = BuiltinSchema {
     files: &["nietz/trust.yaml"],
     format: Format::Yaml,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/trust.schema.json"),
+    text: include_str!("trust.schema.json"),
 };
 /// The record that a run is the user's own.
 pub const RECORD: BuiltinSchema = BuiltinSchema {
@@ -91,7 +91,7 @@ pub const RECORD: BuiltinSchema = BuiltinSchema {
     files: &[],
     format: Format::Json,
     code: Code::ConfigInvalid,
-    text: include_str!("builtin/record.schema.json"),
+    text: include_str!("record.schema.json"),
 };
 /// A line of a journal of format 1.
 pub const JOURNAL_V1: BuiltinSchema = BuiltinSchema {
@@ -99,7 +99,7 @@ pub const JOURNAL_V1: BuiltinSchema = BuiltinSchema {
     files: &[],
     format: Format::Jsonl,
     code: Code::JournalBroken,
-    text: include_str!("builtin/journal.v1.schema.json"),
+    text: include_str!("journal.v1.schema.json"),
 };
 
 /// A line of a journal of format 2.
@@ -108,7 +108,7 @@ pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
     files: &[],
     format: Format::Jsonl,
     code: Code::JournalBroken,
-    text: include_str!("builtin/journal.v2.schema.json"),
+    text: include_str!("journal.v2.schema.json"),
 };
 
 /// All kinds of files.

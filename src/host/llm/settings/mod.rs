@@ -264,5 +264,4 @@ fn ollama_address(host: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "tests/settings.rs"]
 mod tests;

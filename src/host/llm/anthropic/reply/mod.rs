@@ -237,5 +237,4 @@ impl Assemble for Reply<'_> {
 }
 
 #[cfg(test)]
-#[path = "../tests/anthropic.rs"]
 mod tests;

@@ -257,5 +257,4 @@ impl Resolver {
 }
 
 #[cfg(test)]
-#[path = "tests/choice.rs"]
 mod tests;

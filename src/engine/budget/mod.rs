@@ -374,5 +374,4 @@ fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 
 }
 
 #[cfg(test)]
-#[path = "budget/tests.rs"]
 mod tests;

@@ -176,5 +176,4 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
 }
 
 #[cfg(test)]
-#[path = "tests/http.rs"]
 mod tests;

@@ -211,5 +211,4 @@ impl Assemble for Reply<'_> {
 }
 
 #[cfg(test)]
-#[path = "../tests/openai.rs"]
 mod tests;

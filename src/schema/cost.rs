@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::subschema;
+
 /// The most steps of one validation. A large session takes some thousands.
 const STEPS: u64 = 150_000;
 /// The most parts, patterns, and bytes of patterns that a schema may hold.
@@ -138,7 +140,7 @@ impl<'s> InPlaceCost<'s> {
         }
         self.known.insert(std::ptr::from_ref(schema), None);
         let mut cost = 1_u64;
-        for part in members.iter().flat_map(|(keyword, rule)| in_place(self.root, keyword, rule)) {
+        for part in members.iter().flat_map(|(keyword, rule)| subschema::in_place(self.root, keyword, rule)) {
             cost = cost.saturating_add(self.cost(part)?);
         }
         self.known.insert(std::ptr::from_ref(schema), Some(cost));
@@ -164,7 +166,7 @@ impl<'s> CostWalk<'s> {
         // The validator evaluates the rest of the schema again, to find out what was not evaluated.
         let again = part.keys().any(|keyword| matches!(keyword.as_str(), "unevaluatedProperties" | "unevaluatedItems"));
         for (keyword, rule) in part {
-            for other in in_place(self.root, keyword, rule) {
+            for other in subschema::in_place(self.root, keyword, rule) {
                 for _ in 0..=usize::from(again) {
                     self.visit(other, value)?;
                 }
@@ -222,32 +224,6 @@ fn search(pattern: &str, text: &str) -> usize {
     let repeats = pattern.matches(['*', '+', '{', '?']).count();
     let counted = text.len().saturating_mul(counts(pattern)) / 1024;
     1 + pattern.len() / 16 + text.len().saturating_mul(1 + repeats.saturating_mul(repeats)) / 64 + counted
-}
-
-/// Returns the schemas that a keyword applies to the same value as the schema that it stands in.
-fn in_place<'s>(root: &'s Value, keyword: &str, rule: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
-    match (keyword, rule) {
-        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
-            let target = target.strip_prefix('#');
-            Box::new(target.and_then(|target| root.pointer(target).or_else(|| anchor(root, target))).into_iter())
-        }
-        ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => Box::new(parts.iter()),
-        ("not" | "if" | "then" | "else", part) => Box::new(std::iter::once(part)),
-        ("dependentSchemas" | "dependencies", Value::Object(parts)) => Box::new(parts.values()),
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-/// Returns the schema that has this anchor.
-fn anchor<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    match schema {
-        Value::Object(members) => {
-            let has_anchor = ["$anchor", "$dynamicAnchor"].iter().any(|keyword| schema[*keyword] == *name);
-            has_anchor.then_some(schema).or_else(|| members.values().find_map(|member| anchor(member, name)))
-        }
-        Value::Array(items) => items.iter().find_map(|item| anchor(item, name)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub use cache::SchemaCache;
 pub use check::{Formats, Schema, Violation};
 pub use position::TextPosition;
 pub use report::LocatedViolation;
+pub(crate) use subschema::properties;
 
 /// A root keyword of schemas. With `"x-formats": "on-save"`, formats (uuid, date-time …) bind only what is written,
 /// because there are older files that do not keep to them. With `"never"`, formats are only remarks.

@@ -80,13 +80,9 @@ impl<'s> KnownMembers<'s> {
         if steps == 0 {
             return;
         }
-        let says = |keyword: &str| part.get(keyword).is_some_and(|rule| *rule != Value::Bool(false));
-        self.open |= ["additionalProperties", "patternProperties", "unevaluatedProperties"].into_iter().any(says);
-        let properties = part.get("properties").and_then(Value::as_object);
-        self.names.extend(properties.into_iter().flat_map(Map::keys).map(String::as_str));
-        let branches = ["anyOf", "oneOf", "allOf"].into_iter().flat_map(|keyword| subschema::list(part, keyword));
-        let conditions = ["if", "then", "else"].into_iter().filter_map(|keyword| part.get(keyword));
-        for branch in branches.chain(conditions).chain(subschema::target(root, part)) {
+        self.open |= subschema::allows_others(part);
+        self.names.extend(subschema::named_members(part).map(|(name, _)| name.as_str()));
+        for branch in part.iter().flat_map(|(keyword, rule)| subschema::in_place(root, keyword, rule)) {
             if let Some(branch) = branch.as_object() {
                 self.add(root, branch, steps - 1);
             }

@@ -59,7 +59,7 @@ fn has_shape(value: &Value) -> bool {
 
 /// Sorts the members that the schema knows by its order, and puts the others behind them as they are.
 fn order(members: &mut Map<String, Value>, parts: &[&Map<String, Value>]) {
-    let known = || parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
+    let known = || parts.iter().flat_map(|part| subschema::named_members(part)).map(|(name, _)| name);
     let mut names = members.keys();
     if known().filter(|name| members.contains_key(*name)).all(|name| names.next() == Some(name)) {
         return;

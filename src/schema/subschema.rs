@@ -1,4 +1,4 @@
-//! Finds the parts of a schema that apply to a value, by way of `$ref`, `allOf` and the branches that fit.
+//! What the keywords of JSON Schema say of which value: the parts of a schema that apply to a value, and the members it names.
 //!
 //! Validation is jsonschema's work. This module answers what a validator cannot: which form an empty table
 //! was meant to have, in which order members stand, and which members the schema knows.
@@ -125,6 +125,52 @@ pub(super) fn member<'s>(parts: &[SchemaPart<'s>], name: &str) -> Vec<&'s Value>
 /// Returns the schemas of the item at an index.
 pub(super) fn item<'s>(parts: &[SchemaPart<'s>], index: usize) -> Vec<&'s Value> {
     parts.iter().filter_map(|part| list(part, "prefixItems").get(index).or_else(|| part.get("items"))).collect()
+}
+
+/// Returns the members that a schema names, each with its schema, in the schema's order.
+pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema.as_object().into_iter().flat_map(named_members)
+}
+
+/// Returns the members that a part of a schema names, each with its schema.
+pub(super) fn named_members(part: SchemaPart<'_>) -> impl Iterator<Item = (&String, &Value)> {
+    part.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Tells whether a part of a schema allows members that it does not name, and says something about them.
+pub(super) fn allows_others(part: SchemaPart<'_>) -> bool {
+    let says = |keyword: &str| part.get(keyword).is_some_and(|rule| *rule != Value::Bool(false));
+    ["additionalProperties", "patternProperties", "unevaluatedProperties"].into_iter().any(says)
+}
+
+/// Returns the schemas that a keyword applies to the same value as the schema that it stands in.
+pub(super) fn in_place<'s>(
+    root: &'s Value,
+    keyword: &str,
+    rule: &'s Value,
+) -> Box<dyn Iterator<Item = &'s Value> + 's> {
+    match (keyword, rule) {
+        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+            let target = target.strip_prefix('#');
+            Box::new(target.and_then(|target| root.pointer(target).or_else(|| anchor(root, target))).into_iter())
+        }
+        ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => Box::new(parts.iter()),
+        ("not" | "if" | "then" | "else", part) => Box::new(std::iter::once(part)),
+        ("dependentSchemas" | "dependencies", Value::Object(parts)) => Box::new(parts.values()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Returns the schema that has this anchor.
+fn anchor<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    match schema {
+        Value::Object(members) => {
+            let has_anchor = ["$anchor", "$dynamicAnchor"].iter().any(|keyword| schema[*keyword] == *name);
+            has_anchor.then_some(schema).or_else(|| members.values().find_map(|member| anchor(member, name)))
+        }
+        Value::Array(items) => items.iter().find_map(|item| anchor(item, name)),
+        _ => None,
+    }
 }
 
 /// Returns what a local `$ref` refers to.

@@ -17,6 +17,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::path_template::PathTemplate;
 use crate::model::text::excerpt;
+use crate::schema::properties;
 
 /// How long a query may take, and how much it may return.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -154,7 +155,7 @@ fn run_query(
 /// Makes a table from a collection's rows. Fields that the schema does not name become columns, too.
 fn fill(database: &mut Connection, collection: &Collection, rows: &[Value]) -> rusqlite::Result<()> {
     let mut columns: Vec<(&str, &str)> = Vec::new();
-    for (name, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
+    for (name, schema) in properties(&collection.schema) {
         columns.push((name, affinity(schema)));
     }
     for name in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {

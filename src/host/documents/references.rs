@@ -10,7 +10,7 @@ use super::Store;
 use crate::error::Result;
 use crate::model::collection::{Collection, DocumentKey, Expectation, Format};
 use crate::schema::report::{self, LocatedViolation, Severity};
-use crate::schema::{Violation, expect, source};
+use crate::schema::{Violation, expect, properties, source};
 
 impl Store {
     /// Returns what is wrong with the references in a file of rows that are valid by themselves. `key` is the key of the
@@ -36,7 +36,7 @@ impl Store {
                 Expectation::Numbered { .. } | Expectation::Rising { .. } | Expectation::Ordered { .. } => None,
             })
             .collect();
-        for (column, schema) in collection.schema["properties"].as_object().into_iter().flatten() {
+        for (column, schema) in properties(&collection.schema) {
             let unique = schema["unique"] == Value::Bool(true);
             let targets = match schema["references"].as_str().and_then(|name| all.get(name)) {
                 Some(target) => Some((&target.name, self.by_id(target, key)?)),

@@ -9,7 +9,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
 use super::words;
-use super::{cost, value_builder};
+use super::{cost, subschema, value_builder};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::text::excerpt;
 
@@ -291,8 +291,8 @@ impl Schema {
     }
 
     fn unknown_member(&self, name: &str, error: &ValidationError<'_>) -> String {
-        let properties = self.enclosing_schema(error).and_then(|schema| schema.get("properties")?.as_object());
-        let near = nearest(name, properties.into_iter().flat_map(Map::keys).map(String::as_str));
+        let named = self.enclosing_schema(error).into_iter().flat_map(subschema::named_members);
+        let near = nearest(name, named.map(|(name, _)| name.as_str()));
         let near = near.map(|near| format!("; did you mean \"{}\"?", excerpt(near))).unwrap_or_default();
         format!("\"{}\" is not known here{near}", excerpt(name))
     }

@@ -147,7 +147,7 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
         return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(unknown)))
             .hint(format!("asked for: {all}")));
     }
-    // A command that git runs as a filter is granted only if the user names it, never together with other items.
+    // A command that git runs as a filter is granted only if `--allow` names it, not by a bare `nietz trust add`.
     let is_granted = |item: &String| match allow.as_slice() {
         [] => !item.starts_with(FILTER),
         some => some.iter().any(|name| allows(name, "", item)),

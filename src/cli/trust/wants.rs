@@ -184,7 +184,7 @@ fn overrides(machine: &Machine, flow: &Flow, folder: &Path, flow_folder: Option<
     Ok(items)
 }
 
-/// Returns an item for each setting, and for the model, that the workspace's configuration chooses for a foreign flow.
+/// Returns an item for each setting, and for the model, that the workspace's configuration chooses for a flow from elsewhere.
 fn settings(machine: &Machine, flow: &Flow, invocation: &Invocation) -> Items {
     let manifest = &flow.manifest;
     let mut items = Items::new();

@@ -39,25 +39,25 @@ struct HostArgs {
     budget: BudgetArgs,
 }
 
-/// Loads the flow that the first plain word names, and reads its arguments; nothing where no flow is named.
+/// Loads the flow that the first plain word names, and parses its arguments. Returns `None` if no flow is named.
 pub(super) fn load_action(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, RunAction)>> {
     let Some(at) = flow_at(&rest) else { return Ok(None) };
     let wanted = rest.remove(at);
     let located = resolve::flow(&wanted, &machine.workspace, &machine.packs())?;
     let session = Session::load(machine, located)?;
-    let line = parse_action(machine, &wanted, &session, rest)?;
-    Ok(Some((session, line)))
+    let action = parse_action(machine, &wanted, &session, rest)?;
+    Ok(Some((session, action)))
 }
 
 /// What a command line asks for.
 pub(super) enum RunAction {
     Run(Box<NewRun>, FrontArgs),
     Plan(Box<NewRun>, FrontArgs),
-    /// Help or a mistake, which was printed.
+    /// The help or a usage error, which is already printed.
     Printed(Exit),
 }
 
-/// Reads the arguments of a flow.
+/// Parses the arguments of a flow.
 pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<RunAction> {
     let manifest = &session.flow.manifest;
     let command = command(&format!("nietz run {}", shell(wanted)), "");
@@ -123,11 +123,11 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         replay_source: None,
         kept: true,
     };
-    let line = if of_host.plan { RunAction::Plan } else { RunAction::Run };
-    Ok(line(Box::new(begin), of_host.front))
+    let action = if of_host.plan { RunAction::Plan } else { RunAction::Run };
+    Ok(action(Box::new(begin), of_host.front))
 }
 
-/// Puts the result of each run that a param names in its place. It stands in the new run's journal then, as all params do.
+/// Replaces each param that names a run by that run's result, which the new run's journal then records like all params.
 fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params: &mut serde_json::Value) -> Result<()> {
     let runs = machine.runs();
     for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
@@ -137,9 +137,9 @@ fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params:
         if let Some(failure) = summary.failure {
             return Err(failure);
         }
-        let of = summary.open.map(|open| open.flow).unwrap_or_default();
-        if of != flow {
-            return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&of)))
+        let flow_of_run = summary.open.map(|open| open.flow).unwrap_or_default();
+        if flow_of_run != flow {
+            return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&flow_of_run)))
                 .hint("`nietz runs` tells which is which"));
         }
         match summary.end {
@@ -155,7 +155,7 @@ fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params:
     Ok(())
 }
 
-/// Returns where the flow's name stands: the first word that is neither an option nor its value.
+/// Returns the index of the flow's name: the first word that is neither an option nor an option's value.
 fn flow_at(rest: &[String]) -> Option<usize> {
     if !rest.first()?.starts_with('-') {
         return Some(0);
@@ -175,9 +175,9 @@ fn flow_at(rest: &[String]) -> Option<usize> {
     })
 }
 
-/// Returns the command line that every flow has, before its own params are known.
+/// Returns the options that all flows have in common, without the params of any flow.
 pub(super) fn command(name: &str, flow: &'static str) -> Command {
-    // A word that names a command is one, whatever options stand before it.
+    // A word that names a command of the flow selects that command, whatever options stand before it.
     let command = Command::new("run")
         .bin_name(name.to_owned())
         .max_term_width(100)

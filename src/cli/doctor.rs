@@ -1,5 +1,5 @@
-//! `nietz doctor`: what nietz finds on this machine, and what of its guards is in force. A list of checks; each looks at the
-//! thing itself, and none at a version that promises it.
+//! `nietz doctor`: what nietz finds on this machine, and which of its guards are in force. Each check tries the thing itself
+//! and trusts no version number.
 
 use clap::Args;
 use serde::Serialize;
@@ -28,12 +28,12 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// What came of a check.
+/// A result of a check.
 struct CheckOutcome {
     check: &'static str,
     state: CheckState,
     found: String,
-    /// What to do about it.
+    /// What the user can do about it.
     hint: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ impl CheckState {
     }
 }
 
-/// Says what it found, as no line, one or several.
+/// Returns its results: none, one or several.
 type Check = fn(&Machine) -> Result<Vec<CheckOutcome>>;
 
 /// All checks, in the order in which they are shown.
@@ -83,18 +83,20 @@ pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<Exit> {
     Ok(if worst == CheckState::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
 }
 
-/// Whether commands can be kept in a sandbox, and what ends what they leave behind: by running one in each way.
+/// Checks whether commands can be sandboxed, and which methods can end the processes that they leave behind, by running a
+/// command with each method.
 fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("no temporary folder can be made: {error}")))?;
     let works =
-        |ends: CleanupMethod| commands(machine, Some(ends)).and_then(|commands| try_out(&commands, folder.path()));
-    let tried: Vec<(CleanupMethod, Result<()>)> = CleanupMethod::ALL.iter().map(|ends| (*ends, works(*ends))).collect();
+        |method: CleanupMethod| commands(machine, Some(method)).and_then(|commands| try_out(&commands, folder.path()));
+    let tried: Vec<(CleanupMethod, Result<()>)> =
+        CleanupMethod::ALL.iter().map(|method| (*method, works(*method))).collect();
     let in_force = match machine.config.commands.ends {
-        Some(wanted) => tried.iter().find(|(ends, result)| *ends == wanted && result.is_ok()),
+        Some(wanted) => tried.iter().find(|(method, result)| *method == wanted && result.is_ok()),
         None => tried.iter().find(|(_, result)| result.is_ok()),
     };
-    let in_force = in_force.map(|(ends, _)| *ends);
+    let in_force = in_force.map(|(method, _)| *method);
     let mut findings = vec![match (in_force, tried.last()) {
         (Some(_), _) => finding("sandbox", CheckState::Ok, "Landlock, and a filter of system calls"),
         (None, Some((_, Err(failure)))) => CheckOutcome {
@@ -106,12 +108,12 @@ fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
             ..finding("sandbox", CheckState::Missing, "what `commands.ends` names is not to be had here")
         },
     }];
-    for (ends, result) in &tried {
-        let name = ends.name();
+    for (method, result) in &tried {
+        let name = method.name();
         findings.push(match result {
-            Ok(()) if in_force == Some(*ends) => {
-                let state = if *ends == CleanupMethod::Namespace { CheckState::Ok } else { CheckState::Weak };
-                let found = format!("{name} is in force: {}", describe_cleanup(*ends));
+            Ok(()) if in_force == Some(*method) => {
+                let state = if *method == CleanupMethod::Namespace { CheckState::Ok } else { CheckState::Weak };
+                let found = format!("{name} is in force: {}", describe_cleanup(*method));
                 let hint = (state == CheckState::Weak)
                     .then_some("what a namespace adds stands in the list of what is not confined");
                 CheckOutcome { hint, ..finding("ends", state, &found) }
@@ -123,8 +125,8 @@ fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     Ok(findings)
 }
 
-fn describe_cleanup(ends: CleanupMethod) -> &'static str {
-    match ends {
+fn describe_cleanup(method: CleanupMethod) -> &'static str {
+    match method {
         CleanupMethod::Namespace => "commands see their own processes alone, and the kernel ends them all",
         CleanupMethod::Cgroup => "the kernel ends all that a command started",
         CleanupMethod::Subreaper => "the helper ends all that a command started, one by one",
@@ -143,18 +145,18 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::new(Code::Internal, format!("a runtime cannot be made: {error}")))?;
-    let ran = runtime.block_on(commands.run(&command, folder, "doctor", &|| {}))?;
-    if ran.exit == 0 {
+    let result = runtime.block_on(commands.run(&command, folder, "doctor", &|| {}))?;
+    if result.exit == 0 {
         return Ok(());
     }
-    Err(Failure::new(Code::CommandFailed, format!("`true` ended with {}: {}", ran.exit, ran.output)))
+    Err(Failure::new(Code::CommandFailed, format!("`true` ended with {}: {}", result.exit, result.output)))
 }
 
 fn commands(machine: &Machine, ends: Option<CleanupMethod>) -> Result<Commands> {
     Ok(Commands { ends, ..granted_commands(machine, Grants::default(), ".nietz/output".to_owned())? })
 }
 
-/// Which folders of `PATH` commands do not get, because they would show the home or a key.
+/// Lists the folders of `PATH` that commands do not get, because they would expose the home, a key or the workspace.
 fn programs(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let hidden = commands(machine, None)?.hidden_of_path();
     if hidden.is_empty() {
@@ -194,7 +196,7 @@ fn limits(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     Ok(vec![finding("limits", CheckState::Ok, &found)])
 }
 
-/// What this folder is trusted with, and how much else is.
+/// Reports what this folder is trusted with, and how many folders and packs are trusted in all.
 fn trust(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let trust = match machine.trust().read() {
         Ok(trust) => trust,
@@ -218,7 +220,7 @@ fn trust(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     )])
 }
 
-/// Whether others can change what nietz keeps for the user: what they write there, it would believe.
+/// Checks whether other users can change the files that nietz keeps for this user, because nietz believes these files.
 fn files(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let open = |folder: &std::path::PathBuf| {
         let found = std::fs::metadata(folder).ok()?;

@@ -1,4 +1,4 @@
-//! `nietz explain CODE`, and of a word.
+//! `nietz explain CODE` and `nietz explain WORD`.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::model::text::excerpt;
 
-/// What the words mean that nietz uses; the only place that says so.
+/// The glossary: the only place that defines the words that nietz uses.
 const WORDS: &str = include_str!("../WORDS.md");
 
 /// Explain an error code or a word: what it means, why it happens, what to do
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
     })
 }
 
-/// Returns each word with what it means.
+/// Returns each word of the glossary with its meaning.
 fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
     WORDS.lines().filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))
 }

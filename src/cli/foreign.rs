@@ -1,6 +1,6 @@
-//! Runs that this user did not begin here. What their journals grant and name (permissions, models, settings, limits,
-//! the flow and its params) does not hold: the command line gives all of it anew, as for `nietz run`. What they
-//! recorded is taken as from a cassette.
+//! Foreign runs: those that this user did not begin here. Their journals grant and choose nothing. The user gives the
+//! permissions, models, settings, limits, flow and params on the command line, as for `nietz run`. Recorded outcomes are
+//! reused as from a cassette.
 
 use crate::cli::action::{self, RunAction};
 use crate::cli::front::FrontArgs;
@@ -16,14 +16,14 @@ use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
-/// How much of what a journal says of itself is shown.
+/// How many characters of a journal's own description are shown.
 const SHOWN: usize = 400;
 
-/// What a run goes on with.
+/// What determines how a resumed or forked run goes on.
 pub(super) enum Terms {
-    /// What its journal says: it is the user's own.
+    /// Its journal: the run is the user's own.
     Own,
-    /// What stands on the command line.
+    /// The command line: the run is foreign.
     Given(Box<ExplicitTerms>),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ExplicitTerms {
     pub front: FrontArgs,
 }
 
-/// Returns what a run goes on with, or says what is missing. `verb` is what is done with it; `words` stand behind `--`.
+/// Returns the terms on which a run is resumed or forked, as `verb` says; `words` are the arguments behind `--`.
 pub(super) fn terms(
     machine: &Machine,
     verb: &str,
@@ -54,33 +54,33 @@ pub(super) fn terms(
     }
 }
 
-/// Returns the run that a foreign one was forked from, where that is foreign, too, or else what the user is told. What they
-/// said in a run of their own is not for whoever names it in a journal.
+/// Returns the run that a foreign run was forked from if that run is foreign, too, or else a notice for the user: naming one
+/// of the user's own runs in a journal must not give access to what that run recorded.
 pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
     let Some(fork) = fork else { return Ok((None, None)) };
     check_name(&fork.run)?;
     if machine.runs().summary(&fork.run).origin != Origin::Own {
         return Ok((Some(fork), None));
     }
-    let told = format!(
+    let notice = format!(
         "the journal says that this run was forked from {}, which is your own: nothing is taken from it",
         fork.run
     );
-    Ok((None, Some(told)))
+    Ok((None, Some(notice)))
 }
 
-/// Returns what is told of results that the user takes from runs which they did not begin.
+/// Returns a notice for each foreign run whose result the user passes to a new run.
 pub(super) fn results(machine: &Machine, flow: &Flow, begin: &NewRun) -> Result<Vec<String>> {
     let runs = machine.runs();
     let params =
         flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
     let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
     let foreign = names.filter(|(_, run)| runs.summary(run).origin != Origin::Own);
-    let told = |(name, run)| {
+    let notice = |(name, run)| {
         let run = excerpt(run);
         format!("--{name}: the run {run} was not begun by you in this folder: whoever brought it wrote its result")
     };
-    Ok(foreign.map(told).collect())
+    Ok(foreign.map(notice).collect())
 }
 
 fn explicit_terms(
@@ -90,16 +90,16 @@ fn explicit_terms(
     words: Vec<String>,
 ) -> Result<ExplicitTerms> {
     let usage = |message: String| Failure::new(Code::Usage, message);
-    // The name becomes part of branches and worktrees: it is the folder's, which is what the user said.
+    // The name becomes part of branches and worktrees, so it must be the one that the user gave: the name of the folder.
     if open.run != id {
         return Err(usage(format!("the journal of {} is that of a run {}", excerpt(id), excerpt(&open.run)))
             .hint("the folder of a run has its name: rename the folder"));
     }
-    let Some((session, line)) = action::load_action(machine, words)? else {
+    let Some((session, action)) = action::load_action(machine, words)? else {
         return Err(usage("which flow does it go on with?".to_owned())
             .hint(format!("nietz {verb} {} -- FLOW [ARGS]", shell(id))));
     };
-    let RunAction::Run(mut begin, front) = line else {
+    let RunAction::Run(mut begin, front) = action else {
         return Err(usage("behind `--` stands what the run goes on with: no --help and no --plan".to_owned()));
     };
     let name = &session.flow.manifest.name;
@@ -107,10 +107,10 @@ fn explicit_terms(
         let message = format!("{} is a run of {}, not of {}", excerpt(id), excerpt(&open.flow), excerpt(name));
         return Err(usage(message).hint("name the flow that it is of: nothing that it recorded fits another one"));
     }
-    // What decides nothing but what is asked again: with another seed or language, all of it would be.
+    // Seed and language grant nothing, and with others every recorded request would be made again: keep those of the journal.
     begin.seed = begin.seed.or(Some(open.seed));
-    let plain = open.lang.len() == 2 && open.lang.bytes().all(|byte| byte.is_ascii_lowercase());
-    begin.lang = begin.lang.or_else(|| plain.then(|| open.lang.clone()));
+    let is_language = open.lang.len() == 2 && open.lang.bytes().all(|byte| byte.is_ascii_lowercase());
+    begin.lang = begin.lang.or_else(|| is_language.then(|| open.lang.clone()));
     begin.workspace.clone_from(&open.workspace);
     Ok(ExplicitTerms { session, begin: *begin, front })
 }
@@ -128,7 +128,7 @@ fn foreign_failure(verb: &str, id: &str, open: &OpenRecord, why: &str) -> Failur
         ))
 }
 
-/// Says what a journal asks for, so that the user can decide what of it to give.
+/// Describes what a journal asks for, so that the user can decide which of it to grant.
 fn describe_journal(open: &OpenRecord) -> String {
     let Grants { net, no_sandbox, read } = &open.grants;
     let mut parts = vec![format!("flow {}", open.flow)];

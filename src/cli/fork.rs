@@ -1,4 +1,4 @@
-//! `nietz fork RUN` and `nietz why RUN EFFECT`: another run from a recorded one, and what of it would be done again.
+//! `nietz fork RUN` starts a new run from a recorded one; `nietz why RUN EFFECT` explains whether an effect is done again.
 
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             (session, begin, args.front.or(front))
         }
     };
-    let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|found| found.seq);
+    let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|effect| effect.seq);
     let fork = Fork { run: id, before };
     let (work, fork, source) = match &args.into {
         None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
@@ -119,13 +119,14 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     start::begin(&machine.in_workspace(work), session, begin, &front)
 }
 
-/// Puts values that are given as texts in the place of a run's params.
+/// Replaces params of a run by the values of `--set`.
 fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()> {
     let mut lists: std::collections::BTreeMap<&str, Vec<Value>> = std::collections::BTreeMap::new();
-    for one in given {
+    for assignment in given {
         let usage = |message: String| Failure::new(Code::Usage, message);
-        let (name, text) =
-            one.split_once('=').ok_or_else(|| usage(format!("--set {}: write PARAM=VALUE", excerpt(one))))?;
+        let (name, text) = assignment
+            .split_once('=')
+            .ok_or_else(|| usage(format!("--set {}: write PARAM=VALUE", excerpt(assignment))))?;
         let Some(param) = command.params.get(name) else {
             let failure = usage(format!("the flow has no param `{}`", excerpt(name)));
             return Err(match nearest(name, command.params.keys().map(String::as_str)) {
@@ -145,16 +146,18 @@ fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()
     Ok(())
 }
 
-/// An effect of a journal.
+/// An effect that a journal records.
 struct RecordedEffect {
     seq: u64,
     key: EffectKey,
     kind: String,
     scope: String,
     request: Value,
-    /// How often it was begun, and what became of it.
+    /// How often the effect was begun.
     begun: usize,
+    /// Its last outcome.
     outcome: Option<Value>,
+    /// Whether the run was resumed.
     resumed: bool,
 }
 
@@ -165,28 +168,28 @@ impl RecordedEffect {
             Failure::new(Code::Usage, format!("the run has no effect `{}`", excerpt(wanted)))
                 .hint("`nietz log RUN` shows the lines and keys of all")
         };
-        let mut text = None;
+        let mut key_text = None;
         entries::read(journal, |entry| {
             let key = entry["key"].as_str().unwrap_or_default();
             let is_line = entry["seq"].as_u64() == wanted.parse().ok();
-            if text.is_none() && !key.is_empty() && (is_line || wanted.len() >= 6 && key.starts_with(wanted)) {
-                text = Some(key.to_owned());
+            if key_text.is_none() && !key.is_empty() && (is_line || wanted.len() >= 6 && key.starts_with(wanted)) {
+                key_text = Some(key.to_owned());
             }
         })?;
-        let text = text.ok_or_else(unknown)?;
-        let key = EffectKey::parse(&text).ok_or_else(unknown)?;
+        let key_text = key_text.ok_or_else(unknown)?;
+        let key = EffectKey::parse(&key_text).ok_or_else(unknown)?;
         let (mut first, mut begun, mut outcome, mut resumed) = (None, 0, None, false);
         entries::read(journal, |entry| {
-            let is = entry["type"].as_str().unwrap_or_default();
-            resumed |= is == "resume";
-            if entry["key"] != text.as_str() {
+            let entry_type = entry["type"].as_str().unwrap_or_default();
+            resumed |= entry_type == "resume";
+            if entry["key"] != key_text.as_str() {
                 return;
             }
-            if matches!(is, "intent" | "effect") {
+            if matches!(entry_type, "intent" | "effect") {
                 begun += 1;
                 first.get_or_insert_with(|| entry.clone());
             }
-            if matches!(is, "outcome" | "effect") {
+            if matches!(entry_type, "outcome" | "effect") {
                 outcome = Some(entry);
             }
         })?;
@@ -208,19 +211,19 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
-    let found = RecordedEffect::find(&journal, &args.effect)?;
-    let scope = if found.scope == "/" { String::new() } else { format!(" in {}", found.scope) };
-    output::line(format!("line {}: {}{scope} {}", found.seq, found.kind, excerpt(&found.request.to_string())))?;
-    let failed = found.outcome.as_ref().is_some_and(|outcome| outcome["failure"].is_object());
-    output::line(match &found.outcome {
-        None if found.resumed => {
+    let effect = RecordedEffect::find(&journal, &args.effect)?;
+    let scope = if effect.scope == "/" { String::new() } else { format!(" in {}", effect.scope) };
+    output::line(format!("line {}: {}{scope} {}", effect.seq, effect.kind, excerpt(&effect.request.to_string())))?;
+    let failed = effect.outcome.as_ref().is_some_and(|outcome| outcome["failure"].is_object());
+    output::line(match &effect.outcome {
+        None if effect.resumed => {
             "It was begun, and the process ended before its outcome was written: it was left, or is done again."
         }
         None => "It was begun and has no outcome: resuming the run does it again.",
         Some(_) if failed => {
             "It failed. A failure that the flow went on after is given back; one that ended the run is tried again."
         }
-        Some(_) if found.begun > 1 => {
+        Some(_) if effect.begun > 1 => {
             "It was begun more than once: a process ended before its outcome was written. It has one now."
         }
         Some(_) => "It was done once, and its outcome is recorded.",
@@ -231,8 +234,8 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let layers = machine.layers(&located.tree)?;
     let tree = located.tree.clone();
     let played = replay::play(machine, (located, layers), (&journal, &open), None)?;
-    let now = tree.digests();
-    let changed: Vec<&str> = now
+    let digests = tree.digests();
+    let changed: Vec<&str> = digests
         .iter()
         .filter(|(path, digest)| open.files.get(*path) != Some(digest))
         .map(|(path, _)| path.as_str())
@@ -240,7 +243,7 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     if !changed.is_empty() {
         output::line(format!("Changed since the run began: {}.", changed.join(", ")))?;
     }
-    if played.asked_for(found.key) {
+    if played.asked_for(effect.key) {
         output::line("With the files of now, the flow asks for just the same: it is given back, and not done again.")?;
         return Ok(Exit::Done);
     }

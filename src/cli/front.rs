@@ -24,7 +24,7 @@ pub(super) struct FrontArgs {
 }
 
 impl FrontArgs {
-    /// Adds what was said in another place of the command line.
+    /// Adds the options that the user gave in another part of the command line.
     pub(super) fn or(self, other: FrontArgs) -> FrontArgs {
         FrontArgs {
             json: self.json || other.json,

@@ -34,10 +34,10 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
 pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command) -> Result<Exit> {
     let folder = machine.workspace.join(&args.folder);
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
-    // Not written where they go: a link there would be followed.
-    let made = tempfile::tempdir().map_err(|error| Failure::io(&folder, "write", &error))?;
-    clap_mangen::generate_to(command, made.path()).map_err(|error| Failure::io(&folder, "write", &error))?;
-    for page in walkdir::WalkDir::new(made.path()).min_depth(1).into_iter().flatten() {
+    // The pages are generated elsewhere first, because clap_mangen would follow links in the target folder.
+    let generated = tempfile::tempdir().map_err(|error| Failure::io(&folder, "write", &error))?;
+    clap_mangen::generate_to(command, generated.path()).map_err(|error| Failure::io(&folder, "write", &error))?;
+    for page in walkdir::WalkDir::new(generated.path()).min_depth(1).into_iter().flatten() {
         let text = std::fs::read(page.path()).map_err(|error| Failure::io(&folder, "write", &error))?;
         disk::write(&folder.join(page.file_name()), &text)?;
     }

@@ -40,7 +40,7 @@ impl GrantArgs {
 }
 
 impl ReadArgs {
-    /// Paths are meant from the workspace.
+    /// Adds the paths of `--allow-read`; they are relative to the workspace, or start with `~/`.
     pub(super) fn added_to(self, mut before: Grants, machine: &Machine) -> Grants {
         before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
             true => path,

@@ -31,12 +31,12 @@ pub(super) struct QuotesArgs {
     json: bool,
 }
 
-/// Whose a name is: the first tree that has it wins.
+/// The origin of each name. If several trees have a name, the first tree wins.
 #[derive(Default)]
 struct NameOrigins(BTreeMap<String, String>);
 
 impl NameOrigins {
-    /// Returns who has the name already, or takes it.
+    /// Returns the origin that already has the name; if there is none, `origin` takes the name.
     fn hidden_by(&mut self, name: &str, origin: &str) -> Option<String> {
         if let Some(first) = self.0.get(name) {
             return Some(first.clone());
@@ -56,7 +56,7 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
             let source = tree.display(&path);
             let hidden = seen.hidden_by(slug, &origin);
             let persona = tree.text(&path).and_then(|text| Persona::parse(slug, &text.unwrap_or_default(), &source));
-            let wrong = persona.as_ref().err().map(|failure| failure.message.clone());
+            let problem = persona.as_ref().err().map(|failure| failure.message.clone());
             let (summary, tags) = persona.map_or_else(
                 |_| (format!("(invalid: nietz check {})", shell(&source)), Vec::new()),
                 |persona| (persona.summary, persona.tags),
@@ -67,7 +67,7 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
             if args.json {
                 output::json(&json!({
                     "slug": slug, "summary": summary, "tags": tags, "origin": origin, "source": source,
-                    "hidden_by": hidden, "problem": wrong,
+                    "hidden_by": hidden, "problem": problem,
                 }))?;
             } else {
                 rows.push(vec![slug.to_owned(), summary, tags.join(" "), describe_origin(&origin, hidden)]);
@@ -87,17 +87,17 @@ pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {
             let source = tree.display(&path);
             let hidden = seen.hidden_by(name, &origin);
             let all = tree.text(&path).and_then(|text| quote::parse(&text.unwrap_or_default(), &source));
-            let wrong = all.as_ref().err().map(|failure| failure.message.clone());
+            let problem = all.as_ref().err().map(|failure| failure.message.clone());
             let all = all.unwrap_or_default();
             let contexts: BTreeSet<&str> = all.iter().map(|quote| quote.context.as_str()).collect();
             let contexts: Vec<&str> = contexts.into_iter().collect();
             if args.json {
                 output::json(&json!({
                     "collection": name, "quotes": all.len(), "contexts": contexts, "origin": origin, "source": source,
-                    "hidden_by": hidden, "problem": wrong,
+                    "hidden_by": hidden, "problem": problem,
                 }))?;
             } else {
-                let about = match wrong {
+                let about = match problem {
                     Some(_) => format!("(invalid: nietz check {})", shell(&source)),
                     None => format!("{}: {}", all.len(), contexts.join(", ")),
                 };

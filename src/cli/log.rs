@@ -29,7 +29,7 @@ pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
         }
     };
     let path = runs.journal(&id);
-    // Each line is shown when it is read: what is whole, before it is said that the rest is not.
+    // Each line is printed when it is read, so that the intact lines appear before an error about the rest.
     let mut shown = Ok(());
     let read = entries::read(&path, |entry| {
         if shown.is_ok() {
@@ -37,14 +37,14 @@ pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
         }
     });
     shown?;
-    let whole = read?;
-    if whole.torn > 0 && !args.json {
-        output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", whole.torn))?;
+    let intact = read?;
+    if intact.torn > 0 && !args.json {
+        output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", intact.torn))?;
     }
     Ok(Exit::Done)
 }
 
-/// Returns one line for a person.
+/// Formats an entry of a journal as one line for people.
 fn readable(entry: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let time = entry["at"].as_u64().map(time_of_day).unwrap_or_default();
@@ -83,7 +83,7 @@ fn keys(keys: &Value) -> String {
 
 fn request(entry: &Value) -> String {
     let request = &entry["request"];
-    let said = [&request["markdown"], &request["prompt"], &request["row"], &request["collection"], &request["sql"]];
+    let contents = [&request["markdown"], &request["prompt"], &request["row"], &request["collection"], &request["sql"]];
     if let Some(messages) = request["messages"].as_array() {
         let last = messages.last().and_then(|message| message["content"].as_str()).unwrap_or_default();
         let of = request["model"].as_str().unwrap_or_default();
@@ -92,13 +92,13 @@ fn request(entry: &Value) -> String {
     if entry["kind"] == "clock" {
         return entry["ok"].as_u64().map(iso).unwrap_or_default();
     }
-    let shown = said.iter().find(|value| !value.is_null());
+    let shown = contents.iter().find(|value| !value.is_null());
     let key = if request["key"].is_object() { format!(" {}", request["key"]) } else { String::new() };
     shown
         .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         .map(|text| excerpt(&text))
         .unwrap_or_else(|| match request.as_object() {
-            // What git, a worktree or a command is asked for is short, and says itself best.
+            // Requests to git, worktrees and commands are short enough to be shown as they are.
             Some(members) if !members.is_empty() => excerpt(&request.to_string()),
             _ => String::new(),
         })

@@ -1,7 +1,7 @@
 //! The command line: one file for each verb.
 //!
-//! [`main`] is the only place that knows exit codes of the process; verbs return failures. Options that all
-//! verbs share stand here.
+//! Verbs return failures; only [`main`] turns them into exit codes of the process. Options that all verbs share are
+//! defined here.
 
 mod action;
 mod budget;
@@ -44,7 +44,7 @@ use crate::host::exec::helper;
 use crate::run::interrupts;
 use crate::run::machine::Machine;
 
-/// The least stack that all work is done on, whatever the user's limit (`ulimit -s`) gives the first thread.
+/// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
 
 /// Runs flows: structured conversations with language models, written in Lua as plain files
@@ -89,26 +89,26 @@ enum Verb {
 
 /// Parses the arguments, runs the verb and returns the exit code.
 pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsString, OsString)>) -> ExitCode {
-    // Before everything else: these are started for each command, and take nothing from the user's settings.
+    // These helpers come first: nietz starts them for each command of a flow, and they depend on no setting of the user's.
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some(helper::VERB) => return helper::run(&arguments[2..]),
         Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
         _ => {}
     }
     let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
-    // The usual limit. A thread of its own costs more with each block of memory.
+    // This is the usual case. A separate thread would make each allocation more expensive.
     if rustix::process::getrlimit(Resource::Stack).current.is_none_or(|limit| limit >= STACK as u64) {
         return work(arguments, environment);
     }
-    let kept = (arguments.clone(), environment.clone());
+    let copies = (arguments.clone(), environment.clone());
     match std::thread::Builder::new()
         .name("work".to_owned())
         .stack_size(STACK)
         .spawn(move || work(arguments, environment))
     {
         Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        // There may be no more processes, or no room for its stack.
-        Err(_) => work(kept.0, kept.1),
+        // The thread cannot start: the user has too many processes, or there is no memory for its stack.
+        Err(_) => work(copies.0, copies.1),
     }
 }
 
@@ -129,10 +129,10 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     }
     crate::lua::limits::last_resort(interrupts::give_up);
     interrupts::outlive_file_limits();
-    // Arguments of a flow are read later, by what it declares. The folder that it is found in is not one of them.
-    let behind = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
+    // A flow's arguments are parsed later, as the flow declares them. The workspace is needed before, to find the flow.
+    let run_workspace = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
     let machine = environment.and_then(|environment| {
-        Machine::new(behind.or(cli.workspace), environment, redactor, std::env::current_exe().ok())
+        Machine::new(run_workspace.or(cli.workspace), environment, redactor, std::env::current_exe().ok())
     });
     let machine = match machine {
         Ok(machine) => machine,

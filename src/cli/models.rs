@@ -120,7 +120,7 @@ mod local {
         name.strip_prefix("local/").unwrap_or(name)
     }
 
-    /// Shows how far a fetch is, on standard error: one line that moves at a terminal, few lines elsewhere.
+    /// Shows the progress of a download on standard error: in a terminal one line that is overwritten, elsewhere few lines.
     fn show(progress: Progress) {
         let mut err = std::io::stderr();
         let moving = err.is_terminal();

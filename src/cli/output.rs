@@ -1,5 +1,5 @@
-//! What the verbs print, and how they fail: the one way to the terminal beside the front ends of a run. Whatever passes here
-//! holds no secret that is known.
+//! Prints the output and the failures of the verbs. Only this module and the front ends of a run write to the terminal.
+//! Known secrets are redacted from everything that is printed here.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -13,21 +13,21 @@ use crate::host::ui::ending;
 use crate::model::redact::Redactor;
 use crate::model::text;
 
-/// What knows the secrets of this process. Set once, before anything is printed.
+/// The redactor that knows the secrets of this process. It is set once, before anything is printed.
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
-/// Says what knows the secrets: a copy of it, which learns what the others do.
+/// Sets the redactor of all output. Clones share what they know, so secrets that are learned later are redacted, too.
 pub(super) fn redact(redactor: Redactor) {
-    // Whoever came first set the one of this process.
+    // A second call changes nothing: the first redactor stays.
     let _ = REDACTOR.set(redactor);
 }
 
-/// Prints one line. Whatever names, paths and texts of others are in it, it stays one line and obeys nobody.
+/// Prints one line. Foreign names, paths and texts in it can neither break the line nor control the terminal.
 pub(super) fn line(text: impl Display) -> Result<()> {
     print(&text::line(&text.to_string()))
 }
 
-/// Prints several lines of nietz's own: what others say in them was made safe line by line, or is set off.
+/// Prints several lines of nietz's own. The caller has already escaped foreign text in them, or set it apart.
 pub(super) fn block(text: impl Display) -> Result<()> {
     print(text::clean(&text.to_string()).trim_end())
 }
@@ -41,7 +41,7 @@ pub(super) fn json(value: &Value) -> Result<()> {
     print(&text::json(&value.to_string()))
 }
 
-/// Prints rows as columns that stand under each other, where there are any.
+/// Prints rows as aligned columns; prints nothing if there are no rows.
 pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
     match rows.is_empty() {
         true => Ok(()),
@@ -49,25 +49,25 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
     }
 }
 
-/// Tells how the program fails, on standard error.
+/// Prints the failure that ends the program to standard error.
 pub(super) fn failure(failure: &Failure) {
     print_status(&ending::failure(failure, &ending::without_colour));
 }
 
-/// Tells what is wrong with the arguments, or the help that they ask for. What stands in arguments is not always
-/// typed: a shell puts names of files there, and values of variables.
+/// Prints what is wrong with the arguments, or the help that they ask for. Arguments may hold text that the user did not
+/// type: a shell inserts file names and values of variables.
 pub(super) fn arguments(error: &clap::Error) {
     let text = error.render().to_string();
     match text::clean(&without_secrets(&text)) == text {
-        // With its colours.
+        // clap prints its text in colour.
         true => drop(error.print()),
         false => print_status(&text),
     }
 }
 
-/// Tells how far something is, or that it is waited for, on standard error.
+/// Prints progress, or what the program waits for, to standard error.
 pub(super) fn print_status(text: &str) {
-    // Whoever closed it does not want to read it; the exit status says the rest.
+    // A closed standard error is no failure: the exit status says the rest.
     let _ = std::io::stderr().write_all(text::clean(&without_secrets(text)).as_bytes());
 }
 
@@ -78,13 +78,13 @@ fn without_secrets(text: &str) -> Cow<'_, str> {
 fn print(text: &str) -> Result<()> {
     match writeln!(std::io::stdout(), "{}", without_secrets(text)) {
         Ok(()) => Ok(()),
-        // `nietz runs | head` is no failure.
+        // A reader that stops early, as in `nietz runs | head`, is no failure.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(Exit::Done as i32),
         Err(error) => Err(Failure::new(Code::DiskFailed, format!("cannot write to standard output: {error}"))),
     }
 }
 
-/// A cell is one line, whatever stands in it, and as wide as what is shown of it.
+/// Returns a cell as it is printed, on one line and without secrets, so that its width is measured correctly.
 fn cell_text(cell: &str) -> String {
     text::line(&without_secrets(cell)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! From a flow's manifest to a command line, and from a command line to params.
+//! Turns the params of a flow's manifest into options of the command line, and parsed options into params.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -15,7 +15,7 @@ const OWN: &str = "Options of this flow";
 
 /// Adds a flow's params and commands to the command that parses its run.
 pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> {
-    // A command of the flow has them, too, and so has a flow that is granted nothing yet.
+    // The names of the grant options are taken in every command of a flow, even if the flow needs no grants yet.
     let grants = with_grant_options(Command::new("run"));
     let grants: Vec<&str> = grants.get_arguments().filter_map(Arg::get_long).collect();
     let mut commands = Vec::with_capacity(manifest.commands.len());
@@ -38,8 +38,9 @@ fn add_params(mut command: Command, own: &manifest::FlowCommand, is_taken: impl 
     params.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
     for (name, param) in params {
         let flag = name.replace('_', "-");
-        let again = has_option(&command, &flag) || command.get_arguments().any(|arg| arg.get_id() == name.as_str());
-        if again || flag == "help" || is_taken(&flag) {
+        let is_duplicate =
+            has_option(&command, &flag) || command.get_arguments().any(|arg| arg.get_id() == name.as_str());
+        if is_duplicate || flag == "help" || is_taken(&flag) {
             return Err(Failure::new(
                 Code::FlowInvalid,
                 format!("param `{name}`: the host has an option `--{flag}` itself"),
@@ -91,17 +92,17 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     if param.many { arg.action(ArgAction::Append) } else { arg }
 }
 
-/// Returns what a flow says of itself, in the help of nietz: one text, which begins no line of its own there.
+/// Returns a text of a flow as a single line for nietz's help, so that the text cannot imitate other lines of the help.
 pub(super) fn help_text(text: &str) -> String {
     line(&text.replace(['\n', '\t'], " ")).into_owned()
 }
 
-/// One that cannot be shown as it is can be given all the same, and is in no list.
+/// Returns a choice of a param. If a choice cannot be shown as it is, the help hides it, and the user can still give it.
 fn choice(text: &str) -> PossibleValue {
     PossibleValue::new(text.to_owned()).hide(line(text) != text)
 }
 
-/// Returns the params that a command line gives, with defaults for the others.
+/// Returns the params that the command line gives, with defaults for the others.
 pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Result<Value> {
     let mut params = Map::new();
     for (name, param) in &own.params {

@@ -1,5 +1,4 @@
-//! `nietz run FLOW --plan`: what a run may do, with which models and within which limits, before it does any
-//! of it.
+//! `nietz run FLOW --plan`: shows what a run may do, with which models and within which limits, without starting it.
 
 use serde_json::{Value, json};
 
@@ -16,20 +15,20 @@ use crate::run::machine::Machine;
 use crate::run::runtime;
 use crate::run::session::Session;
 
-/// A run that has not begun.
+/// What `--plan` shows of a run that has not begun.
 struct Plan {
     name: String,
     summary: String,
     source: String,
     command: Option<String>,
-    /// The model of calls that name none, and why it is that one.
+    /// The model of calls that name none, and why it was chosen.
     model: Option<Result<(String, String), Failure>>,
     prices: Vec<(String, Option<Price>)>,
     aliases: Vec<(String, String)>,
     /// Path below the workspace of each collection, by name.
     documents: Vec<(String, String)>,
     permissions: Permissions,
-    /// What the user grants besides.
+    /// What the user grants in addition.
     grants: Grants,
     limits: FlowLimits,
     budget: Budget,
@@ -114,7 +113,7 @@ impl Plan {
         rows.into_iter().map(Vec::from).collect()
     }
 
-    /// Adds what the flow may do by a permission.
+    /// Adds rows that say what a permission lets the flow do.
     fn permission(&self, permission: Permission, add: &mut impl FnMut(&str, String)) {
         let declared = self.permissions.declares(permission);
         match permission {

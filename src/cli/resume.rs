@@ -38,16 +38,16 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
-    let (past, tail) = locked.read_history(args.whole)?;
-    let Some(open) = past.first.as_deref().cloned() else {
+    let (history, tail) = locked.read_history(args.whole)?;
+    let Some(open) = history.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
     };
     let budget = args.budget.budget()?;
     let granted = |before| args.read.added_to(args.grants.added_to(before), machine);
-    // The line that was just read is the one that counts, whatever stands in the file by now.
-    let origin = runs.origin(&id, past.first_line());
-    let (session, with, front) = match foreign::terms(machine, "resume", (&id, &open, origin), args.words)? {
+    // The check uses the first line that was just read, because the file may have changed since.
+    let origin = runs.origin(&id, history.first_line());
+    let (session, terms, front) = match foreign::terms(machine, "resume", (&id, &open, origin), args.words)? {
         Terms::Own => {
             let session = Session::load(machine, machine.find_flow(&open.source)?)?;
             (session, ResumeTerms::Own { grants: granted(open.grants.clone()), budget }, args.front)
@@ -58,5 +58,5 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
             (session, ResumeTerms::Given(Box::new(NewRun { grants, budget, ..begin })), args.front.or(front))
         }
     };
-    start::resume(machine, session, locked, (past, tail), (open, with), &front)
+    start::resume(machine, session, locked, (history, tail), (open, terms), &front)
 }

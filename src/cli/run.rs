@@ -22,28 +22,28 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Takes `-C FOLDER` out of the flow's arguments, wherever it stands before a `--`; the last one counts.
+    /// Removes each `-C FOLDER` before a `--` from the flow's arguments, and returns the last folder.
     pub(super) fn take_workspace(&mut self) -> Option<PathBuf> {
-        let mut found = None;
+        let mut workspace = None;
         let mut at = 0;
         while let Some(arg) = self.rest.get(at).filter(|arg| *arg != "--") {
             let is_alone = arg == "-C" || arg == "--workspace";
-            let behind =
+            let attached =
                 ["--workspace=", "-C=", "-C"].iter().find_map(|start| arg.as_bytes().strip_prefix(start.as_bytes()));
-            let folder = match (is_alone, behind) {
-                // Without a folder it stays, and is refused with all that is wrong.
+            let folder = match (is_alone, attached) {
+                // A `-C` without a folder stays, and is refused with the other usage errors.
                 (true, _) => self.rest.get(at + 1).cloned(),
-                (false, behind) => behind.map(|folder| OsStr::from_bytes(folder).to_owned()),
+                (false, attached) => attached.map(|folder| OsStr::from_bytes(folder).to_owned()),
             };
             match folder {
                 Some(folder) => {
-                    found = Some(PathBuf::from(folder));
+                    workspace = Some(PathBuf::from(folder));
                     self.rest.drain(at..=at + usize::from(is_alone));
                 }
                 None => at += 1,
             }
         }
-        found
+        workspace
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         rest.push(arg.into_string().map_err(|_| Failure::new(Code::Usage, "an argument is not UTF-8"))?);
     }
     let asks_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
-    let Some((session, line)) = action::load_action(machine, rest)? else {
+    let Some((session, action)) = action::load_action(machine, rest)? else {
         let mut help = action::command("nietz run", "FLOW").about("Run a flow, given by its path or its name");
         if asks_help {
             output::block(help.render_help())?;
@@ -62,7 +62,7 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         let names = resolve::names(&machine.workspace, &machine.packs())?.join(", ");
         return Err(Failure::new(Code::Usage, format!("which flow? Here are: {names}")).hint("nietz run FLOW --help"));
     };
-    match line {
+    match action {
         RunAction::Printed(exit) => Ok(exit),
         RunAction::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
         RunAction::Run(begin, front) => start::begin(machine, session, *begin, &front),

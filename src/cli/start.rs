@@ -1,4 +1,5 @@
-//! What is asked and told before a run begins or goes on: what the user trusts, which model holds, whose results it takes.
+//! The checks and notices before a run begins or is resumed: what the user trusts, which model holds, and whose results the
+//! run uses.
 
 use crate::cli::foreign;
 use crate::cli::front::FrontArgs;
@@ -21,38 +22,38 @@ pub(super) fn begin(machine: &Machine, session: Session, mut begin: NewRun, fron
     session.begin(machine, begin, notices, &front.front())
 }
 
-/// Goes on with a run from its journal.
+/// Resumes a run from its journal.
 pub(super) fn resume(
     machine: &Machine,
     session: Session,
     locked: LockedRun,
-    (past, tail): (History, JournalTail),
-    (first, mut with): (OpenRecord, ResumeTerms),
+    (history, tail): (History, JournalTail),
+    (open, mut terms): (OpenRecord, ResumeTerms),
     front: &FrontArgs,
 ) -> Result<Exit> {
-    let called = match &with {
-        // Its model is in its journal.
+    let invocation = match &terms {
+        // The run's journal records its model.
         ResumeTerms::Own { .. } => Invocation { by_name: false, with_model: true },
         ResumeTerms::Given(begin) => Invocation::of(begin, begin.by_name),
     };
-    let mut notices = trust::require(machine, &session.flow, &called, front)?;
-    if let ResumeTerms::Given(begin) = &mut with {
+    let mut notices = trust::require(machine, &session.flow, &invocation, front)?;
+    if let ResumeTerms::Given(begin) = &mut terms {
         notices.extend(hold_to_model(machine, &session.flow, begin, front)?);
-        let (fork, not_taken) = foreign::fork(machine, first.fork.clone())?;
+        let (fork, not_taken) = foreign::fork(machine, open.fork.clone())?;
         begin.fork = fork;
         notices.extend(not_taken);
         notices.extend(foreign::results(machine, &session.flow, begin)?);
     }
-    session.resume(machine, locked, (past, tail), (first, with), notices, &front.front())
+    session.resume(machine, locked, (history, tail), (open, terms), notices, &front.front())
 }
 
-/// Lets the model that the user named hold for all personas, unless they trust those of the folder with a choice. Returns
-/// what they are told of it.
+/// Makes the model that the user named hold for all personas, unless the user trusts the folder's personas to choose their
+/// own. Returns a notice for the user.
 fn hold_to_model(machine: &Machine, flow: &Flow, begin: &mut NewRun, front: &FrontArgs) -> Result<Option<String>> {
     if begin.model.is_none() || begin.only_model {
         return Ok(None);
     }
-    let told = trust::only_model(machine, flow, front)?;
-    begin.only_model = told.is_some();
-    Ok(told)
+    let notice = trust::only_model(machine, flow, front)?;
+    begin.only_model = notice.is_some();
+    Ok(notice)
 }

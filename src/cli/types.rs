@@ -10,7 +10,7 @@ use crate::lua::api;
 use crate::run::machine::Machine;
 use crate::schema::builtin;
 
-/// Where the files are, below the workspace.
+/// The folder of the generated files, below the workspace.
 const TYPES: &str = ".nietz/types";
 
 /// Write types, schemas and settings for editors: luau-lsp then completes and checks every call of the host
@@ -21,7 +21,7 @@ pub(super) fn run(machine: &Machine, _: &TypesArgs) -> Result<Exit> {
     let write = |path: &str, text: &str| {
         disk::write_below(&machine.workspace, &machine.workspace.join(TYPES).join(path), text.as_bytes())
     };
-    // They belong to this version of nietz, and are not committed.
+    // The files belong to this version of nietz, and are not committed.
     write(".gitignore", "*\n")?;
     for (name, _, types) in api::ALL {
         // `@nietz` is a folder; `@nietz/llm` a file in it.
@@ -44,13 +44,13 @@ pub(super) fn run(machine: &Machine, _: &TypesArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Adds what is not there to a JSON file of the user's; what is there stays as it is.
+/// Adds the missing members to a JSON file of the user's; existing members stay as they are.
 fn merge(machine: &Machine, file: &str, wanted: &Value) -> Result<()> {
     let path = machine.workspace.join(file);
     let before = disk::read(&path, Links::Below(&machine.workspace), disk::SETTINGS)?;
     let before = before.unwrap_or_else(|| b"{}".to_vec());
     let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&before) else {
-        // Comments would be lost: it is the user's to edit.
+        // Writing the file would lose its comments, so the user edits it.
         output::block(format!("{file} is not plain JSON; add this to it:\n{wanted:#}"))?;
         return Ok(());
     };
@@ -67,7 +67,7 @@ fn add(to: &mut Value, wanted: &Value) {
     let (Value::Object(to), Value::Object(wanted)) = (to, wanted) else { return };
     for (name, value) in wanted {
         match to.get_mut(name) {
-            Some(there) => add(there, value),
+            Some(present) => add(present, value),
             None => drop(to.insert(name.clone(), value.clone())),
         }
     }

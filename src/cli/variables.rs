@@ -1,4 +1,4 @@
-//! The environment as text: what is no UTF-8 is nobody's, unless nietz itself goes by it.
+//! The environment as text. Variables that are not UTF-8 are left out, or are an error if nietz itself uses them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,15 +7,15 @@ use crate::error::{Code, Failure, Result};
 use crate::model::redact::Redactor;
 use crate::model::text::line;
 
-/// Returns the variables that are text. One that is not, and that says where something of the user's or of nietz's is,
-/// is told: left out quietly, another folder would be taken in its place.
+/// Returns the variables that are text. Those that say where files of the user or of nietz are must be text: if nietz
+/// silently left them out, it would use another folder.
 pub(super) fn texts(all: impl IntoIterator<Item = (OsString, OsString)>) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for (name, value) in all {
         let Ok(name) = name.into_string() else { continue };
         match value.into_string() {
             Ok(value) => drop(texts.insert(name, value)),
-            Err(_) if is_gone_by(&name) => {
+            Err(_) if is_used_by_nietz(&name) => {
                 let message = format!("the variable {} is not UTF-8", line(&name));
                 return Err(Failure::new(Code::ConfigInvalid, message)
                     .hint("unset it, or set it to a path whose name is UTF-8; a link can give a folder such a name"));
@@ -26,18 +26,18 @@ pub(super) fn texts(all: impl IntoIterator<Item = (OsString, OsString)>) -> Resu
     Ok(texts)
 }
 
-/// Returns what knows the secrets among the variables.
+/// Returns a redactor that knows the secrets among the variables.
 pub(super) fn redactor(variables: &BTreeMap<String, String>) -> Redactor {
     let secrets = variables.iter().filter(|(_, value)| !names_a_file(value));
     Redactor::new(secrets.map(|(name, value)| (name.clone(), value.clone())))
 }
 
-/// Tells whether a value is the path of something that is there, and so no secret itself.
+/// Tells whether a value is the path of an existing file, and therefore not a secret itself.
 fn names_a_file(value: &str) -> bool {
     value.starts_with('/') && std::path::Path::new(value).exists()
 }
 
-fn is_gone_by(name: &str) -> bool {
+fn is_used_by_nietz(name: &str) -> bool {
     matches!(name, "HOME" | "PATH") || ["NIETZ_", "XDG_"].iter().any(|start| name.starts_with(start))
 }
 

@@ -50,7 +50,7 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     Err(verdict.differences.iter().fold(failure, Failure::because))
 }
 
-/// Reads a file of the workspace. A journal names no other.
+/// Reads a file of the workspace. A journal that nietz wrote names no other files, so they are refused.
 fn read(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
         let shown = crate::model::text::excerpt(path);

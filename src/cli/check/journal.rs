@@ -1,4 +1,4 @@
-//! Checking journals and cassettes: each line by the schema of its format, all of them by the chain that holds them together.
+//! Checks journals and cassettes: each line against the schema of its format, and all lines against their chain of digests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,31 +10,31 @@ use crate::model::collection::Format;
 use crate::schema::report::{self, LocatedViolation, Severity};
 use crate::schema::{Schema, TextPosition, Violation, builtin, source};
 
-/// Tells whether a text begins as journals do: a copy of one may have any name.
+/// Tells whether a text begins like a journal. The file's name does not count, because a copy may have any name.
 pub(super) fn is_journal(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     first.starts_with("{\"v\":") && first.contains("\"is\":{\"open\":")
 }
 
-/// Checks a journal. What the chain says counts where the schema has nothing to say of that line.
+/// Checks a journal. A break of the chain is reported only if the schema finds nothing wrong with that line.
 pub(super) fn check(file: &Path, name: &str) -> Result<FileReport> {
     let bytes = reader::read_bytes(file)?;
     let text = source::decode(&bytes, name)?.to_owned();
     let mut schemas = JournalSchemas::default();
     let mut located = Vec::new();
     for (index, line) in whole_lines(&text).lines().enumerate() {
-        for mut fault in schemas.faults(line, name)? {
-            fault.line = index + 1;
-            located.push(fault);
+        for mut violation in schemas.violations(line, name)? {
+            violation.line = index + 1;
+            located.push(violation);
         }
     }
     match entries::read(file, |_| ()) {
-        Ok(whole) if whole.torn > 0 => {
+        Ok(intact) if intact.torn > 0 => {
             let place = TextPosition { line: text.lines().count(), column: 1 };
             let message = format!(
                 "{} bytes of a line that was not written to its end: the run was ended in that moment, and `nietz resume` \
                  goes on before it",
-                whole.torn
+                intact.torn
             );
             let mut torn = LocatedViolation::unreadable(name, place, message);
             torn.severity = Severity::Note;
@@ -43,22 +43,22 @@ pub(super) fn check(file: &Path, name: &str) -> Result<FileReport> {
         Ok(_) => {}
         Err(failure) if failure.code == Code::JournalBroken => {
             let broken = locate_broken_line(file, name, failure)?;
-            if located.iter().all(|fault: &LocatedViolation| fault.line != broken.line) {
+            if located.iter().all(|violation: &LocatedViolation| violation.line != broken.line) {
                 located.push(broken);
             }
         }
         Err(failure) => return Err(failure),
     }
-    located.sort_by_key(|fault| (fault.line, fault.column));
+    located.sort_by_key(|violation| (violation.line, violation.column));
     Ok(FileReport { text, located, code: Code::JournalBroken })
 }
 
-/// Returns the part of a text that ends with whole lines.
+/// Returns a text without its unfinished last line.
 fn whole_lines(text: &str) -> &str {
     text.rfind('\n').map_or("", |end| &text[..=end])
 }
 
-/// Finds the line that a failure of the reader names: `FILE:LINE: why`.
+/// Locates the line that a failure of the reader names, as in `FILE:LINE: why`.
 fn locate_broken_line(file: &Path, name: &str, failure: Failure) -> Result<LocatedViolation> {
     let rest = failure.message.strip_prefix(&file.display().to_string()).and_then(|rest| rest.strip_prefix(':'));
     let Some((line, why)) = rest.and_then(|rest| {
@@ -76,13 +76,13 @@ fn locate_broken_line(file: &Path, name: &str, failure: Failure) -> Result<Locat
     Ok(located)
 }
 
-/// The schemas of the formats that were met, compiled.
+/// The compiled schemas of the formats that occurred so far.
 #[derive(Default)]
 struct JournalSchemas(BTreeMap<u64, Schema>);
 
 impl JournalSchemas {
-    /// Returns what is wrong with a line by itself. One of a format that is not known is the reader's to tell.
-    fn faults(&mut self, line: &str, name: &str) -> Result<Vec<LocatedViolation>> {
+    /// Returns the violations of a line by itself. A line in an unknown format has none here: the reader reports it.
+    fn violations(&mut self, line: &str, name: &str) -> Result<Vec<LocatedViolation>> {
         let value = match source::read(line, Format::Jsonl) {
             Ok(value) => value,
             Err((place, reason)) => return Ok(vec![LocatedViolation::unreadable(name, place, reason)]),
@@ -92,8 +92,8 @@ impl JournalSchemas {
             return Ok(match value["v"].is_u64() {
                 true => Vec::new(),
                 false => {
-                    let fault = Violation::new("/v", "type", "must be the number of the journal's format");
-                    report::locate(vec![fault], Severity::Error, line, Format::Jsonl, name)
+                    let violation = Violation::new("/v", "type", "must be the number of the journal's format");
+                    report::locate(vec![violation], Severity::Error, line, Format::Jsonl, name)
                 }
             });
         };

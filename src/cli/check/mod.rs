@@ -38,7 +38,7 @@ pub(super) struct CheckArgs {
 struct FileReport {
     text: String,
     located: Vec<report::LocatedViolation>,
-    /// What the faults are called, for `nietz explain`.
+    /// The error code of the violations, for `nietz explain`.
     code: Code,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
 
 impl FileReport {
     fn is_invalid(&self) -> bool {
-        self.located.iter().any(|fault| fault.severity == Severity::Error)
+        self.located.iter().any(|violation| violation.severity == Severity::Error)
     }
 }
 
@@ -87,11 +87,11 @@ fn tell(name: &str, all: &[FileReport], as_json: bool) -> Result<()> {
             output::block(report::render(&findings.text, &findings.located, false))?;
             continue;
         }
-        for fault in &findings.located {
-            let mut fault = serde_json::to_value(fault).unwrap_or_default();
-            let own = fault["keyword"].as_str().and_then(Code::parse);
-            fault["code"] = serde_json::json!(own.unwrap_or(findings.code));
-            output::json(&fault)?;
+        for violation in &findings.located {
+            let mut value = serde_json::to_value(violation).unwrap_or_default();
+            let own = value["keyword"].as_str().and_then(Code::parse);
+            value["code"] = serde_json::json!(own.unwrap_or(findings.code));
+            output::json(&value)?;
         }
     }
     Ok(())
@@ -109,7 +109,7 @@ fn tell_failure(name: &str, failure: &Failure, as_json: bool) -> Result<()> {
     output::block(crate::host::ui::ending::failure(failure, &crate::host::ui::ending::without_colour))
 }
 
-/// Flows are loaded when the first document needs one.
+/// The flows of the workspace, which are loaded when the first document needs one.
 struct FlowCache<'a> {
     machine: &'a Machine,
     loaded: Option<Vec<Flow>>,
@@ -119,7 +119,7 @@ impl FlowCache<'_> {
     fn all(&mut self) -> &[Flow] {
         let machine = self.machine;
         self.loaded.get_or_insert_with(|| {
-            // A broken lock or flow is told where it stands; here it has no documents.
+            // A broken lock file or flow is reported by its own check; here it has no documents.
             let every = resolve::all_flows(&machine.workspace, &machine.packs()).unwrap_or_default();
             every.into_iter().filter_map(|located| session::load(machine, located).ok()).collect()
         })
@@ -128,7 +128,7 @@ impl FlowCache<'_> {
 
 fn check(flows: &mut FlowCache<'_>, file: &Path, named: Option<&str>) -> Result<Vec<FileReport>> {
     let name = file.display().to_string();
-    // Nothing that is checked is larger: a journal is the largest.
+    // A journal is the largest file that is checked.
     let bytes = disk::read(file, Links::All, reader::MAX_BYTES)?;
     let bytes = bytes.ok_or_else(|| Failure::new(Code::Usage, format!("there is no file {name}")))?;
     if named.is_none()
@@ -171,7 +171,7 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     };
     let name = file.display().to_string();
     let mut located = store.check_text(&declared.collection, &text, &name)?;
-    let broken = located.iter().any(|fault| fault.severity == Severity::Error);
+    let broken = located.iter().any(|violation| violation.severity == Severity::Error);
     if broken {
         return Ok(FileReport { text, located, code: Code::DocumentInvalid });
     }
@@ -189,11 +189,11 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
             located.extend(apply_rules(flow, collection, &document, &text, &name)?);
         }
     }
-    located.sort_by_key(|fault| (fault.line, fault.column, fault.severity));
+    located.sort_by_key(|violation| (violation.line, violation.column, violation.severity));
     Ok(FileReport { text, located, code: Code::DocumentInvalid })
 }
 
-/// Returns what the collection's rules and expectations say of a document that its schema has accepted.
+/// Returns how a document that its schema accepts violates the collection's rules and expectations.
 fn apply_rules(
     flow: &Flow,
     collection: &str,
@@ -202,20 +202,20 @@ fn apply_rules(
     name: &str,
 ) -> Result<Vec<report::LocatedViolation>> {
     let declared = &flow.manifest.collections[collection].collection;
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let mut notes = expect::of_document(&declared.expects, document);
     for ruled in flow.rules(collection, document)? {
-        let told = if ruled.note { &mut notes } else { &mut faults };
-        told.push(Violation::new(ruled.pointer, "rule", ruled.message));
+        let target = if ruled.note { &mut notes } else { &mut violations };
+        target.push(Violation::new(ruled.pointer, "rule", ruled.message));
     }
-    // What a rule forbids is a fault already.
-    notes.retain(|note| faults.iter().all(|fault| fault.pointer != note.pointer));
-    let mut located = report::locate(faults, Severity::Error, text, declared.format, name);
+    // A note is dropped if a rule already reports an error at the same place.
+    notes.retain(|note| violations.iter().all(|violation| violation.pointer != note.pointer));
+    let mut located = report::locate(violations, Severity::Error, text, declared.format, name);
     located.extend(report::locate(notes, Severity::Note, text, declared.format, name));
     Ok(located)
 }
 
-/// Brings an older document up to the current version, which must be valid then.
+/// Migrates an older document to the current version, in which it must be valid.
 fn migrate_document(
     flow: &Flow,
     store: &Store,
@@ -235,9 +235,12 @@ fn migrate_document(
     let document = flow.migrate(collection, document, &found)?;
     match store.validate(&declared.collection, &document)?.first() {
         None => Ok(document),
-        Some(fault) => Err(Failure::new(
+        Some(violation) => Err(Failure::new(
             Code::DocumentInvalid,
-            format!("version {found} migrates to a document that is not valid: {}: {}", fault.pointer, fault.message),
+            format!(
+                "version {found} migrates to a document that is not valid: {}: {}",
+                violation.pointer, violation.message
+            ),
         )),
     }
 }

@@ -1,5 +1,5 @@
-//! Checking nietz's own files: what people write by hand (flows, personas, quotes, packs, configuration) and what it keeps
-//! (journals, cassettes, locks, grants, records of runs).
+//! Checks nietz's own files: those that people write (flows, personas, quotes, packs, configuration) and those that nietz
+//! writes (journals, cassettes, lock files, trust, records of runs).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,14 @@ use crate::schema::source::MAX_BYTES;
 use crate::schema::{TextPosition, source};
 use crate::template;
 
-/// How deep a folder is looked through, and folders that are not.
+/// How many levels deep a folder is searched.
 const DEPTH: usize = 12;
+/// Folders that are not searched.
 const PASSED_OVER: &[&str] = &[".git", "target", "node_modules"];
-/// The same below `.nietz`: what is made anew from other files.
+/// Folders below `.nietz` that are not searched, because they are generated from other files.
 const MADE_ANEW: &[&str] = &["index", "types"];
 
-/// Returns the files below a folder that nietz knows: sources by their kind, documents by the flows' collections.
+/// Returns the files below a folder that nietz can check: its own files by kind, documents by the flows' collections.
 pub(super) fn below(flows: &mut FlowCache<'_>, folder: &Path) -> Vec<PathBuf> {
     let Ok(full) = folder.canonicalize() else { return Vec::new() };
     let machine = flows.machine;
@@ -52,7 +53,7 @@ pub(super) fn below(flows: &mut FlowCache<'_>, folder: &Path) -> Vec<PathBuf> {
         store.is_some_and(|store| collections.any(|declared| store.match_path(&declared.collection, path).is_some()))
     };
     let known = files.into_iter().filter(|path| kind(machine, path).is_some() || is_document(path));
-    // As they were asked for, so that they are told in the same words.
+    // Paths begin with the folder as the user wrote it, and messages show them in that form.
     known.map(|path| path.strip_prefix(&full).map_or_else(|_| path.clone(), |below| folder.join(below))).collect()
 }
 
@@ -62,7 +63,7 @@ fn is_passed_over(path: &Path) -> bool {
     is(PASSED_OVER) || (below && is(MADE_ANEW))
 }
 
-/// What a file is by its name and its place.
+/// The kind of a file, by its name and folder.
 enum FileKind {
     Flow,
     Module,
@@ -108,7 +109,7 @@ fn kind(machine: &Machine, file: &Path) -> Option<FileKind> {
     })
 }
 
-/// Checks a file of nietz's own; nothing for other files.
+/// Checks a file of nietz's own. Returns `None` for other files.
 pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<FileReport>>> {
     let name = file.display().to_string();
     let missing = || Failure::io(file, "read", &std::io::ErrorKind::NotFound.into());
@@ -138,7 +139,7 @@ fn check_own_file(own: &BuiltinSchema, text: &str, name: &str) -> Result<FileRep
     Ok(FileReport { text: text.to_owned(), located, code: own.code })
 }
 
-/// Loads a flow, and looks at everything that it reaches.
+/// Loads a flow, and audits all code that it reaches.
 fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
     let located = machine.find_flow(&file.display().to_string())?;
     let (tree, path) = (located.tree.clone(), located.path.clone());
@@ -158,7 +159,7 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
     Ok(files.into_values().collect())
 }
 
-/// A module is checked with the flows that require it; for itself, only whether it is Lua.
+/// Checks whether a module is valid Lua. The rest is checked with the flows that require it.
 fn module(text: &str, name: &str) -> Result<FileReport> {
     Vm::new(FlowLimits::default())?.compile(name, text)?;
     Ok(FileReport { text: text.to_owned(), located: Vec::new(), code: Code::FlowInvalid })
@@ -172,13 +173,13 @@ fn persona(text: &str, name: &str) -> Result<FileReport> {
         located = builtin::check(&builtin::PERSONA, &format!("\n{front}"), name)?.1;
         let before = front.matches('\n').count() + 3;
         if let Err(failure) = template::names(name, &format!("{}{body}", "\n".repeat(before))) {
-            // `FILE:LINE: what`, where it says a line.
+            // The message is `FILE:LINE: what` if it names a line.
             let rest = failure.message.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')?.split_once(": "));
             let line = rest.and_then(|(line, _)| line.parse().ok()).unwrap_or(1);
             let what = rest.map_or(failure.message.as_str(), |(_, what)| what);
-            let mut fault = report::LocatedViolation::unreadable(name, TextPosition { line, column: 1 }, what);
-            failure.code.name().clone_into(&mut fault.keyword);
-            located.push(fault);
+            let mut violation = report::LocatedViolation::unreadable(name, TextPosition { line, column: 1 }, what);
+            failure.code.name().clone_into(&mut violation.keyword);
+            located.push(violation);
         }
     }
     if located.is_empty() {
@@ -187,17 +188,17 @@ fn persona(text: &str, name: &str) -> Result<FileReport> {
     Ok(FileReport { text: plain, located, code: Code::DocumentInvalid })
 }
 
-/// What a pack tells of its flows must be so.
+/// Checks that the `pack.yaml` of a pack lists the permissions that its flows declare.
 fn pack(machine: &Machine, file: &Path) -> Result<()> {
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
     let tree = PackTree::new(Root::Disk(full.parent().unwrap_or(Path::new("/")).to_owned()));
-    let about = crate::pack::manifest::PackManifest::read(&tree)?;
-    let mut asks = ItemsByFlow::new();
+    let manifest = crate::pack::manifest::PackManifest::read(&tree)?;
+    let mut declared = ItemsByFlow::new();
     for located in resolve::flows(&tree) {
-        // A flow that does not load says so itself.
+        // A flow that does not load is reported by its own check.
         if let Ok(flow) = session::load(machine, located) {
-            asks.insert(flow.manifest.name.clone(), trust::asked_items(&flow.manifest));
+            declared.insert(flow.manifest.name.clone(), trust::asked_items(&flow.manifest));
         }
     }
-    vet::compare(&about.items_by_flow(), &asks)
+    vet::compare(&manifest.items_by_flow(), &declared)
 }

@@ -1,4 +1,4 @@
-//! `nietz new KIND NAME`: a small example that works at once, with its test. What it writes are the files beside this one.
+//! `nietz new KIND NAME`: writes a small example that works at once, with its test. Its templates lie beside this file.
 
 use std::path::{Path, PathBuf};
 
@@ -19,10 +19,10 @@ const PERSONA: &str = include_str!("persona.md");
 const QUOTES: &str = include_str!("quotes.yaml");
 const PACK: &str = include_str!("pack.yaml");
 const README: &str = include_str!("README.md");
-/// The model of the example's cassette. There is no provider of this name: whoever records it anew does so with a model of
-/// their own.
+/// The model of the example's cassette. No provider has this name: when users record the cassette anew, their own model
+/// takes its place.
 pub(super) const NO_MODEL: &str = "example/model";
-/// A run of the example, which its requests do not name: it is a test of any flow that is made from it.
+/// A recorded run of the example. Its requests do not contain the flow's name, so it fits every flow made from the example.
 const CASSETTE: &str = include_str!("cassette.jsonl");
 
 /// Write a small example that works: a flow, a persona, quotes, or a pack with all of them
@@ -47,10 +47,10 @@ enum ExampleKind {
 
 pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     let name = args.name.as_str();
-    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty()
         || name.len() > 64
-        || !name.chars().all(fine)
+        || !name.chars().all(is_allowed)
         || !name.starts_with(|c: char| c.is_ascii_lowercase())
     {
         let failure = Failure::new(Code::Usage, format!("`{}` is not a valid name", excerpt(name)));
@@ -76,7 +76,7 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         files.push(("pack.yaml".to_owned(), PACK));
         files.push(("README.md".to_owned(), README));
     }
-    // Nothing of the user's is written over, and nothing is written by halves.
+    // All paths are checked before the first write: no file is overwritten, and no example is left half written.
     for (path, _) in &files {
         if root.join(path).symlink_metadata().is_ok() {
             return Err(Failure::new(Code::Usage, format!("{} is there already", root.join(path).display()))
@@ -108,7 +108,7 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Plays the example's cassette for the new flow, and keeps what that makes as its test.
+/// Replays the example's cassette with the new flow, and keeps the resulting journal as the flow's test.
 fn cassette(machine: &Machine, root: &Path, name: &str) -> Result<PathBuf> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;

@@ -31,21 +31,21 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     }
     let source = args.source.as_deref().unwrap_or_default();
     let mut lock = Lockfile::read(&machine.workspace)?;
-    let ready = vet(machine, &PackSource::parse(source, machine)?)?;
-    let name = ready.about.name.clone();
-    if let Some(there) = lock.packs.get(&name) {
-        let message = format!("this project has the pack {name} already, from {}", there.source);
+    let vetted = vet(machine, &PackSource::parse(source, machine)?)?;
+    let name = vetted.about.name.clone();
+    if let Some(present) = lock.packs.get(&name) {
+        let message = format!("this project has the pack {name} already, from {}", present.source);
         return Err(
             Failure::new(Code::Usage, message).hint(format!("nietz pack update {name}; or nietz pack remove {name}"))
         );
     }
-    ready.tell(machine, source)?;
-    tell(&ready.asks, '+')?;
-    let Some(granted) = ask(machine, &args.flags, &name, &ready.asks, None)? else {
+    vetted.tell(machine, source)?;
+    tell(&vetted.items, '+')?;
+    let Some(granted) = ask(machine, &args.flags, &name, &vetted.items, None)? else {
         output::line("nothing was installed")?;
         return Ok(Exit::Done);
     };
-    let locked = ready.install(machine, source)?;
+    let locked = vetted.install(machine, source)?;
     machine.trust().change(|trust| {
         let before = trust.of_pack(&locked.sha256);
         trust.set_pack(&name, &locked.sha256, union(before, granted));
@@ -56,13 +56,13 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Installs what the lock names.
+/// Installs the packs that nietz.lock names, or only the wanted one.
 fn install_locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
     let lock = Lockfile::read(&machine.workspace)?;
     let all: Vec<(&String, &LockedPack)> = match wanted {
         Some(wanted) => {
-            let one = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
-            vec![one.ok_or_else(|| {
+            let entry = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
+            vec![entry.ok_or_else(|| {
                 stale_lock(format!("nietz.lock has no pack `{}`", crate::model::text::excerpt(wanted)))
             })?]
         }
@@ -77,18 +77,18 @@ fn install_locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
             output::line(format!("{name} {} is installed", locked.version))?;
             continue;
         }
-        // The commit, and not the tag: a tag can be moved.
+        // Install the commit, not the tag, because a tag can be moved.
         let source = locked
             .commit
             .as_ref()
             .map_or_else(|| locked.source.clone(), |commit| with_reference(&locked.source, commit));
-        let ready = vet(machine, &PackSource::parse(&source, machine)?)?;
-        if ready.sha256 != locked.sha256 || ready.about.name != **name {
+        let vetted = vet(machine, &PackSource::parse(&source, machine)?)?;
+        if vetted.sha256 != locked.sha256 || vetted.about.name != **name {
             return Err(stale_lock(format!("{} has other content now than nietz.lock names", locked.source))
                 .because(format!("nietz.lock: {}", locked.sha256))
-                .because(format!("the source: {}", ready.sha256)));
+                .because(format!("the source: {}", vetted.sha256)));
         }
-        ready.install(machine, &locked.source)?;
+        vetted.install(machine, &locked.source)?;
         output::line(format!("installed {name} {}", locked.version))?;
     }
     Ok(Exit::Done)

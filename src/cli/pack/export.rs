@@ -26,17 +26,17 @@ pub(super) struct ExportArgs {
 
 pub(super) fn run(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
     let folder = machine.workspace.join(&args.folder);
-    let ready = vet(machine, &PackSource::Folder(folder))?;
-    let name = format!("{}-{}", ready.about.name, ready.about.version);
+    let vetted = vet(machine, &PackSource::Folder(folder))?;
+    let name = format!("{}-{}", vetted.about.name, vetted.about.version);
     let path = args.output.clone().unwrap_or_else(|| machine.workspace.join(format!("{name}.tar.gz")));
-    write(&ready.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;
-    output::line(format!("wrote {}: the tree has the sha256 {}", path.display(), ready.sha256))?;
+    write(&vetted.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;
+    output::line(format!("wrote {}: the tree has the sha256 {}", path.display(), vetted.sha256))?;
     Ok(Exit::Done)
 }
 
 fn write(root: &Path, name: &str, path: &Path) -> std::io::Result<()> {
-    let beside = path.with_added_extension("new");
-    let mut gz = flate2::GzBuilder::new().mtime(0).write(File::create(&beside)?, flate2::Compression::best());
+    let temporary = path.with_added_extension("new");
+    let mut gz = flate2::GzBuilder::new().mtime(0).write(File::create(&temporary)?, flate2::Compression::best());
     {
         let mut tar = tar::Builder::new(&mut gz);
         for entry in walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name() {
@@ -56,5 +56,5 @@ fn write(root: &Path, name: &str, path: &Path) -> std::io::Result<()> {
         tar.finish()?;
     }
     gz.finish()?.flush()?;
-    std::fs::rename(&beside, path)
+    std::fs::rename(&temporary, path)
 }

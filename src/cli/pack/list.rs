@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::output;
-use crate::cli::trust::packs::installed_asks;
+use crate::cli::trust::packs::installed_items;
 use crate::error::{Code, Exit, Result};
 use crate::pack::lock::Lockfile;
 use crate::pack::permission_items::describe_item;
@@ -24,31 +24,31 @@ pub(super) fn run(machine: &Machine, args: &ListArgs) -> Result<Exit> {
     let trust = machine.trust().read()?;
     for (name, locked) in &lock.packs {
         let granted = trust.of_pack(&locked.sha256);
-        let asks =
-            installed_asks(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
-        let state = match &asks {
+        let items_by_flow =
+            installed_items(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256));
+        let state = match &items_by_flow {
             Ok(_) => "installed",
             Err(failure) if failure.code == Code::PackChanged => "changed: it is not loaded",
             Err(failure) if failure.code == Code::PackNotFound => "not installed here",
             Err(_) => "invalid",
         };
-        let asks = asks.unwrap_or_default();
+        let items_by_flow = items_by_flow.unwrap_or_default();
         if args.json {
             output::json(&json!({
                 "name": name, "version": locked.version, "source": locked.source, "commit": locked.commit,
-                "sha256": locked.sha256, "state": state, "asks": asks, "granted": granted,
+                "sha256": locked.sha256, "state": state, "asks": items_by_flow, "granted": granted,
             }))?;
             continue;
         }
         output::line(format!("{name} {}  {}  {state}", locked.version, locked.source))?;
         let commit = locked.commit.as_ref().map(|commit| format!("commit {commit}  ")).unwrap_or_default();
         output::line(format!("  {commit}sha256 {}", locked.sha256))?;
-        for (flow, items) in &asks {
+        for (flow, items) in &items_by_flow {
             let none = if items.is_empty() { ": asks for nothing" } else { "" };
             output::line(format!("  flow {flow}{none}"))?;
             for item in items {
-                let given = granted.get(flow).is_some_and(|granted| granted.contains(item));
-                let mark = if given { "granted" } else { "not granted" };
+                let is_granted = granted.get(flow).is_some_and(|granted| granted.contains(item));
+                let mark = if is_granted { "granted" } else { "not granted" };
                 output::line(format!("    {} ({}): {mark}", describe_item(item), item))?;
             }
         }

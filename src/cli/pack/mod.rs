@@ -1,7 +1,7 @@
-//! `nietz pack`: packs of others, and one's own for others.
+//! `nietz pack`: adds packs of other people to a project, and exports the user's own.
 //!
-//! `source` is where a pack comes from; `vet` takes it into a folder of its own and looks at all of it; what its
-//! flows may do is told, asked and kept by `cli::trust`. Nothing is installed before all of that is done.
+//! `source` fetches a pack; `vet` checks all of it in a temporary folder; `cli::trust` shows what its flows may do, asks the
+//! user, and stores the answer. Nothing is installed before the user has agreed.
 
 mod add;
 mod export;
@@ -41,7 +41,7 @@ enum PackVerb {
 }
 
 pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {
-    let _held = match args.verb {
+    let _lock = match args.verb {
         PackVerb::List(_) => None,
         _ => Some(hold(machine)?),
     };
@@ -54,10 +54,10 @@ pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {
     }
 }
 
-/// How long to wait for another process that takes in a pack: it may be asking its user.
+/// How long to wait for another process that changes packs: it may be waiting for an answer of its user.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until no other process of this user changes packs, and clears up behind one that died.
+/// Waits until no other process of this user changes packs, and removes what a process that died has left.
 fn hold(machine: &Machine) -> Result<File> {
     let file = owner::lock(&machine.packs().with_extension("lock"), PATIENCE)?;
     for entry in std::fs::read_dir(machine.packs()).into_iter().flatten().flatten() {
@@ -73,7 +73,7 @@ fn remove(machine: &Machine, name: &str) -> Result<Exit> {
     lock.get(name)?;
     lock.packs.remove(name);
     lock.write(&machine.workspace)?;
-    // The tree stays: it is named by its content, and other projects may use it.
+    // The files stay: their folder is named by its content, and other projects may use it.
     output::line(format!("removed {name} from nietz.lock"))?;
     Ok(Exit::Done)
 }

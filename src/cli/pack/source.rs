@@ -21,8 +21,8 @@ pub(super) enum PackSource {
 }
 
 impl PackSource {
-    /// Reads `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace. What it is read from stands in
-    /// `nietz.lock`, which is committed: it holds no secret.
+    /// Parses `URL#TAG`, a folder or a `.tar.gz`; paths are relative to the workspace. Sources with a secret are refused,
+    /// because the text is written to `nietz.lock`, which is committed.
     pub(super) fn parse(text: &str, machine: &Machine) -> Result<PackSource> {
         let workspace = &machine.workspace;
         if matches!(machine.redactor().text(text), Cow::Owned(_)) {
@@ -58,7 +58,7 @@ impl PackSource {
         }))
     }
 
-    /// Fills `pack` with the files of the pack; `scratch` is an empty folder. Returns the commit, if there is one.
+    /// Fills `pack` with the files of the pack; `scratch` is an empty folder. Returns the commit of a git source.
     pub(super) fn take(&self, machine: &Machine, scratch: &Path, pack: &Path) -> Result<Option<String>> {
         let raw = scratch.join("raw");
         for folder in [&raw, pack] {
@@ -73,22 +73,23 @@ impl PackSource {
             }
             PackSource::Git { url, reference } => {
                 let git = scratch.join("git");
-                let mut taken = GitIntake(Intake::new(&raw));
-                let commit = fetch::fetch(&machine.environment, (url, reference), &git, intake::is_part, &mut taken)?;
+                let mut git_intake = GitIntake(Intake::new(&raw));
+                let commit =
+                    fetch::fetch(&machine.environment, (url, reference), &git, intake::is_part, &mut git_intake)?;
                 intake::copy_folder(&raw, pack).map(|()| Some(commit))
             }
         }
     }
 }
 
-/// The address itself is not shown.
+/// Returns the failure for an address with a secret. It does not show the address.
 fn secret_failure() -> Failure {
     Failure::new(Code::PackNotFound, "the address has a password or a token in it, which would stand in nietz.lock")
         .hint("leave it out: git reads it from ~/.netrc; or use an address of ssh")
 }
 
-/// Tells whether an address says who asks. Where that is no password, it is a token as often as a name; ssh has its keys
-/// elsewhere, and its user is one of all.
+/// Tells whether an address has a user name or a password that may be secret. A user name alone is often a token, except for
+/// ssh, whose keys are elsewhere and whose users mostly share one name.
 fn names_a_user(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '\\']).next().unwrap_or_default();
@@ -96,7 +97,7 @@ fn names_a_user(url: &str) -> bool {
     user.is_some_and(|user| user.contains(':') || !scheme.to_ascii_lowercase().contains("ssh"))
 }
 
-/// What a tree in git shows, into a folder.
+/// Copies a fetched git tree into a folder.
 struct GitIntake<'a>(Intake<'a>);
 
 impl TreeVisitor for GitIntake<'_> {
@@ -111,18 +112,18 @@ impl TreeVisitor for GitIntake<'_> {
     }
 
     fn visit_content(&mut self, listed: &FetchedEntry, content: &mut dyn Read) -> Result<()> {
-        // Its path was looked at, and is text.
+        // `visit_entry` has checked that the path is UTF-8.
         self.0.file(&String::from_utf8_lossy(&listed.path), listed.executable, listed.size, content)
     }
 }
 
-/// Returns a source with another tag or commit, as it stands in `nietz.lock`.
+/// Returns a source of `nietz.lock` with another tag or commit.
 pub(super) fn with_reference(source: &str, reference: &str) -> String {
     let url = source.rsplit_once('#').map_or(source, |(url, _)| url);
     format!("{url}#{reference}")
 }
 
-/// Returns the newest version among the tags of a repository, if its present tag is a version too.
+/// Returns the newest version among the tags of a repository, if `present` is a version and older.
 pub(super) fn newest(machine: &Machine, url: &str, present: &str) -> Result<Option<String>> {
     let Some(now) = version(present) else { return Ok(None) };
     let tags = fetch::tags(&machine.environment, url)?;
@@ -130,7 +131,7 @@ pub(super) fn newest(machine: &Machine, url: &str, present: &str) -> Result<Opti
     Ok(newest.filter(|(version, _)| *version > now).map(|(_, tag)| tag))
 }
 
-/// Returns the numbers of `v1.2.3`; nothing for what is no released version.
+/// Returns the numbers of a tag such as `v1.2.3`; `None` if the tag is not a released version.
 fn version(tag: &str) -> Option<Vec<u64>> {
     let numbers = tag.strip_prefix('v').unwrap_or(tag).split('.').map(|part| part.parse().ok());
     numbers.collect::<Option<Vec<u64>>>().filter(|numbers| numbers.len() >= 2)

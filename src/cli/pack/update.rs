@@ -9,7 +9,7 @@ use crate::cli::grants::GrantFlags;
 use crate::cli::output;
 use crate::cli::pack::source::{PackSource, newest, with_reference};
 use crate::cli::pack::vet::vet;
-use crate::cli::trust::packs::{ask, installed_asks, intersection, tell, union};
+use crate::cli::trust::packs::{ask, installed_items, intersection, tell, union};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::line;
 use crate::pack::lock::{LockedPack, Lockfile};
@@ -17,7 +17,7 @@ use crate::pack::permission_items::{ItemsByFlow, subtract_items};
 use crate::pack::seal::{self, Seal};
 use crate::run::machine::Machine;
 
-/// How many files that differ are named.
+/// How many of the differing files are listed.
 const SHOWN: usize = 100;
 
 /// Update a pack: show which files and permissions differ, and ask
@@ -48,46 +48,46 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
         }
         (PackSource::Folder(_) | PackSource::Archive(_), None) => {}
     }
-    let ready = vet(machine, &PackSource::parse(&text, machine)?)?;
-    if ready.about.name != *name {
-        let message = format!("{text} is the pack {} now, and not {name}", ready.about.name);
+    let vetted = vet(machine, &PackSource::parse(&text, machine)?)?;
+    if vetted.about.name != *name {
+        let message = format!("{text} is the pack {} now, and not {name}", vetted.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));
     }
-    let moved = moved_tag_notice(&before, &text, ready.commit.as_deref());
+    let moved = moved_tag_notice(&before, &text, vetted.commit.as_deref());
     if let Some(moved) = &moved {
         output::line(moved)?;
     }
-    if ready.sha256 == before.sha256 {
+    if vetted.sha256 == before.sha256 {
         output::line(format!("{name} {} is the newest", before.version))?;
         return Ok(Exit::Done);
     }
-    output::line(format!("{name} {} → {}", before.version, ready.about.version))?;
-    ready.tell(machine, &text)?;
-    tell_differences(&before.folder(&machine.packs(), name), &ready.root)?;
+    output::line(format!("{name} {} → {}", before.version, vetted.about.version))?;
+    vetted.tell(machine, &text)?;
+    tell_differences(&before.folder(&machine.packs(), name), &vetted.root)?;
     let seal = Seal::new(name, &before.version, &before.sha256);
-    let asked = match installed_asks(&before.folder(&machine.packs(), name), seal) {
-        Ok(asks) => asks,
-        // What cannot be compared is all new.
+    let old_items = match installed_items(&before.folder(&machine.packs(), name), seal) {
+        Ok(items) => items,
+        // If there is nothing to compare with, all items count as new.
         Err(failure) if matches!(failure.code, Code::PackNotFound | Code::PackChanged) => ItemsByFlow::new(),
         Err(failure) => return Err(failure),
     };
-    let (more, less) = (subtract_items(&ready.asks, &asked), subtract_items(&asked, &ready.asks));
+    let (more, less) = (subtract_items(&vetted.items, &old_items), subtract_items(&old_items, &vetted.items));
     if more.is_empty() && less.is_empty() {
         output::line("its permissions are as they were")?;
     }
     tell(&less, '-')?;
     tell(&more, '+')?;
-    let kept = intersection(&ready.asks, &machine.trust().read()?.of_pack(&before.sha256));
-    // Other content is other code, also where it asks for nothing more.
+    let kept = intersection(&vetted.items, &machine.trust().read()?.of_pack(&before.sha256));
+    // Other content is other code, so the user is asked even if the pack asks for no new permission.
     let question = match moved {
         Some(_) => format!("May {name} be what its moved tag names now?"),
-        None => format!("May {name} {} take the place of {}?", line(&ready.about.version), line(&before.version)),
+        None => format!("May {name} {} take the place of {}?", line(&vetted.about.version), line(&before.version)),
     };
     let Some(granted) = ask(machine, &args.flags, name, &more, Some(&question))? else {
         output::line(format!("not updated: {name} stays at {}", before.version))?;
         return Ok(Exit::Done);
     };
-    let locked = ready.install(machine, &text)?;
+    let locked = vetted.install(machine, &text)?;
     machine.trust().change(|trust| trust.set_pack(name, &locked.sha256, union(kept, granted)))?;
     output::line(format!("updated {name} to {}", locked.version))?;
     lock.packs.insert(name.clone(), locked);
@@ -95,7 +95,7 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Says that a name that was locked means another commit now: a release is not changed, but by somebody who wants to.
+/// Returns a notice if the locked tag names another commit now: tags of releases do not move by accident.
 fn moved_tag_notice(before: &LockedPack, source: &str, commit: Option<&str>) -> Option<String> {
     let (was, is) = (before.commit.as_deref()?, commit?);
     let tag = source.rsplit_once('#')?.1;
@@ -103,16 +103,16 @@ fn moved_tag_notice(before: &LockedPack, source: &str, commit: Option<&str>) -> 
         .then(|| format!("{tag} was moved since nietz.lock was written: it named the commit {was}, and names {is} now"))
 }
 
-/// Tells which files differ between two trees.
+/// Prints which files differ between two versions.
 fn tell_differences(before: &Path, now: &Path) -> Result<()> {
     let none = BTreeMap::new();
-    // An older tree that is not here differs in everything; one that was changed here is compared as it is.
+    // If the old version is not installed, all files differ. If it was changed on disk, it is compared as it is.
     let before = if before.is_dir() { seal::files(before)? } else { none };
     let now = seal::files(now)?;
-    let gone = before.keys().filter(|path| !now.contains_key(*path)).map(|path| ('-', path));
-    let other = now.iter().filter(|(path, content)| before.get(*path) != Some(content));
+    let removed = before.keys().filter(|path| !now.contains_key(*path)).map(|path| ('-', path));
+    let changed = now.iter().filter(|(path, content)| before.get(*path) != Some(content));
     let mut all: Vec<(char, &String)> =
-        other.map(|(path, _)| (if before.contains_key(path) { '~' } else { '+' }, path)).chain(gone).collect();
+        changed.map(|(path, _)| (if before.contains_key(path) { '~' } else { '+' }, path)).chain(removed).collect();
     all.sort_by_key(|(_, path)| *path);
     output::line(format!("files that differ: {}", all.len()))?;
     for (sign, path) in all.iter().take(SHOWN) {

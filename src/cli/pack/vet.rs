@@ -1,5 +1,5 @@
-//! A pack that was taken in and looked at, and is not installed yet: every file read, every flow loaded (which performs
-//! nothing), its own tests played with no permission at all.
+//! Checks a pack before it is installed: reads its files, loads every flow (which performs no effect), and replays its own
+//! tests without any permission.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,25 +19,27 @@ use crate::pack::{quote, resolve, seal};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
-/// How folders begin that are not installed yet.
+/// The prefix of folders whose packs are not installed yet.
 pub(super) const UNFINISHED: &str = ".new-";
 
+/// A pack that passed all checks and is not installed yet.
 pub(super) struct VettedPack {
-    /// Gone with all that is in it, unless it was installed.
+    /// The temporary folder around `root`, which is removed at the end.
     _scratch: tempfile::TempDir,
     pub root: PathBuf,
     pub about: PackManifest,
-    pub asks: ItemsByFlow,
+    /// The permission items that its flows ask for.
+    pub items: ItemsByFlow,
     pub sha256: String,
     pub commit: Option<String>,
     contents: String,
 }
 
-/// Takes a pack in and looks at all of it.
+/// Fetches a pack and checks all of it.
 pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> {
     let packs = machine.packs();
     owner::make_folder(&packs)?;
-    // Beside the others, so that installing it is one renaming.
+    // The temporary folder lies beside the installed packs, so that installing is a single rename.
     let scratch = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(&packs)
@@ -46,8 +48,8 @@ pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> 
     let commit = source.take(machine, scratch.path(), &root)?;
     let tree = PackTree::new(Root::Disk(root.clone()));
     let about = PackManifest::read(&tree)?;
-    let asks = look_at_flows(machine, &tree)?;
-    compare(&about.items_by_flow(), &asks)?;
+    let items = look_at_flows(machine, &tree)?;
+    compare(&about.items_by_flow(), &items)?;
     let (personas, quotes) = (tree.list("personas", ".md"), tree.list("quotes", ".yaml"));
     for path in &personas {
         Persona::parse("persona", &tree.text(path)?.unwrap_or_default(), path).map_err(as_invalid(path))?;
@@ -55,12 +57,12 @@ pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> 
     for path in &quotes {
         quote::parse(&tree.text(path)?.unwrap_or_default(), path).map_err(as_invalid(path))?;
     }
-    if asks.is_empty() && personas.is_empty() && quotes.is_empty() {
+    if items.is_empty() && personas.is_empty() && quotes.is_empty() {
         return Err(Failure::new(Code::PackInvalid, "the pack has neither flows nor personas nor quotes"));
     }
     let tests = test::play_all(machine, &root).map_err(as_invalid("its own test fails"))?;
     let parts =
-        [(asks.len(), "flow"), (personas.len(), "persona"), (quotes.len(), "quote collection"), (tests, "test")];
+        [(items.len(), "flow"), (personas.len(), "persona"), (quotes.len(), "quote collection"), (tests, "test")];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
         parts.map(|(count, what)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" })).collect();
@@ -70,12 +72,12 @@ pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> 
     };
     let contents = format!("{}; {passed}", parts.join(", "));
     let sha256 = seal::digest(&root)?;
-    Ok(VettedPack { _scratch: scratch, root, about, asks, sha256, commit, contents })
+    Ok(VettedPack { _scratch: scratch, root, about, items, sha256, commit, contents })
 }
 
-/// Loads each flow, and returns what it asks for.
+/// Loads and audits each flow, and returns the permission items that it asks for.
 fn look_at_flows(machine: &Machine, tree: &PackTree) -> Result<ItemsByFlow> {
-    let mut asks = ItemsByFlow::new();
+    let mut items = ItemsByFlow::new();
     for located in resolve::flows(tree) {
         let path = located.path.clone();
         let session = Session::load_with(machine, located, vec![tree.clone(), PackTree::new(Root::Bundled)])
@@ -85,19 +87,19 @@ fn look_at_flows(machine: &Machine, tree: &PackTree) -> Result<ItemsByFlow> {
             let message = format!("{path}: it calls itself `{}`; a flow has the name of its file", manifest.name);
             return Err(Failure::new(Code::PackInvalid, message));
         }
-        let found = audit::flow(tree, &path, &manifest.permissions);
-        if !found.is_empty() {
+        let findings = audit::flow(tree, &path, &manifest.permissions);
+        if !findings.is_empty() {
             let failure = Failure::new(Code::PackInvalid, format!("{path} cannot work as it is"));
-            return Err(found.iter().fold(failure, |failure, found| {
-                failure.because(format!("{}:{}:{}: {}", found.path, found.line, found.column, found.one_line()))
+            return Err(findings.iter().fold(failure, |failure, finding| {
+                failure.because(format!("{}:{}:{}: {}", finding.path, finding.line, finding.column, finding.one_line()))
             }));
         }
-        asks.insert(manifest.name.clone(), trust::asked_items(manifest));
+        items.insert(manifest.name.clone(), trust::asked_items(manifest));
     }
-    Ok(asks)
+    Ok(items)
 }
 
-/// Returns what of a tree is found by its name.
+/// Returns the names of a tree's flows, personas and quote collections.
 fn names(tree: &PackTree) -> BTreeSet<String> {
     let stem = |path: &str| {
         let file = path.rsplit('/').next().unwrap_or(path);
@@ -109,23 +111,24 @@ fn names(tree: &PackTree) -> BTreeSet<String> {
     flows.chain(personas).chain(quotes).collect()
 }
 
-/// What `pack.yaml` says of the flows' permissions is what people read: it must be so.
-pub(in crate::cli) fn compare(told: &ItemsByFlow, asked: &ItemsByFlow) -> Result<()> {
-    let mut differ = Vec::new();
-    let list = |asks: ItemsByFlow, what: &str| -> Vec<String> {
-        let one = |(flow, items): (String, Items)| items.into_iter().map(move |item| format!("{flow}: {item} {what}"));
-        asks.into_iter().flat_map(one).collect()
+/// Checks that `pack.yaml` lists exactly the permissions that the flows declare, because people read only `pack.yaml`.
+pub(in crate::cli) fn compare(listed: &ItemsByFlow, declared: &ItemsByFlow) -> Result<()> {
+    let mut differences = Vec::new();
+    let list = |items_by_flow: ItemsByFlow, what: &str| -> Vec<String> {
+        let describe =
+            |(flow, items): (String, Items)| items.into_iter().map(move |item| format!("{flow}: {item} {what}"));
+        items_by_flow.into_iter().flat_map(describe).collect()
     };
-    differ.extend(list(subtract_items(asked, told), "is declared by the flow, and not told in pack.yaml"));
-    differ.extend(list(subtract_items(told, asked), "is told in pack.yaml, and not declared by the flow"));
-    let strangers = told.keys().filter(|flow| !asked.contains_key(*flow));
-    differ.extend(strangers.map(|flow| format!("{flow}: there is no such flow")));
-    if differ.is_empty() {
+    differences.extend(list(subtract_items(declared, listed), "is declared by the flow, and not told in pack.yaml"));
+    differences.extend(list(subtract_items(listed, declared), "is told in pack.yaml, and not declared by the flow"));
+    let unknown = listed.keys().filter(|flow| !declared.contains_key(*flow));
+    differences.extend(unknown.map(|flow| format!("{flow}: there is no such flow")));
+    if differences.is_empty() {
         return Ok(());
     }
     let failure =
         Failure::new(Code::PackInvalid, "pack.yaml says something else of its flows' permissions than the flows do");
-    let failure = differ.into_iter().fold(failure, Failure::because);
+    let failure = differences.into_iter().fold(failure, Failure::because);
     Err(failure.hint(
         "under `permissions`, write for each flow what it declares; `documents` are the paths of its collections",
     ))
@@ -139,7 +142,7 @@ fn as_invalid(what: &str) -> impl Fn(Failure) -> Failure + '_ {
 }
 
 impl VettedPack {
-    /// Tells what the pack is.
+    /// Prints what the pack is, where it comes from, and which names it shares with others.
     pub(super) fn tell(&self, machine: &Machine, source: &str) -> Result<()> {
         let PackManifest { name, version, summary, licence, .. } = &self.about;
         output::line(format!("{name} {version}: {} ({})", summary, licence))?;
@@ -152,10 +155,10 @@ impl VettedPack {
         Ok(())
     }
 
-    /// Says which names others have as well: who takes whose place has to be known beforehand.
+    /// Describes which of its names are already in use, because the user must know beforehand which one hides the other.
     fn name_conflicts(&self, machine: &Machine) -> Result<Vec<String>> {
         let own = names(&PackTree::new(Root::Disk(self.root.clone())));
-        let mut told = Vec::new();
+        let mut conflicts = Vec::new();
         for other in machine.trees()? {
             let how = match (other.seal(), &other.root) {
                 (Some(seal), _) if seal.pack == self.about.name => continue,
@@ -166,12 +169,12 @@ impl VettedPack {
                 (None, Root::Disk(_)) => "is hidden by the project's own".to_owned(),
                 (None, Root::Bundled) => "takes the place of the bundled one".to_owned(),
             };
-            told.extend(names(&other).intersection(&own).map(|name| format!("its {name} {how}")));
+            conflicts.extend(names(&other).intersection(&own).map(|name| format!("its {name} {how}")));
         }
-        Ok(told)
+        Ok(conflicts)
     }
 
-    /// Puts the tree where the packs are, whole or not at all, and returns its line of the lock.
+    /// Installs the pack in a single step, and returns its entry for `nietz.lock`.
     pub(super) fn install(&self, machine: &Machine, source: &str) -> Result<LockedPack> {
         let locked = LockedPack {
             version: self.about.version.clone(),
@@ -184,7 +187,7 @@ impl VettedPack {
             if seal::digest(&folder)? == self.sha256 {
                 return Ok(locked);
             }
-            // Somebody changed it: it was refused until now, and is made whole again.
+            // Somebody changed the installed pack, so nietz refused to load it: replace it.
             std::fs::remove_dir_all(&folder).map_err(|error| Failure::io(&folder, "remove", &error))?;
         }
         std::fs::rename(&self.root, &folder).map_err(|error| Failure::io(&folder, "install into", &error))?;

@@ -58,22 +58,22 @@ pub(super) struct Case {
     root: PathBuf,
 }
 
-/// What became of one case.
+/// The result of one case.
 struct CaseOutcome {
     effects: usize,
     how: &'static str,
-    /// What the test shows is a failure, with this code.
+    /// The code of the failure that the cassette ends with, if the test is about a failure.
     fails: Option<Code>,
 }
 
 impl CaseOutcome {
-    /// Returns the end of a line that tells of a test which shows a failure.
+    /// Returns the end of a result line, which names the failure that the test is about.
     fn failure_note(&self) -> String {
         self.fails.map(|code| format!("; it shows the failure {}", code.name())).unwrap_or_default()
     }
 }
 
-/// Reads the name of a code.
+/// Parses the name of a code.
 fn code(name: &str) -> Result<Code, String> {
     Code::parse(name).ok_or_else(|| match nearest(name, Code::ALL.iter().map(|code| code.name())) {
         Some(near) => format!("no failure has this code; did you mean `{near}`?"),
@@ -142,12 +142,12 @@ fn tell(machine: &Machine, case: &Case, outcome: &Result<CaseOutcome>, ms: u128,
     }
 }
 
-/// Returns how a cassette is called on the screen.
+/// Returns the path of a cassette as it is printed.
 fn display_path(machine: &Machine, path: &Path) -> String {
     below(&machine.workspace, path).unwrap_or_else(|| path.display().to_string())
 }
 
-/// Plays every cassette of a pack, and returns how many there are.
+/// Replays every cassette of a pack, and returns how many there are.
 pub(super) fn play_all(machine: &Machine, root: &Path) -> Result<usize> {
     let cases = in_folder(root, &replay::cassette_folder(root));
     for case in &cases {
@@ -166,11 +166,11 @@ impl Case {
     fn flow(&self, machine: &Machine, ends: &JournalEnds) -> Result<(ResolvedFlow, Vec<PackTree>)> {
         let located =
             replay::flow_of(&self.root, &ends.open).or_else(|failure| match self.root == machine.workspace {
-                // A project tests the flows of its packs as well.
+                // A project may also test the flows of its packs.
                 true => resolve::flow(&ends.open.flow, &machine.workspace, &machine.packs()).map_err(|_| failure),
                 false => Err(failure),
             })?;
-        // What else is installed is no part of a pack that is tested for itself.
+        // A pack that is tested by itself gets nothing from other installed packs.
         let layers = match self.root == machine.workspace {
             true => machine.layers(&located.tree)?,
             false => vec![located.tree.clone(), PackTree::new(Root::Bundled)],

@@ -1,5 +1,5 @@
-//! Recording: a run becomes a cassette. What is kept must be worth comparing with, so that a run which fails, waits or is
-//! interrupted makes no test: it leaves the cassette that there was. Who wants a failure tested names its code.
+//! Recording: a run becomes a cassette. A run that fails, waits or is interrupted is not worth comparing with: it becomes no
+//! cassette and leaves the existing one as it was. To test a failure, the user names its code.
 
 use std::path::{Path, PathBuf};
 
@@ -22,27 +22,27 @@ use crate::run::machine::Machine;
 use crate::run::replay::{self, JournalEnds};
 use crate::run::session::Session;
 
-/// Where a recording goes, and what may be kept there.
+/// Where a recording is written, and which run may be kept there.
 struct RecordingTarget<'a> {
     machine: &'a Machine,
     path: &'a Path,
-    /// The cassette that this recording takes from.
+    /// The cassette whose outcomes this recording reuses.
     source: Option<&'a Path>,
-    /// How the recording that is there ended.
-    was: Option<EndRecord>,
-    /// The failure that is wanted.
+    /// How the existing recording ended.
+    previous: Option<EndRecord>,
+    /// The failure that the run must end with.
     expected: Option<Code>,
 }
 
-/// Records a case anew. What was said, and what files, git and commands gave, is taken from its cassette where it is asked
-/// for just so; documents happen anew in an empty folder.
+/// Records a case anew. For unchanged requests to models, people, files, git and commands, the recording reuses the outcomes
+/// of the case's cassette; effects on documents are performed anew in an empty folder.
 pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Result<CaseOutcome> {
     let ends = case.ends()?;
     let (located, layers) = case.flow(machine, &ends)?;
-    let place =
+    let target =
         RecordingTarget { source: Some(&case.path), ..RecordingTarget::at(machine, &case.path, args.expect_failure) };
     let open = ends.open;
-    // What `nietz new` wrote was said by no model: it is the user's that says it now.
+    // No model wrote the replies in a cassette of `nietz new`: the user's own model does now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
     let begin = NewRun {
         command: open.command,
@@ -61,10 +61,10 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
         kept: false,
     };
     let session = Session::load_with(machine, located.clone(), layers.clone())?;
-    run_in_scratch(machine, session, begin, &args.front, |journal| make((located, layers), journal, &place))
+    run_in_scratch(machine, session, begin, &args.front, |journal| make((located, layers), journal, &target))
 }
 
-/// What to do where the empty folder of a recording is not enough.
+/// The hint for a flow that cannot be recorded in an empty folder.
 const FROM_RUN: &str = "run it where all that it works on is, then nietz test --from-run RUN --name NAME";
 
 /// Records a flow for the first time.
@@ -85,14 +85,14 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     begin.kept = false;
     let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
     let path = cassette_path(machine, &located, &session.flow.manifest.name, &name)?;
-    let place = RecordingTarget::at(machine, &path, args.expect_failure);
+    let target = RecordingTarget::at(machine, &path, args.expect_failure);
     let outcome = run_in_scratch(machine, session, begin, &front.or(args.front), |journal| {
-        make((located, layers), journal, &place)
+        make((located, layers), journal, &target)
     })?;
     print_recorded(machine, &path, &outcome)
 }
 
-/// Makes a cassette of a run of this folder.
+/// Makes a cassette from a run of this workspace.
 pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
@@ -126,7 +126,7 @@ fn print_recorded(machine: &Machine, path: &Path, outcome: &CaseOutcome) -> Resu
     Ok(Exit::Done)
 }
 
-/// Runs a flow in an empty folder that is gone afterwards, and gives its journal to `then`.
+/// Runs a flow in an empty temporary folder, and passes its journal to `then`.
 fn run_in_scratch<T>(
     machine: &Machine,
     session: Session,
@@ -136,26 +136,26 @@ fn run_in_scratch<T>(
 ) -> Result<T> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
-    let place = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;
-    let work = machine.in_workspace(place);
-    start::begin(&work, session, begin, front)?;
-    let id = work.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
-    then(&work.runs().journal(&id))
+    let scratch = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;
+    let machine = machine.in_workspace(scratch);
+    start::begin(&machine, session, begin, front)?;
+    let id = machine.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
+    then(&machine.runs().journal(&id))
 }
 
 impl<'a> RecordingTarget<'a> {
-    /// Looks at what is there already. What cannot be read is no recording that somebody relies on.
+    /// Returns the target for a path. An existing file that cannot be read does not count as a recording.
     fn at(machine: &'a Machine, path: &'a Path, expected: Option<Code>) -> RecordingTarget<'a> {
         RecordingTarget {
             machine,
             path,
-            was: replay::read_ends(path).ok().and_then(|ends| ends.end),
+            previous: replay::read_ends(path).ok().and_then(|ends| ends.end),
             expected,
             source: None,
         }
     }
 
-    /// Returns what is said of a recording that is not kept.
+    /// Returns the failure for a recording that is not kept.
     fn refusal(&self, why: &str) -> Failure {
         let shown = display_path(self.machine, self.path);
         Failure::new(
@@ -167,14 +167,14 @@ impl<'a> RecordingTarget<'a> {
         )
     }
 
-    /// Refuses a run that did not end as a test may end.
+    /// Refuses a run that did not end in a way that this recording allows.
     fn admit(&self, end: Option<&EndRecord>) -> Result<()> {
         let Some(end) = end else { return Err(self.refusal("the journal of the run was not written to its end")) };
-        let was = self.was.as_ref();
-        let failed_before = was.filter(|was| was.status == EndStatus::Failed).and_then(|was| was.failure.as_ref());
+        let previous = self.previous.as_ref();
+        let failed_before = previous.filter(|was| was.status == EndStatus::Failed).and_then(|was| was.failure.as_ref());
         let compared = |why: &str| {
             let failure = self.refusal(why).because(format!("now: {}", describe_end(end)));
-            was.into_iter().fold(failure, |failure, was| failure.because(format!("before: {}", describe_end(was))))
+            previous.into_iter().fold(failure, |failure, was| failure.because(format!("before: {}", describe_end(was))))
         };
         match (end.status, self.expected, &end.failure) {
             (EndStatus::Interrupted, ..) => {
@@ -213,19 +213,19 @@ fn describe_end(end: &EndRecord) -> String {
     }
 }
 
-/// Writes a cassette of a journal: what a replay of it needs and nothing else, with today's secrets taken out.
-fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, place: &RecordingTarget<'_>) -> Result<CaseOutcome> {
-    let RecordingTarget { machine, path, .. } = place;
+/// Writes a cassette from a journal: only what a replay needs, without any secret that is known now.
+fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, target: &RecordingTarget<'_>) -> Result<CaseOutcome> {
+    let RecordingTarget { machine, path, .. } = target;
     let ends = replay::read_ends(journal)?;
-    place.admit(ends.end.as_ref())?;
+    target.admit(ends.end.as_ref())?;
     let end = require_end(journal, &ends)?;
-    if let Some(source) = place.source
+    if let Some(source) = target.source
         && let Some(line) = first_different_read(source, journal)?
     {
         let why = format!(
             "its line {line} read documents that were there before, and a recording is made in an empty folder"
         );
-        return Err(place.refusal("the flow works on documents that are there").because(why).hint(FROM_RUN));
+        return Err(target.refusal("the flow works on documents that are there").because(why).hint(FROM_RUN));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     if folder.starts_with(&machine.workspace) {
@@ -233,16 +233,16 @@ fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, place: &RecordingTa
     } else {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
     }
-    let beside = path.with_extension("jsonl.new");
-    let played = replay::play(machine, flow, (journal, &ends.open), Some(&beside)).and_then(|mut played| {
-        // What was tried and given up on the way is not part of the test.
+    let temporary = path.with_extension("jsonl.new");
+    let played = replay::play(machine, flow, (journal, &ends.open), Some(&temporary)).and_then(|mut played| {
+        // Recorded effects that the replay did not need, such as abandoned attempts, are not part of the test.
         played.forget_unused();
         played.compare_with(journal, &end)?;
-        std::fs::rename(&beside, path).map_err(|error| Failure::io(path, "write", &error))?;
+        std::fs::rename(&temporary, path).map_err(|error| Failure::io(path, "write", &error))?;
         Ok(CaseOutcome { effects: played.effects, how: "recorded", fails: end.failure.map(|failure| failure.code) })
     });
     if played.is_err() {
-        let _ = std::fs::remove_file(&beside);
+        let _ = std::fs::remove_file(&temporary);
     }
     played.map_err(|failure| match failure.code {
         Code::CassetteMissed | Code::CassetteDiffers => failure.hint("the flow or a secret has changed since that run"),
@@ -250,7 +250,7 @@ fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, place: &RecordingTa
     })
 }
 
-/// Returns how a run ended that can be a test.
+/// Returns how a run ended, or a failure if it did not come to an end that a test can compare.
 pub(super) fn require_end(path: &Path, ends: &JournalEnds) -> Result<EndRecord> {
     let end = ends.end.clone().filter(|end| matches!(end.status, EndStatus::Done | EndStatus::Failed));
     end.ok_or_else(|| {
@@ -259,10 +259,10 @@ pub(super) fn require_end(path: &Path, ends: &JournalEnds) -> Result<EndRecord> 
     })
 }
 
-/// Returns where a new cassette is put: into the flow's own pack, or into this folder for what is bundled.
+/// Returns the path of a new cassette: in the flow's own folder, or in the workspace for bundled flows and installed packs.
 fn cassette_path(machine: &Machine, located: &ResolvedFlow, flow: &str, name: &str) -> Result<PathBuf> {
     let plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
-    // A journal says which flow it is of, and both become parts of a path.
+    // Both names become parts of a path, and the flow's name may come from a journal.
     for part in [flow, name] {
         if !plain(part) {
             let shown = crate::model::text::excerpt(part);

@@ -1,6 +1,6 @@
-//! `nietz trust`: what folders and packs may do. The one place where trust is asked for, given, required and taken back.
+//! `nietz trust`: what folders and packs may do. Only this module asks for trust, grants, requires and revokes it.
 //!
-//! `wants` says what a flow asks of the folder that it comes from and works in; `packs` is the same for packs.
+//! `wants` computes what a flow asks for in the folder that it comes from and in the workspace; `packs` handles packs.
 
 pub(super) mod packs;
 mod wants;
@@ -27,7 +27,7 @@ use crate::run::runtime;
 pub(super) use wants::Invocation;
 use wants::PERSONA_MODELS;
 
-/// The longest thing that stands in a line to copy, in bytes.
+/// The longest permission item that is put into a command line to copy, in bytes.
 const MOST_SHOWN: usize = 200;
 
 /// Tell and change what you trust: folders with flows and settings of their own, and packs
@@ -87,7 +87,7 @@ pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
     }
 }
 
-/// Returns the pack that a word names. A folder has a slash, a dot, or no pack of its name.
+/// Returns the pack that a word names. A word means a folder if it has a slash or a leading dot, or if no pack has that name.
 fn pack<'a>(machine: &Machine, what: &'a str) -> Result<Option<&'a str>> {
     if what.contains('/') || what.starts_with('.') {
         return Ok(None);
@@ -142,21 +142,21 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
         output::line(format!("not looked at: {}", line(&failure.message)))?;
     }
     let allow = split_allowed(&args.allow, |text| wanted.contains(text));
-    if let Some(odd) = allow.iter().find(|item| !wanted.contains(**item)) {
+    if let Some(unknown) = allow.iter().find(|item| !wanted.contains(**item)) {
         let all = if wanted.is_empty() { "nothing".to_owned() } else { in_a_row(&wanted) };
-        return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(odd)))
+        return Err(Failure::new(Code::Usage, format!("--allow {}: nothing there asks for that", excerpt(unknown)))
             .hint(format!("asked for: {all}")));
     }
-    // What git would run is given by its very command alone: nobody gives it with something else.
-    let is_given = |item: &String| match allow.as_slice() {
+    // A command that git runs as a filter is granted only if `--allow` names it, not by a bare `nietz trust add`.
+    let is_granted = |item: &String| match allow.as_slice() {
         [] => !item.starts_with(FILTER),
         some => some.iter().any(|name| allows(name, "", item)),
     };
-    let (given, left): (Items, Items) = wanted.into_iter().partition(is_given);
-    machine.trust().change(|trust| trust.add_folder(&name, given.clone()))?;
+    let (granted, left): (Items, Items) = wanted.into_iter().partition(is_granted);
+    machine.trust().change(|trust| trust.add_folder(&name, granted.clone()))?;
     output::line(format!("trusted: {}", line(&name)))?;
-    tell(&given, '+')?;
-    if given.is_empty() && left.is_empty() {
+    tell(&granted, '+')?;
+    if granted.is_empty() && left.is_empty() {
         output::line(
             "  it asks for nothing but models, questions and documents; what it asks for later is asked again",
         )?;
@@ -176,7 +176,7 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
 fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
     let trust = machine.trust().read()?;
     let folder = machine.workspace.join(what);
-    // One that is gone is named as it stands in the list.
+    // A folder that no longer exists is named as `nietz trust list` shows it.
     let name = folder_name(&folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
     let is_pack = trust.packs.values().any(|trusted| trusted.pack == what);
     let mut found = false;
@@ -195,12 +195,17 @@ fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses a flow that asks for more than the user trusts its pack or folder with; where somebody is there, they are
-/// asked. Returns what the user is told of it.
-pub(super) fn require(machine: &Machine, flow: &Flow, called: &Invocation, front: &FrontArgs) -> Result<Vec<String>> {
+/// Refuses a flow that asks for more than the user trusts its pack or folder with. In a terminal, the user is asked first.
+/// Returns notices for the user.
+pub(super) fn require(
+    machine: &Machine,
+    flow: &Flow,
+    invocation: &Invocation,
+    front: &FrontArgs,
+) -> Result<Vec<String>> {
     packs::require(machine, flow)?;
-    let mut notices: Vec<String> = wants::not_the_bundled_one(machine, flow, called).into_iter().collect();
-    let wanted = wants::of_flow(machine, flow, called)?;
+    let mut notices: Vec<String> = wants::not_the_bundled_one(machine, flow, invocation).into_iter().collect();
+    let wanted = wants::of_flow(machine, flow, invocation)?;
     if wanted.is_empty() {
         return Ok(notices);
     }
@@ -214,8 +219,8 @@ pub(super) fn require(machine: &Machine, flow: &Flow, called: &Invocation, front
             notices.push(format!("trusted for this run: {} with {}", line(&folder), in_a_row(&missing)));
             continue;
         }
-        let there = !front.json && front.answers.is_none();
-        if there && std::io::stdin().is_terminal() && ask(machine, &flow.manifest.name, &folder, &missing)? {
+        let may_ask = !front.json && front.answers.is_none();
+        if may_ask && std::io::stdin().is_terminal() && ask(machine, &flow.manifest.name, &folder, &missing)? {
             machine.trust().change(|trust| trust.add_folder(&folder, missing))?;
             continue;
         }
@@ -230,12 +235,12 @@ pub(super) fn require(machine: &Machine, flow: &Flow, called: &Invocation, front
     Ok(notices)
 }
 
-/// Says that the model which the user named holds for all personas, where some name another one and the folder is not
-/// trusted with that; nothing where it need not.
+/// Returns a notice that the model which the user named holds for all personas, if some personas name another model and the
+/// workspace is not trusted to let them choose.
 pub(super) fn only_model(machine: &Machine, flow: &Flow, front: &FrontArgs) -> Result<Option<String>> {
-    let naming = wants::with_models(machine, flow)?;
+    let slugs = wants::with_models(machine, flow)?;
     let name = folder_name(&machine.workspace)?;
-    if naming.is_empty() || front.trust {
+    if slugs.is_empty() || front.trust {
         return Ok(None);
     }
     if machine.trust().read()?.missing(&name, &[PERSONA_MODELS.to_owned()].into()).is_empty() {
@@ -243,7 +248,7 @@ pub(super) fn only_model(machine: &Machine, flow: &Flow, front: &FrontArgs) -> R
     }
     let text = format!(
         "--model holds for all personas, also for {}, which names another: `nietz trust add {}` lets personas choose",
-        naming.join(", "),
+        slugs.join(", "),
         shell(&name)
     );
     Ok(Some(line(&text).into_owned()))
@@ -272,7 +277,7 @@ fn tell(items: &Items, sign: char) -> Result<()> {
     items.iter().try_for_each(|item| output::line(format!("  {sign} {} ({})", describe_item(item), display_item(item))))
 }
 
-/// Returns the options that grant just these, as far as all of them can be shown as they are.
+/// Returns the `--allow` options that grant just these items, or a placeholder if any item cannot be shown as it is.
 fn allow_options(items: &Items) -> String {
     if items.iter().any(|item| item.len() > MOST_SHOWN || line(item) != item.as_str()) {
         return " --allow …".to_owned();

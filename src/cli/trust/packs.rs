@@ -1,4 +1,4 @@
-//! What a pack's flows may do: told in words, asked of the user, kept for that content, and required before they run.
+//! What a pack's flows may do: it is shown in words, granted by the user for exactly that content, and required for a run.
 
 use crate::cli::grants::GrantFlags;
 use crate::cli::output;
@@ -18,14 +18,14 @@ use crate::pack::tree::PackTree;
 use crate::run::machine::Machine;
 use crate::run::runtime;
 
-/// Trusts a pack of this project with what its flows ask for, or with the part of it that is named.
+/// Trusts a pack of this project with the items that its flows ask for, or with those of them that `allow` names.
 pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exit> {
     let lock = Lockfile::read(&machine.workspace)?;
     let locked = lock.get(name)?;
-    let asks =
-        installed_asks(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
+    let items =
+        installed_items(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
     let granted = machine.trust().read()?.of_pack(&locked.sha256);
-    let new = subtract_items(&asks, &granted);
+    let new = subtract_items(&items, &granted);
     if new.is_empty() {
         output::line(format!("{name} asks for nothing more than it is trusted with"))?;
         return Ok(Exit::Done);
@@ -37,7 +37,7 @@ pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Returns what a flow asks for.
+/// Returns the permission items that a flow asks for.
 pub(in crate::cli) fn asked_items(manifest: &Manifest) -> Items {
     permission_items::items(
         &manifest.permissions,
@@ -45,8 +45,8 @@ pub(in crate::cli) fn asked_items(manifest: &Manifest) -> Items {
     )
 }
 
-/// Returns what an installed pack asks for; its content is checked first.
-pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Result<ItemsByFlow> {
+/// Returns the permission items that an installed pack asks for, after checking its content.
+pub(in crate::cli) fn installed_items(folder: &std::path::Path, seal: Seal) -> Result<ItemsByFlow> {
     if !folder.is_dir() {
         return Err(Failure::new(Code::PackNotFound, format!("the pack {} is not installed here", seal.pack))
             .hint("install what nietz.lock names: nietz pack add --locked"));
@@ -54,7 +54,7 @@ pub(in crate::cli) fn installed_asks(folder: &std::path::Path, seal: Seal) -> Re
     Ok(PackManifest::read(&PackTree::sealed(folder.to_owned(), seal))?.items_by_flow())
 }
 
-/// Refuses a flow of a pack that asks for more than the user granted to just this content.
+/// Refuses a flow of a pack that asks for more than the user granted to exactly this content.
 pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
     let granted = machine.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
@@ -74,9 +74,9 @@ pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
         .fold(failure, |failure, item| failure.because(format!("it {} ({})", describe_item(item), display_item(item)))))
 }
 
-/// Tells what each flow asks for, in words.
-pub(in crate::cli) fn tell(asks: &ItemsByFlow, sign: char) -> Result<()> {
-    for (flow, items) in asks {
+/// Prints what each flow asks for, in words.
+pub(in crate::cli) fn tell(items_by_flow: &ItemsByFlow, sign: char) -> Result<()> {
+    for (flow, items) in items_by_flow {
         output::line(format!("flow {flow}"))?;
         for item in items {
             output::line(format!("  {sign} {} ({})", describe_item(item), display_item(item)))?;
@@ -85,9 +85,9 @@ pub(in crate::cli) fn tell(asks: &ItemsByFlow, sign: char) -> Result<()> {
     Ok(())
 }
 
-/// Asks the user for what is wanted, or for the part of it that `--allow` names; with `--yes` that part is granted
-/// unasked. Where there is nothing to grant, `otherwise` is asked, if there is anything. Returns what is granted; nothing
-/// if the answer is no.
+/// Asks the user to grant the wanted items, or those of them that `--allow` names; `--yes` grants those without asking.
+/// If there is nothing to grant, asks the question `otherwise`, if it is given. Returns the granted items, or `None` if the
+/// answer is no.
 pub(in crate::cli) fn ask(
     machine: &Machine,
     flags: &GrantFlags,
@@ -124,22 +124,23 @@ pub(in crate::cli) fn ask(
     Ok((answer == true).then_some(named))
 }
 
-/// Returns the part of what is wanted that `--allow` names.
+/// Returns those of the wanted items that `--allow` names.
 fn part(wanted: &ItemsByFlow, allow: &[String]) -> Result<ItemsByFlow> {
-    if let Some(odd) = allow.iter().find(|allowed| !is_known(allowed, wanted)) {
+    if let Some(unknown) = allow.iter().find(|allowed| !is_known(allowed, wanted)) {
         let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
-        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(odd));
+        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(unknown));
         let all = all.collect::<Vec<_>>().join(", ");
         return Err(Failure::new(Code::Usage, message)
             .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));
     }
-    let fine = |flow: &str, item: &str| allow.iter().any(|allowed| allows(allowed, flow, item));
-    let of_flow =
-        |flow: &String, items: &Items| -> Items { items.iter().filter(|item| fine(flow, item)).cloned().collect() };
+    let is_allowed = |flow: &str, item: &str| allow.iter().any(|allowed| allows(allowed, flow, item));
+    let of_flow = |flow: &String, items: &Items| -> Items {
+        items.iter().filter(|item| is_allowed(flow, item)).cloned().collect()
+    };
     Ok(wanted.iter().map(|(flow, items)| (flow.clone(), of_flow(flow, items))).collect())
 }
 
-/// Tells how much of what is wanted is not granted, and returns it.
+/// Prints how many of the wanted items are not granted, and returns that number.
 fn tell_left(pack: &str, wanted: &ItemsByFlow, named: &ItemsByFlow) -> Result<usize> {
     let left = subtract_items(wanted, named).values().map(Items::len).sum::<usize>();
     if left > 0 {
@@ -148,7 +149,7 @@ fn tell_left(pack: &str, wanted: &ItemsByFlow, named: &ItemsByFlow) -> Result<us
     Ok(left)
 }
 
-/// Returns what is in either.
+/// Returns the items that are in either argument.
 pub(in crate::cli) fn union(mut one: ItemsByFlow, other: ItemsByFlow) -> ItemsByFlow {
     for (flow, items) in other {
         one.entry(flow).or_default().extend(items);
@@ -156,7 +157,7 @@ pub(in crate::cli) fn union(mut one: ItemsByFlow, other: ItemsByFlow) -> ItemsBy
     one
 }
 
-/// Returns what is in both.
+/// Returns the items that are in both arguments.
 pub(in crate::cli) fn intersection(one: &ItemsByFlow, other: &ItemsByFlow) -> ItemsByFlow {
     subtract_items(one, &subtract_items(one, other))
 }

@@ -1,7 +1,7 @@
-//! What a flow asks of the folder that it comes from, and of the one that it works in.
+//! The permission items that a flow asks for in the folder that it comes from and in the workspace.
 //!
-//! Models, questions and documents ask for nothing. Commands, git and files do, and so does whatever of a folder stands
-//! in place of what comes with nietz or with a pack: a flow, a persona, quotes, a setting, a model.
+//! Models, questions and documents need no trust. Commands, git and files do, and so does everything in a folder that
+//! overrides what is bundled or belongs to a pack: a flow, a persona, quotes, a setting, a model.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::session;
 
-/// Models that a folder's personas name, where the user named one.
+/// The item that lets a folder's personas choose their models even if the user named one.
 pub(in crate::cli) const PERSONA_MODELS: &str = "persona-models";
 
-/// How a run is called, as far as it decides what is asked for.
+/// How the user called a flow, as far as that decides which items it asks for.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Invocation {
-    /// By its name, and not by a path.
+    /// The flow was called by its name, and not by a path.
     pub by_name: bool,
-    /// With the user's own choice of a model.
+    /// The user chose the model.
     pub with_model: bool,
 }
 
@@ -39,8 +39,8 @@ impl Invocation {
     }
 }
 
-/// Returns what a flow asks for, by folder.
-pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Invocation) -> Result<BTreeMap<String, Items>> {
+/// Returns the items that a flow asks for, by folder.
+pub(super) fn of_flow(machine: &Machine, flow: &Flow, invocation: &Invocation) -> Result<BTreeMap<String, Items>> {
     let mut wanted: BTreeMap<String, Items> = BTreeMap::new();
     let mut add = |folder: &Path, items: Items| -> Result<()> {
         if !items.is_empty() {
@@ -48,24 +48,24 @@ pub(super) fn of_flow(machine: &Machine, flow: &Flow, called: &Invocation) -> Re
         }
         Ok(())
     };
-    let own = own_folder(flow);
-    if let Some(folder) = own {
+    let flow_folder = own_folder(flow);
+    if let Some(folder) = flow_folder {
         let mut items = permissions(flow);
-        items.extend(hidden_flow(flow, called).map(|name| format!("hides={name}")));
+        items.extend(hidden_flow(flow, invocation).map(|name| format!("hides={name}")));
         add(folder, items)?;
     }
-    if own.is_none_or(|folder| folder != machine.workspace) {
-        add(&machine.workspace, overrides(machine, flow, &machine.workspace, own)?)?;
-        add(&machine.workspace, settings(machine, flow, called))?;
+    if flow_folder.is_none_or(|folder| folder != machine.workspace) {
+        add(&machine.workspace, overrides(machine, flow, &machine.workspace, flow_folder)?)?;
+        add(&machine.workspace, settings(machine, flow, invocation))?;
     }
-    // A copy of a bundled flow is the bundled one, and what lies beside it is somebody's own.
-    if let Some(folder) = own_place(flow).filter(|folder| own.is_none() && *folder != machine.workspace) {
-        add(folder, overrides(machine, flow, folder, own)?)?;
+    // A copy of a bundled flow counts as the bundled flow, but anybody may have written the files beside it.
+    if let Some(folder) = own_place(flow).filter(|folder| flow_folder.is_none() && *folder != machine.workspace) {
+        add(folder, overrides(machine, flow, folder, flow_folder)?)?;
     }
     Ok(wanted)
 }
 
-/// Returns all that the flows, personas and settings of a folder can ask for, and what could not be looked at.
+/// Returns all items that the flows, personas and settings of a folder can ask for, and why some flows could not be loaded.
 pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     let (mut items, mut unread) = (Items::new(), Vec::new());
     let by_name = Invocation { by_name: true, with_model: false };
@@ -79,48 +79,48 @@ pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     if !naming_models(&tree).is_empty() {
         items.insert(PERSONA_MODELS.to_owned());
     }
-    // A folder that is no repository, or none that can be read, has none.
+    // A folder that is not a repository, or not a readable one, has no filters.
     let repository =
         Repository::new(&machine.workspace, &machine.worktrees(), "", &machine.environment, machine.config.git);
     items.extend(repository.filters().unwrap_or_default());
     Ok((items, unread))
 }
 
-/// Returns the slugs of the personas that name a model of their own, those that come with nietz aside.
+/// Returns the slugs of the personas that name a model of their own, except for bundled personas.
 pub(super) fn with_models(machine: &Machine, flow: &Flow) -> Result<Vec<String>> {
     let mut trees = machine.trees()?;
     trees.extend(own_folder(flow).map(|folder| PackTree::new(Root::Disk(folder.to_owned()))));
-    let mut found: Vec<String> =
+    let mut slugs: Vec<String> =
         trees.iter().filter(|tree| tree.root != Root::Bundled).flat_map(naming_models).collect();
-    found.sort();
-    found.dedup();
-    Ok(found)
+    slugs.sort();
+    slugs.dedup();
+    Ok(slugs)
 }
 
-/// Those that cannot be read name none: whoever wants one is told what is wrong with it.
+/// Returns the slugs of a tree's personas that name a model. Invalid personas are left out: using one says what is wrong.
 fn naming_models(tree: &PackTree) -> Vec<String> {
-    let named = |path: &String| {
+    let slug = |path: &String| {
         let text = tree.text(path).ok().flatten()?;
         let persona = Persona::parse(path.rsplit('/').next()?.trim_end_matches(".md"), &text, path).ok()?;
         persona.model.is_some().then_some(persona.slug)
     };
-    tree.list("personas", ".md").iter().filter_map(named).collect()
+    tree.list("personas", ".md").iter().filter_map(slug).collect()
 }
 
-/// Says that a name means another flow than the bundled one.
-pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, called: &Invocation) -> Option<String> {
-    let name = hidden_flow(flow, called)?;
+/// Returns a notice if the name that the user gave means another flow than the bundled one.
+pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, invocation: &Invocation) -> Option<String> {
+    let name = hidden_flow(flow, invocation)?;
     let of = flow.located.tree.origin(&machine.workspace);
-    let told = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
-    Some(crate::model::text::line(&told).into_owned())
+    let notice = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
+    Some(crate::model::text::line(&notice).into_owned())
 }
 
-/// Returns the folder that a flow comes from; nothing where it is a pack's, or is the bundled one in each byte.
+/// Returns the folder that a flow comes from; `None` for flows of packs, and for flows that equal bundled ones byte by byte.
 fn own_folder(flow: &Flow) -> Option<&Path> {
     own_place(flow).filter(|_| !is_bundled(flow))
 }
 
-/// Returns the folder that a flow lies in; nothing where it is a pack's or comes with nietz.
+/// Returns the folder that a flow lies in; `None` for flows of packs and bundled flows.
 fn own_place(flow: &Flow) -> Option<&Path> {
     match &flow.located.tree.root {
         Root::Disk(folder) if flow.located.tree.seal().is_none() => Some(folder),
@@ -132,11 +132,11 @@ fn is_bundled(flow: &Flow) -> bool {
     let same =
         |path: &str, digest: &str| assets::read(path).is_some_and(|bytes| Digest::of(bytes).to_string() == digest);
     let Root::Disk(folder) = &flow.located.tree.root else { return true };
-    // Most flows are told apart by their name already.
+    // Most flows already differ from the bundled ones by their names.
     if assets::read(&flow.located.path).is_none() {
         return false;
     }
-    // Modules can be required later: those that it could take in place of the bundled ones have to be these.
+    // Modules can be required later, so each module that the folder has in place of a bundled one must equal it.
     let modules = PackTree::new(Root::Disk(folder.clone()));
     let module = |path: &String| match modules.text(path) {
         Ok(text) => text.is_none_or(|text| same(path, &Digest::of(text.as_bytes()).to_string())),
@@ -146,10 +146,10 @@ fn is_bundled(flow: &Flow) -> bool {
         && assets::list("flows").iter().filter(|path| path.matches('/').count() > 1).all(module)
 }
 
-/// Returns the name of the bundled flow that this one stands in place of.
-fn hidden_flow<'a>(flow: &'a Flow, called: &Invocation) -> Option<&'a str> {
+/// Returns the name of the bundled flow that this flow hides.
+fn hidden_flow<'a>(flow: &'a Flow, invocation: &Invocation) -> Option<&'a str> {
     let name = flow.located.path.strip_prefix("flows/")?.strip_suffix(".lua")?;
-    let may_hide = called.by_name && flow.located.tree.root != Root::Bundled;
+    let may_hide = invocation.by_name && flow.located.tree.root != Root::Bundled;
     (may_hide && assets::read(&flow.located.path).is_some() && !is_bundled(flow)).then_some(name)
 }
 
@@ -159,16 +159,16 @@ fn permissions(flow: &Flow) -> Items {
     items
 }
 
-/// Returns which personas and quotes of a folder stand in place of what the flow would have without it: its own, those of
-/// packs, and those that come with nietz. `own` is the folder of a flow that has one.
-fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) -> Result<Items> {
+/// Returns an item for each persona and each quote collection of a folder that overrides one of the flow's own folder
+/// (`flow_folder`), of a pack, or a bundled one.
+fn overrides(machine: &Machine, flow: &Flow, folder: &Path, flow_folder: Option<&Path>) -> Result<Items> {
     let mut items = Items::new();
     let here = PackTree::new(Root::Disk(folder.to_owned()));
     let mut others = machine.layers(&flow.located.tree)?;
     others.retain(|tree| match &tree.root {
         Root::Bundled => true,
-        // A stranger's persona is no other one for lying in two of their folders.
-        Root::Disk(at) => tree.seal().is_some() || at != folder && own == Some(at.as_path()),
+        // Of folders that are not packs, only the flow's own can be overridden: another one may have the same author.
+        Root::Disk(at) => tree.seal().is_some() || at != folder && flow_folder == Some(at.as_path()),
     });
     for (top, ending, item) in [("personas", ".md", "persona"), ("quotes", ".yaml", "quotes")] {
         let of_others: Vec<(&PackTree, String)> =
@@ -184,15 +184,15 @@ fn overrides(machine: &Machine, flow: &Flow, folder: &Path, own: Option<&Path>) 
     Ok(items)
 }
 
-/// Returns what the workspace's file sets for a flow that is not its own.
-fn settings(machine: &Machine, flow: &Flow, called: &Invocation) -> Items {
+/// Returns an item for each setting, and for the model, that the workspace's configuration chooses for a flow from elsewhere.
+fn settings(machine: &Machine, flow: &Flow, invocation: &Invocation) -> Items {
     let manifest = &flow.manifest;
     let mut items = Items::new();
     for layer in machine.config.settings(&manifest.name).iter().filter(|layer| layer.project) {
         let free = |name: &&String| manifest.settings.get(*name).is_some_and(|setting| !setting.limit);
         items.extend(layer.values.keys().filter(free).map(|name| format!("setting={}.{name}", manifest.name)));
     }
-    if manifest.permissions.llm && !called.with_model {
+    if manifest.permissions.llm && !invocation.with_model {
         items.extend(machine.config.project_model().map(|model| format!("model={model}")));
     }
     items

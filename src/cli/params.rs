@@ -8,7 +8,7 @@ use crate::cli::grants::with_grant_options;
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::param::{Param, ParamKind};
-use crate::model::text::line;
+use crate::model::text::{excerpt, line};
 
 /// The heading of a flow's own options in its help.
 const OWN: &str = "Options of this flow";
@@ -132,7 +132,5 @@ pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Resul
 }
 
 fn parse_value(name: &str, param: &Param, text: &str) -> Result<Value> {
-    param
-        .parse(text)
-        .map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", crate::model::text::excerpt(text))))
+    param.parse(text).map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", excerpt(text))))
 }

@@ -8,6 +8,7 @@ use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::engine::verify::RunWrites;
 use crate::error::{Code, Exit, Failure, Result};
+use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 use crate::schema::source::MAX_BYTES;
 
@@ -53,7 +54,7 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
 /// Reads a file of the workspace. A journal that nietz wrote names no other files, so they are refused.
 fn read(workspace: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
-        let shown = crate::model::text::excerpt(path);
+        let shown = excerpt(path);
         return Err(Failure::new(
             Code::PathRefused,
             format!("the journal names a file outside of the workspace: {shown}"),

@@ -13,6 +13,7 @@ use crate::journal::entries;
 use crate::journal::key::{EffectKey, EffectKeys};
 use crate::model::difference::{PATIENCE, differences, likeness};
 use crate::model::effect::ReplayClass;
+use crate::model::text::excerpt;
 
 /// How many unused lines a report names.
 const NAMED: usize = 10;
@@ -205,7 +206,7 @@ impl ReplaySource {
             .into_iter()
             .take(NAMED)
             .map(|entry| {
-                let request = crate::model::text::excerpt(&entry.request.to_string());
+                let request = excerpt(&entry.request.to_string());
                 format!("line {}: {} in {} {request}", entry.seq, entry.kind, entry.scope)
             })
             .collect();

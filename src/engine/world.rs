@@ -28,6 +28,7 @@ use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
 use crate::model::effect::{Effect, EffectFacts};
 use crate::model::event::Event;
+use crate::model::text::excerpt;
 
 /// When a live effect last showed progress: a piece of a reply, a line of a command's output.
 #[derive(Clone, Debug)]
@@ -360,7 +361,7 @@ fn size(value: &Value) -> u64 {
 }
 
 fn in_doubt(command: &ExecCommand) -> Failure {
-    let shown = crate::model::text::excerpt(&command.run.display_text());
+    let shown = excerpt(&command.run.display_text());
     let message =
         format!("the run was ended while `{shown}` ran in `{}`, and how far it came is not known", command.tree);
     Failure::new(Code::CommandInDoubt, message).hint("look into the worktree, then decide")

@@ -5,7 +5,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 use crate::error::{Code, Failure, Place};
 use crate::lua::convert;
 use crate::lua::vm_errors::{from_error, memory_limit_failure};
-use crate::model::text::clean;
+use crate::model::text::{clean, excerpt};
 
 /// Registry name of the metatable of error values.
 const ERROR: &str = "nietz.error";
@@ -94,7 +94,7 @@ fn from_table(lua: &Lua, table: &Table) -> Failure {
     let Some(message) = text("message") else {
         let shown = convert::to_json(lua, &LuaValue::Table(table.clone()), "error").map(|value| value.to_string());
         let shown = shown.unwrap_or_else(|_| "a table".to_owned());
-        return Failure::new(Code::FlowError, format!("the flow raised {}", crate::model::text::excerpt(&shown)));
+        return Failure::new(Code::FlowError, format!("the flow raised {}", excerpt(&shown)));
     };
     let mut failure =
         Failure::new(text("code").and_then(|code| Code::parse(&code)).unwrap_or(Code::FlowError), message);

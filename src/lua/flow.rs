@@ -14,6 +14,7 @@ use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, error_values, modules, vm_errors};
 use crate::model::effect::Sources;
+use crate::model::text::clean;
 use crate::pack::path::join;
 use crate::pack::resolve::ResolvedFlow;
 use crate::schema::source;
@@ -277,7 +278,7 @@ fn snippet(located: &ResolvedFlow, mut failure: Failure) -> Failure {
     let Some(line) = place.line.and_then(|line| usize::try_from(line).ok()) else { return failure };
     let Ok(Some(text)) = located.tree.text(&place.file) else { return failure };
     if let Some(source) = text.lines().nth(line.saturating_sub(1)) {
-        let source = crate::model::text::clean(source.trim_end());
+        let source = clean(source.trim_end());
         place.excerpt = Some(source.chars().take(160).collect());
         place.file = located.tree.display(&place.file);
     }

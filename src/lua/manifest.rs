@@ -16,6 +16,7 @@ use crate::model::command;
 use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
+use crate::model::text::{excerpt, line};
 
 /// The most characters of a command that a flow asks for: the person who grants it reads it.
 const COMMAND: usize = 200;
@@ -79,7 +80,7 @@ fn check_fields(table: &Table, what: &str, known: &[&str]) -> Result<()> {
             other => return Err(invalid(format!("{what} has a key of type {}", other.type_name()))),
         };
         if !known.contains(&name.as_str()) {
-            let failure = invalid(format!("{what} has no field `{}`", crate::model::text::excerpt(&name)));
+            let failure = invalid(format!("{what} has no field `{}`", excerpt(&name)));
             return Err(match nearest(&name, known.iter().copied()) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None => failure.hint(format!("known are {}", known.join(", "))),
@@ -117,11 +118,8 @@ impl Manifest {
         let name = text(table, "nietz.flow", "name")?;
         let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if name.is_empty() || name.len() > NAME || !kebab || name.starts_with('-') {
-            return Err(invalid(format!(
-                "nietz.flow: name `{}` is not kebab-case",
-                crate::model::text::excerpt(&name)
-            ))
-            .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
+            return Err(invalid(format!("nietz.flow: name `{}` is not kebab-case", excerpt(&name)))
+                .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
         }
         let permissions: Permissions = reader.part(table, "nietz.flow", "permissions")?.unwrap_or_default();
         let main = read_command(reader, table, "nietz.flow")?;
@@ -149,12 +147,8 @@ impl Manifest {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
                 let what = format!("command `{name}`");
-                if name.is_empty()
-                    || name.starts_with('-')
-                    || name.contains(' ')
-                    || crate::model::text::line(&name) != name
-                {
-                    let shown = crate::model::text::excerpt(&name);
+                if name.is_empty() || name.starts_with('-') || name.contains(' ') || line(&name) != name {
+                    let shown = excerpt(&name);
                     return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
@@ -188,7 +182,7 @@ fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
         return match grant.trim() {
             "" => Err(invalid("nietz.flow: permissions.exec has an empty command".to_owned())),
             trimmed if trimmed != grant || is_easy_to_overlook(grant) => {
-                let shown = crate::model::text::excerpt(grant);
+                let shown = excerpt(grant);
                 let why =
                     format!("nietz.flow: permissions.exec has a command that cannot be read at a glance: `{shown}`");
                 Err(invalid(why).hint(format!("a command has at most {COMMAND} characters, and single blanks in it")))
@@ -201,7 +195,7 @@ fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
     }
     let failure = invalid(format!(
         "nietz.flow: permissions.exec names `{{{}}}`, and there is no such param with texts",
-        crate::model::text::excerpt(name)
+        excerpt(name)
     ));
     Err(match nearest(name, main.params.keys().map(String::as_str)) {
         Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
@@ -219,7 +213,7 @@ fn check_default(grant: &str, command: &FlowCommand, declared: &[String]) -> Res
         _ => Vec::new(),
     };
     let Some(text) = texts.into_iter().find(|text| !declared.iter().any(|one| one == text)) else { return Ok(()) };
-    let shown = crate::model::text::excerpt(text);
+    let shown = excerpt(text);
     Err(invalid(format!(
         "nietz.flow: `{shown}` is run where nobody gives `{grant}`, and permissions.exec does not name it"
     ))
@@ -382,7 +376,7 @@ fn read_expects(what: &str, data: Vec<ExpectData>) -> Result<Vec<Expectation>> {
         let places = [&numbered, &rising, &follows].into_iter().flatten();
         let pair = ordered.iter().flat_map(|(first, second)| [first, second]);
         if let Some(place) = places.chain(pair).chain(&within).find(|place| !place.starts_with('/')) {
-            let place = crate::model::text::excerpt(place);
+            let place = excerpt(place);
             return Err(invalid(format!(
                 "{what}: expects: `{place}` must be a JSON pointer, such as `/turns/*/number`"
             )));
@@ -422,7 +416,7 @@ fn read_index(what: &str, format: Format, data: BTreeMap<String, IndexData>) -> 
     for (name, table) in data {
         for word in table.columns.keys().chain([&name]) {
             if !is_word(word) || word == "document" {
-                let word = crate::model::text::excerpt(word);
+                let word = excerpt(word);
                 return Err(invalid(format!(
                     "{what}: index: `{word}` must be a name of letters, digits and _, and not `document`"
                 )));

@@ -9,6 +9,7 @@ use crate::disk::temp_file::{self, TempFile};
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Format;
+use crate::model::text::excerpt;
 use crate::schema::builtin::{self, BuiltinSchema};
 use crate::schema::{report, source, text};
 
@@ -78,7 +79,7 @@ impl Lockfile {
     /// `pack-not-found` if the project has no such pack.
     pub fn get(&self, name: &str) -> Result<&LockedPack> {
         self.packs.get(name).ok_or_else(|| {
-            let shown = crate::model::text::excerpt(name);
+            let shown = excerpt(name);
             let failure = Failure::new(Code::PackNotFound, format!("this project has no pack `{shown}`"));
             match crate::error::nearest(name, self.packs.keys().map(String::as_str)) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::model::permission::{Permission, Permissions};
+use crate::model::text::line;
 
 /// What one flow asks for: `llm`, `git`, `exec=cargo`, `documents=notes/{slug}.yaml`.
 pub(crate) type Items = BTreeSet<String>;
@@ -85,7 +86,7 @@ pub(crate) fn display_item(item: &str) -> String {
         true => '␠',
         false => c,
     };
-    crate::model::text::line(item).chars().map(mark_blanks).collect()
+    line(item).chars().map(mark_blanks).collect()
 }
 
 /// Tells whether `--allow` can name this: an item for all flows, or `FLOW:` and an item for one.

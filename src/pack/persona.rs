@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::Format;
+use crate::model::text::excerpt;
 use crate::pack::tree::{PackTree, Root};
 
 /// A persona: who speaks.
@@ -123,10 +124,7 @@ impl Personas {
             return Ok(persona);
         }
         let paths: Vec<String> = self.trees.iter().flat_map(|tree| tree.list("personas", ".md")).collect();
-        let failure = Failure::new(
-            Code::PersonaNotFound,
-            format!("there is no persona `{}`", crate::model::text::excerpt(wanted)),
-        );
+        let failure = Failure::new(Code::PersonaNotFound, format!("there is no persona `{}`", excerpt(wanted)));
         Err(match nearest(wanted, paths.iter().map(|path| slug(path))) {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint("a persona is a Markdown file in `personas/`, named by its slug"),

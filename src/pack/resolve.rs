@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result, nearest};
+use crate::model::text::excerpt;
 use crate::pack::lock::Lockfile;
 use crate::pack::path::below;
 use crate::pack::seal::Seal;
@@ -69,8 +70,7 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<ResolvedFlow
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("flows here: {}", names.join(", ")),
     };
-    Err(Failure::new(Code::FlowNotFound, format!("there is no flow `{}`", crate::model::text::excerpt(wanted)))
-        .hint(hint))
+    Err(Failure::new(Code::FlowNotFound, format!("there is no flow `{}`", excerpt(wanted))).hint(hint))
 }
 
 /// Tells whether a word is the path of a flow, and not its name.
@@ -88,11 +88,8 @@ fn missing_packs(wanted: &str, workspace: &Path, packs: &Path) -> Result<Option<
         .map(|(name, _)| name.as_str())
         .collect();
     Ok((!missing.is_empty()).then(|| {
-        let message = format!(
-            "there is no flow `{}`, and packs are not installed here: {}",
-            crate::model::text::excerpt(wanted),
-            missing.join(", ")
-        );
+        let message =
+            format!("there is no flow `{}`, and packs are not installed here: {}", excerpt(wanted), missing.join(", "));
         Failure::new(Code::PackNotFound, message).hint("install what nietz.lock names: nietz pack add --locked")
     }))
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::{path, user};
+use crate::model::text::excerpt;
 
 /// Variables that name one of the user's folders.
 const CONFIG: &str = "XDG_CONFIG_HOME";
@@ -51,7 +52,7 @@ impl UserFolders {
         }
         if let Some(all) = environment.get("NIETZ_HOME").filter(|all| !all.is_empty()) {
             if !Path::new(all).is_absolute() {
-                let shown = crate::model::text::excerpt(all);
+                let shown = excerpt(all);
                 let message = format!("NIETZ_HOME is `{shown}`, and has to be a whole path");
                 return Err(Failure::new(Code::ConfigInvalid, message).hint("such as NIETZ_HOME=\"$PWD/home\""));
             }

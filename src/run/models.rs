@@ -9,6 +9,7 @@ use crate::host::llm::{Client, ClientSettings};
 #[cfg(feature = "local")]
 use crate::model::event::Event;
 use crate::model::permission::Permission;
+use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 
 /// The models that a run was begun with. Filled when they are known, read by flows.
@@ -31,7 +32,7 @@ impl PinnedModels {
                 Some(model) => Ok(model.clone()),
                 None if name.contains('/') => Ok(name.to_owned()),
                 None => {
-                    let shown = crate::model::text::excerpt(name);
+                    let shown = excerpt(name);
                     let failure =
                         Failure::new(Code::ModelUnknown, format!("`{shown}` is neither `provider/model` nor an alias"));
                     Err(match nearest(name, self.aliases.keys().map(String::as_str)) {

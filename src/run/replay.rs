@@ -23,6 +23,7 @@ use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::difference::differences;
 use crate::model::event::{EndStatus, Event};
 use crate::model::question::Question;
+use crate::model::text::excerpt;
 use crate::pack::path::below;
 use crate::pack::permission_items::Items;
 use crate::pack::resolve::ResolvedFlow;
@@ -107,7 +108,7 @@ pub(crate) fn flow_of(root: &Path, open: &OpenRecord) -> Result<ResolvedFlow> {
         None => source.rsplit('/').next().unwrap_or(source),
     };
     if path.split('/').any(|part| part == "..") {
-        let message = format!("the cassette names a flow outside of its pack: {}", crate::model::text::excerpt(path));
+        let message = format!("the cassette names a flow outside of its pack: {}", excerpt(path));
         return Err(Failure::new(Code::PathRefused, message));
     }
     match (ResolvedFlow::from_source(&root.join(path).display().to_string()), bundled) {

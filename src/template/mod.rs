@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::cpu::{Overrun, run_within};
 use crate::error::{Code, Failure, Result};
+use crate::model::text::clean;
 use crate::pack::path::join;
 use crate::pack::tree::PackTree;
 
@@ -173,7 +174,7 @@ fn invalid(path: &str, error: &Error) -> Failure {
         _ => path.to_owned(),
     };
     let what = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
-    let failure = Failure::new(Code::TemplateInvalid, format!("{at}: {}", crate::model::text::clean(&what)));
+    let failure = Failure::new(Code::TemplateInvalid, format!("{at}: {}", clean(&what)));
     match error.kind() {
         ErrorKind::UndefinedError => {
             failure.hint("give every name that the template uses, or test it with `is defined`")

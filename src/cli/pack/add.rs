@@ -8,6 +8,7 @@ use crate::cli::pack::source::{PackSource, with_reference};
 use crate::cli::pack::vet::vet;
 use crate::cli::trust::packs::{ask, tell, union};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::model::text::excerpt;
 use crate::pack::lock::{LockedPack, Lockfile};
 use crate::pack::seal;
 use crate::run::machine::Machine;
@@ -62,9 +63,7 @@ fn install_locked(machine: &Machine, wanted: Option<&str>) -> Result<Exit> {
     let all: Vec<(&String, &LockedPack)> = match wanted {
         Some(wanted) => {
             let entry = lock.packs.iter().find(|(name, locked)| *name == wanted || locked.source == wanted);
-            vec![entry.ok_or_else(|| {
-                stale_lock(format!("nietz.lock has no pack `{}`", crate::model::text::excerpt(wanted)))
-            })?]
+            vec![entry.ok_or_else(|| stale_lock(format!("nietz.lock has no pack `{}`", excerpt(wanted))))?]
         }
         None => lock.packs.iter().collect(),
     };

@@ -15,6 +15,7 @@ use crate::journal::lines::EndRecord;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::event::EndStatus;
+use crate::model::text::excerpt;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::{PackTree, Root};
 use crate::run::live::NewRun;
@@ -265,7 +266,7 @@ fn cassette_path(machine: &Machine, located: &ResolvedFlow, flow: &str, name: &s
     // Both names become parts of a path, and the flow's name may come from a journal.
     for part in [flow, name] {
         if !plain(part) {
-            let shown = crate::model::text::excerpt(part);
+            let shown = excerpt(part);
             return Err(Failure::new(Code::Usage, format!("`{shown}` is not the name of a cassette or a flow"))
                 .hint("use letters, digits, hyphens"));
         }

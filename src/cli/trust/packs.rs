@@ -7,7 +7,7 @@ use crate::host::ui::{self, Mode};
 use crate::lua::flow::Flow;
 use crate::lua::manifest::Manifest;
 use crate::model::question::{Question, QuestionKind};
-use crate::model::text::shell;
+use crate::model::text::{excerpt, line, shell};
 use crate::pack::lock::Lockfile;
 use crate::pack::manifest::PackManifest;
 use crate::pack::permission_items::{
@@ -105,7 +105,7 @@ pub(in crate::cli) fn ask(
         (_, None) if asked.is_empty() => return Ok(Some(named)),
         (_, Some(otherwise)) if asked.is_empty() => otherwise.to_owned(),
         (0, _) => format!("May {pack} do all of this?"),
-        _ => format!("May {pack} do only this: {}?", crate::model::text::line(&asked.join(", "))),
+        _ => format!("May {pack} do only this: {}?", line(&asked.join(", "))),
     };
     let front = ui::open(Mode::Auto, "pack", &machine.environment, &machine.redactor());
     let question = Question {
@@ -128,7 +128,7 @@ pub(in crate::cli) fn ask(
 fn part(wanted: &ItemsByFlow, allow: &[String]) -> Result<ItemsByFlow> {
     if let Some(unknown) = allow.iter().find(|allowed| !is_known(allowed, wanted)) {
         let all = wanted.iter().flat_map(|(flow, items)| items.iter().map(move |item| format!("{flow}:{item}")));
-        let message = format!("--allow {}: nothing asks for that now", crate::model::text::excerpt(unknown));
+        let message = format!("--allow {}: nothing asks for that now", excerpt(unknown));
         let all = all.collect::<Vec<_>>().join(", ");
         return Err(Failure::new(Code::Usage, message)
             .hint(format!("asked for: {}", if all.is_empty() { "nothing" } else { &all })));

@@ -12,6 +12,7 @@ use crate::host::git::Repository;
 use crate::lua::flow::Flow;
 use crate::model::digest::Digest;
 use crate::model::permission::Permission;
+use crate::model::text::line;
 use crate::pack::permission_items::{self, Items};
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
@@ -112,7 +113,7 @@ pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, invocation: &I
     let name = hidden_flow(flow, invocation)?;
     let of = flow.located.tree.origin(&machine.workspace);
     let notice = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
-    Some(crate::model::text::line(&notice).into_owned())
+    Some(line(&notice).into_owned())
 }
 
 /// Returns the folder that a flow comes from; `None` for flows of packs, and for flows that equal bundled ones byte by byte.

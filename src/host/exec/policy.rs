@@ -8,6 +8,7 @@ use super::protected_places::ProtectedPlaces;
 use super::{Commands, copies, environment, processes};
 use crate::error::{Code, Failure, Result};
 use crate::model::command::{CleanupMethod, CommandLimits};
+use crate::model::text::line;
 
 /// Folders that programs need to start, without personal files. In a namespace, `/proc` shows only the processes of the
 /// namespace.
@@ -271,7 +272,7 @@ impl Policy {
 }
 
 fn not_shown(place: &Path) -> Failure {
-    let shown = crate::model::text::line(&place.display().to_string()).into_owned();
+    let shown = line(&place.display().to_string()).into_owned();
     Failure::new(Code::ConfigInvalid, format!("commands.read: {shown} is not shown to commands"))
         .because("it holds keys, or shows the home, the workspace or a folder of nietz or of the system whole")
         .hint("name the folders in it that commands need, in config.yaml")

@@ -7,6 +7,7 @@ use super::Repository;
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::host::path::resolved;
+use crate::model::text::excerpt;
 
 /// The files and folders in which git keeps references and worktrees.
 const WAYS: &[&str] = &[HEAD, "packed-refs", "refs", BRANCHES, "logs", "logs/HEAD", "logs/refs", LOGS, "worktrees"];
@@ -95,7 +96,7 @@ impl Repository {
         if !leads.status.success() {
             return Ok(());
         }
-        let to = crate::model::text::excerpt(String::from_utf8_lossy(&leads.stdout).trim_end());
+        let to = excerpt(String::from_utf8_lossy(&leads.stdout).trim_end());
         let message = format!("the branch `{branch}` is not a branch of its own, but another name of `{to}`");
         Err(Failure::new(Code::PermissionRefused, message)
             .hint(format!("if nobody needs it: git symbolic-ref --delete '{full}'")))

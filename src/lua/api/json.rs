@@ -11,6 +11,7 @@ use crate::lua::api::{ModuleBuilder, context, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::collection::Format;
+use crate::model::text::excerpt;
 use crate::pack::path::join;
 use crate::schema::source;
 
@@ -88,7 +89,7 @@ pub(super) fn load_as(lua: &Lua, from: &str, args: &Args<'_>, format: Format) ->
 
 /// Returns the path in the pack and the text of a file that is named relative to the calling file.
 pub(super) fn pack_file(lua: &Lua, from: &str, relative: &str) -> Result<(String, std::sync::Arc<str>)> {
-    let shown = crate::model::text::excerpt(relative);
+    let shown = excerpt(relative);
     let path = join(from, relative).ok_or_else(|| {
         Failure::new(Code::PathRefused, format!("`{shown}` is not a path in this pack"))
             .hint("give it relative to the file that it stands in: `./rooms/data.yaml`")

@@ -17,6 +17,7 @@ use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice};
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
 use crate::model::effect::chat::{CallDisplay, Chat};
+use crate::model::text::excerpt;
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
@@ -232,7 +233,7 @@ fn unknown(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     for pair in options.pairs::<String, LuaValue>() {
         let (name, _) = pair.map_err(|_| invalid("llm.chat: options are given by name: { prompt = … }"))?;
         if !FIELDS.contains(&name.as_str()) {
-            let failure = invalid(format!("llm.chat has no field `{}`", crate::model::text::excerpt(&name)));
+            let failure = invalid(format!("llm.chat has no field `{}`", excerpt(&name)));
             return Err(match crate::error::nearest(&name, FIELDS.iter().copied()) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None => failure.hint(format!("known are {}", FIELDS.join(", "))),

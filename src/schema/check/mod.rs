@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::words;
 use super::{cost, subschema, value_builder};
 use crate::error::{Code, Failure, Result, nearest};
-use crate::model::text::excerpt;
+use crate::model::text::{clean, excerpt};
 
 /// How far a pattern may search before it counts as failed; the default would take a second.
 const BACKTRACKS: usize = 2_000;
@@ -46,7 +46,7 @@ impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.pointer.as_str() {
             "" => f.write_str(&self.message),
-            pointer => write!(f, "{}: {}", crate::model::text::clean(pointer), self.message),
+            pointer => write!(f, "{}: {}", clean(pointer), self.message),
         }
     }
 }

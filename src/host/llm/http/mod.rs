@@ -14,6 +14,7 @@ use super::stream::{self, ResponseBody};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::text::excerpt;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -146,7 +147,7 @@ fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError 
         cause = Some(inner);
     }
     if let Some(cause) = cause {
-        attempt_error.failure = attempt_error.failure.because(crate::model::text::excerpt(&cause.to_string()));
+        attempt_error.failure = attempt_error.failure.because(excerpt(&cause.to_string()));
     }
     attempt_error
 }

@@ -14,7 +14,7 @@ use super::globs::{globs, limit_files};
 use super::path;
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::Collection;
-use crate::model::file::{FileOp, FileOutcome, FileText, FoundFiles};
+use crate::model::effect::files::{FileOp, FileOutcome, FileText, FoundFiles};
 use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};
 

@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::error::{Code, Failure, Result};
-use crate::model::file::FoundFiles;
+use crate::model::effect::files::FoundFiles;
 use crate::model::text::excerpt;
 
 /// The most files that one search returns.

@@ -11,7 +11,6 @@ pub mod digest;
 pub mod document;
 pub mod effect;
 pub mod event;
-pub(crate) mod file;
 pub mod git;
 pub(crate) mod param;
 pub mod path_template;

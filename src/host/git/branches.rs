@@ -9,8 +9,8 @@ use super::names::{check_branch, check_commit, check_own};
 use super::process::failure;
 use crate::error::{Code, Failure, Result};
 use crate::host::globs::{globs, limit_files};
+use crate::model::effect::files::FoundFiles;
 use crate::model::effect::git::{Conflicts, GitBefore, Head, Merged, NewBranch, Patch};
-use crate::model::file::FoundFiles;
 use crate::model::git::{PREFIX, is_reserved};
 use crate::model::text::{excerpt, shell};
 

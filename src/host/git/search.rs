@@ -12,8 +12,8 @@ use crate::cpu::{CpuLimit, Overrun, ThreadClock, run_within};
 use crate::error::{Code, Failure, Result};
 use crate::host::confined::ConfinedDir;
 use crate::host::globs::{globs, limit_files};
+use crate::model::effect::files::FoundFiles;
 use crate::model::effect::worktree::{MatchedLine, Matches};
-use crate::model::file::FoundFiles;
 use crate::model::regexes::CompiledRegex;
 use crate::model::text::excerpt;
 

@@ -12,7 +12,7 @@ use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
-use crate::model::file::FileOp;
+use crate::model::effect::files::FileOp;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(ModuleBuilder::new(vm)?.effect("read", read)?.effect("find", find)?.build())

@@ -1,11 +1,45 @@
 //! Reading files of the workspace and of folders that the user grants.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{EffectFacts, Recovery, ReplayClass, plain};
-use crate::model::file::FileOp;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
+
+/// A request to read files of the workspace, or of folders that the user grants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FileOp {
+    /// Reads the text of a file.
+    Read { path: String },
+    /// Finds the files of the workspace whose paths match a glob.
+    Find { glob: String },
+}
+
+/// The outcome of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum FileOutcome {
+    /// `None` if there is no such file.
+    Read(Option<FileText>),
+    Find(FoundFiles),
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileText {
+    pub path: String,
+    pub text: String,
+}
+
+/// The paths that match a glob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundFiles {
+    pub paths: Vec<String>,
+    /// Whether there are more paths than these.
+    pub cut: bool,
+}
 
 impl EffectFacts for FileOp {
     fn kind(&self) -> &'static str {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::resources::{branch_resource, tree_resource};
 use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::brings::MergeRisk;
-use crate::model::file::FoundFiles;
+use crate::model::effect::files::FoundFiles;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::resources::{branch_resource, tree_resource};
 use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
+use crate::model::effect::files::FoundFiles;
 use crate::model::effect::git::Committed;
-use crate::model::file::FoundFiles;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 

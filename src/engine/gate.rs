@@ -123,7 +123,7 @@ impl Gate {
         &self.world
     }
 
-    /// Returns the path of a new branch or named scope inside `scope`.
+    /// Returns the path of a new task or named scope inside `scope`.
     pub fn scope(&self, scope: &str, name: &str) -> String {
         self.state.borrow_mut().keys.scope(scope, name)
     }

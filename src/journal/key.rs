@@ -2,7 +2,7 @@
 //!
 //! The key of an effect is a digest of its kind, its canonical request, its scope and how often that same
 //! request has occurred in that scope. The key of an effect that depends on something stateful (a document, a worktree,
-//! a branch) also includes the key of the last effect that changed it. So a finished branch stays finished when another
+//! a branch) also includes the key of the last effect that changed it. So a finished task stays finished when another
 //! one failed, and an edit re-runs the effects that it touches, not all that come after it.
 
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ impl KeyMaker {
         EffectKeys { key: self.now.next(hasher, identity.dependencies), first }
     }
 
-    /// Returns the name of the next branch or named scope inside `scope`: `scope/name`, or `scope/name#2`
+    /// Returns the name of the next task or named scope inside `scope`: `scope/name`, or `scope/name#2`
     /// for the second of that name.
     pub(crate) fn scope(&mut self, scope: &str, name: &str) -> String {
         self.now.scope(scope, name)

@@ -9,8 +9,8 @@ use crate::model::effect::Effect;
 pub enum Request {
     /// An effect, and how its outcome becomes Lua values.
     Effect(Box<Effect>, OutcomeToLua),
-    /// Branches by name; with `settle`, failures are results too.
-    All { branches: Vec<(String, Function)>, settle: bool },
+    /// Tasks by name; with `settle`, failures are results too.
+    All { tasks: Vec<(String, Function)>, settle: bool },
     /// A named scope, with a limit or without.
     Scope { name: String, run: Function, limit: Option<ScopeLimit> },
 }

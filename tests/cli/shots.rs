@@ -229,7 +229,7 @@ fn tokens_money_and_time_end_an_attempt_and_keep_its_work() {
         (&["--attempt-tokens", "40"], "error", "the limit of 40 tokens", true),
         (&["--attempt-cost", "0.0001"], "error", "the limit of 0.0001 US dollars", true),
         (&["--attempt-cost", "0.0001"], "error", "its cost is limited, and the price is not known", false),
-        (&["--attempt-seconds", "2"], "timeout", "the time limit of this branch is over", true),
+        (&["--attempt-seconds", "2"], "timeout", "the time limit of this task is over", true),
     ];
     for (limits, status, detail, priced) in cases {
         let server = busy();

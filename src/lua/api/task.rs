@@ -1,4 +1,4 @@
-//! `@nietz/task`: running branches side by side, and limits on them.
+//! `@nietz/task`: running tasks side by side, and limits on them.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::lua::api::args::{Args, invalid};
 use crate::lua::request::{Request, ScopeLimit};
 use crate::lua::vm::Vm;
 
-/// The most branches that one call may start.
+/// The most tasks that one call may start.
 const MOST: usize = 1000;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
@@ -24,26 +24,25 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 }
 
 fn all(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { branches: branches(&Args::new(lua, "task.all", values))?, settle: false })
+    Ok(Request::All { tasks: tasks(&Args::new(lua, "task.all", values))?, settle: false })
 }
 
 fn settle(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { branches: branches(&Args::new(lua, "task.settle", values))?, settle: true })
+    Ok(Request::All { tasks: tasks(&Args::new(lua, "task.settle", values))?, settle: true })
 }
 
-fn branches(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
-    let mut branches = Vec::new();
+fn tasks(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
+    let mut tasks = Vec::new();
     for pair in args.table(0)?.pairs::<String, Function>() {
-        let (name, run) =
-            pair.map_err(|_| invalid("branches must be functions by name: { one = function() … end }"))?;
+        let (name, run) = pair.map_err(|_| invalid("tasks must be functions by name: { one = function() … end }"))?;
         check_name(&name)?;
-        branches.push((name, run));
-        if branches.len() > MOST {
-            return Err(invalid(format!("more than {MOST} branches at once")));
+        tasks.push((name, run));
+        if tasks.len() > MOST {
+            return Err(invalid(format!("more than {MOST} tasks at once")));
         }
     }
-    branches.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(branches)
+    tasks.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(tasks)
 }
 
 fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -73,9 +72,9 @@ fn seconds(args: &Args<'_>, function: &str) -> Result<f64> {
     }
 }
 
-/// Checks the name of a branch. It becomes a part of a scope, which is a path.
+/// Checks the name of a task. It becomes a part of a scope, which is a path.
 fn check_name(name: &str) -> Result<()> {
     let is_valid =
         !name.is_empty() && name.len() <= 200 && !name.contains(['/', '#']) && !name.chars().any(char::is_control);
-    if is_valid { Ok(()) } else { Err(invalid("a branch's name is a text of 1 to 200 bytes without `/` and `#`")) }
+    if is_valid { Ok(()) } else { Err(invalid("a task's name is a text of 1 to 200 bytes without `/` and `#`")) }
 }

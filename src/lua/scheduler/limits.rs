@@ -65,7 +65,7 @@ impl Scheduler<'_> {
             .filter(|limit| self.limit_deadline(limit, now).is_some_and(|until| until <= now))
             .map(|limit| {
                 let why = match limit.kind {
-                    LimitKind::Whole { .. } => "the time limit of this branch is over".to_owned(),
+                    LimitKind::Whole { .. } => "the time limit of this task is over".to_owned(),
                     LimitKind::Silence(silence) => format!("nothing happened for {} s", silence.as_secs_f64()),
                 };
                 (limit.scope.clone(), why)

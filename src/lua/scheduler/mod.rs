@@ -1,8 +1,8 @@
-//! Runs a flow and its branches: resumes each until it yields a request, takes the request to the gate, and resumes
-//! the branch with the outcome.
+//! Runs a flow and its tasks: resumes each until it yields a request, takes the request to the gate, and resumes
+//! the task with the outcome.
 //!
-//! A flow gets outcomes when all of its branches wait: all that have arrived, together. The journal records which
-//! outcomes were given together and in which order, and a resumed run gives them in the same way. So branches that
+//! A flow gets outcomes when all of its tasks wait: all that have arrived, together. The journal records which
+//! outcomes were given together and in which order, and a resumed run gives them in the same way. So tasks that
 //! share a table see the same interleaving again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -75,7 +75,7 @@ impl TaskFailure {
 /// Who waits for a task's result.
 enum TaskRole {
     Root,
-    Branch { of: Id, name: String },
+    Child { of: Id, name: String },
     Scoped { of: Id },
 }
 
@@ -97,12 +97,12 @@ struct PendingEffect {
     asks: bool,
 }
 
-/// A parent that waits for its branches.
+/// A parent that waits for its tasks.
 struct Gathering {
     left: usize,
     settle: bool,
     results: BTreeMap<String, std::result::Result<LuaValue, LuaValue>>,
-    /// The failures of effects that ended branches.
+    /// The failures of effects that ended tasks.
     escaped: Vec<EffectKey>,
 }
 
@@ -178,7 +178,7 @@ impl<'a> Scheduler<'a> {
                 self.vm.restart_clock();
                 self.give_back(slot)?;
             } else if self.live.is_empty() {
-                let stuck = || Failure::new(Code::Internal, "no branch of the flow can go on");
+                let stuck = || Failure::new(Code::Internal, "no task of the flow can go on");
                 return Ok(LuaOutcome::Parked(self.parked.take().unwrap_or_else(stuck)));
             } else {
                 self.vm.watchdog.disarm();
@@ -261,7 +261,7 @@ impl<'a> Scheduler<'a> {
                 }
                 self.admit(id, *effect).map(|()| None)
             }
-            Some(Request::All { branches, settle }) => self.branch(id, branches, settle).map(|()| None),
+            Some(Request::All { tasks, settle }) => self.spawn_all(id, tasks, settle).map(|()| None),
             Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
         }
     }
@@ -340,7 +340,7 @@ impl<'a> Scheduler<'a> {
             match outcome {
                 // Nobody can answer now: no outcome is written, so that a resumed run asks again.
                 Err(failure) if is_parking(failure.code) => self.parked = Some(failure),
-                // A question noticed Ctrl-C first. It ends every branch.
+                // A question noticed Ctrl-C first. It ends every task.
                 Err(failure) if failure.code == Code::Interrupted => interrupted = Some(failure),
                 outcome => outcomes.push((id, key, outcome)),
             }
@@ -428,16 +428,16 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    fn branch(&mut self, id: Id, branches: Vec<(String, Function)>, settle: bool) -> Result<()> {
+    fn spawn_all(&mut self, id: Id, tasks: Vec<(String, Function)>, settle: bool) -> Result<()> {
         let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         self.gatherings
-            .insert(id, Gathering { left: branches.len(), settle, results: BTreeMap::new(), escaped: Vec::new() });
-        if branches.is_empty() {
+            .insert(id, Gathering { left: tasks.len(), settle, results: BTreeMap::new(), escaped: Vec::new() });
+        if tasks.is_empty() {
             return self.finish_gathering(id);
         }
-        for (name, run) in branches {
+        for (name, run) in tasks {
             let scope = self.gate.scope(&parent, &name);
-            self.spawn(run, scope, TaskRole::Branch { of: id, name }, LuaValue::Nil)?;
+            self.spawn(run, scope, TaskRole::Child { of: id, name }, LuaValue::Nil)?;
         }
         Ok(())
     }
@@ -477,7 +477,7 @@ impl<'a> Scheduler<'a> {
                 self.ready.push_back((of, result_to_input(result)));
                 Ok(None)
             }
-            TaskRole::Branch { of, name } => {
+            TaskRole::Child { of, name } => {
                 if let Some(gathering) = self.gatherings.get_mut(&of) {
                     gathering.left -= 1;
                     gathering.escaped.extend(escaped);
@@ -491,7 +491,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Gives a task the results of its branches, which have all ended, or the first error by name.
+    /// Gives a task the results of its tasks, which have all ended, or the first error by name.
     fn finish_gathering(&mut self, id: Id) -> Result<()> {
         let Some(gathering) = self.gatherings.remove(&id) else { return Ok(()) };
         let lua = &self.vm.lua;

@@ -157,6 +157,7 @@ return nietz.flow({
 	commands = {
 		sessions = {
 			summary = "Lists the saved sessions",
+			reads_only = true,
 			run = function(ctx: nietz.Context): any
 				launch.show_sessions(lang.translator(lang.code(ctx.lang)))
 				return nil
@@ -164,6 +165,7 @@ return nietz.flow({
 		},
 		stats = {
 			summary = "Shows what the finished sessions have in common",
+			reads_only = true,
 			run = function(ctx: nietz.Context): any
 				return statistics.show(lang.translator(lang.code(ctx.lang)))
 			end,

@@ -150,6 +150,7 @@ return nietz.flow({
 		},
 		personas = {
 			summary = "Lists who can sit in a council",
+			reads_only = true,
 			run = function(): any
 				local lines: { string } = {}
 				for _, persona in members.debaters() do

@@ -119,6 +119,7 @@ return nietz.flow({
 	commands = {
 		profile = {
 			summary = "Shows how your debugging grows, over all sessions of this workspace",
+			reads_only = true,
 			params = {
 				since = { type = "string", help = "Only sessions from this day or time on: 2026-03-01" },
 				["until"] = { type = "string", help = "Only sessions up to this day or time" },

@@ -112,11 +112,13 @@ return nietz.flow({
 	commands = {
 		query = {
 			summary = "Asks the latest session in SQL",
+			reads_only = true,
 			params = query.PARAMS,
 			run = query.run,
 		},
 		list = {
 			summary = "Lists the sessions of this workspace",
+			reads_only = true,
 			run = function()
 				show.list()
 				return nil
@@ -124,6 +126,7 @@ return nietz.flow({
 		},
 		show = {
 			summary = "Shows a session: its goals, attempts and what they cost",
+			reads_only = true,
 			params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
 			run = function(ctx: nietz.Context)
 				local session = record.find(ctx.params.session)

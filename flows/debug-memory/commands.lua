@@ -99,6 +99,7 @@ end
 
 commands.ALL.query = {
 	summary = "Asks past sessions: by a query of the schema, or by words",
+	reads_only = true,
 	params = {
 		what = { type = "string", positional = true, help = "find_similar_failures, get_fix_templates, recent_escalations; or words" },
 		error_type = { type = "string", choices = spec.error_types, help = "The kind of error" },
@@ -118,6 +119,7 @@ commands.ALL.query = {
 
 commands.ALL.patterns = {
 	summary = "Shows what mistakes were mended how, and how often that helped",
+	reads_only = true,
 	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } },
 	run = function(ctx: nietz.Context)
 		local lines, kept = {}, {}
@@ -151,6 +153,7 @@ end
 
 commands.ALL.stats = {
 	summary = "Shows how sessions went: passes, attempts, errors, patterns, files",
+	reads_only = true,
 	run = function()
 		local sums = recall.query(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
@@ -189,6 +192,7 @@ commands.ALL.stats = {
 
 commands.ALL.show = {
 	summary = "Shows a session with all that it knows",
+	reads_only = true,
 	params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
 	run = function(ctx: nietz.Context)
 		local id = ctx.params.session

@@ -32,7 +32,7 @@ pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
 }
 
 pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command) -> Result<Exit> {
-    let folder = machine.workspace.join(&args.folder);
+    let folder = machine.typed_path(&args.folder);
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
     // The pages are generated elsewhere first, because clap_mangen would follow links in the target folder.
     let generated = tempfile::tempdir().map_err(|error| Failure::io(&folder, "write", &error))?;

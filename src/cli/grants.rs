@@ -40,11 +40,11 @@ impl GrantArgs {
 }
 
 impl ReadArgs {
-    /// Adds the paths of `--allow-read`; they are relative to the workspace, or start with `~/`.
+    /// Adds the paths of `--allow-read`; they are relative as all typed paths are, or start with `~/`.
     pub(super) fn added_to(self, mut before: Grants, machine: &Machine) -> Grants {
         before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {
             true => path,
-            false => machine.workspace.join(path).display().to_string(),
+            false => machine.typed_path(path).display().to_string(),
         }));
         before
     }

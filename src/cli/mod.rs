@@ -31,6 +31,7 @@ mod trust;
 mod types;
 mod variables;
 mod verify;
+mod r#where;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,8 +42,10 @@ use rustix::process::Resource;
 
 use crate::error::{Exit, Failure};
 use crate::host::exec::helper;
+use crate::model::text;
 use crate::run::interrupts;
 use crate::run::machine::Machine;
+use crate::run::project::Found;
 
 /// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
@@ -51,7 +54,7 @@ const STACK: usize = 8 << 20;
 #[derive(Parser)]
 #[command(name = "nietz", version, max_term_width = 100)]
 struct Cli {
-    /// Work for this folder instead of the current one
+    /// Work for this folder, instead of the nearest project from the current folder upwards
     #[arg(short = 'C', long, value_name = "FOLDER", global = true)]
     workspace: Option<PathBuf>,
     #[command(subcommand)]
@@ -78,6 +81,7 @@ enum Verb {
     Models(models::ModelsArgs),
     Types(types::TypesArgs),
     Doctor(doctor::DoctorArgs),
+    Where(r#where::WhereArgs),
     Explain(explain::ExplainArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
@@ -131,13 +135,16 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     interrupts::outlive_file_limits();
     // A flow's arguments are parsed later, as the flow declares them. The workspace is needed before, to find the flow.
     let run_workspace = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
-    let machine = environment.and_then(|environment| {
-        Machine::new(run_workspace.or(cli.workspace), environment, redactor, std::env::current_exe().ok())
-    });
+    let workspace = run_workspace.or(cli.workspace);
+    // It tells where the configuration is, also while that is broken.
+    let open = if matches!(cli.verb, Verb::Where(_)) { Machine::unconfigured } else { Machine::new };
+    let machine =
+        environment.and_then(|environment| open(workspace, environment, redactor, std::env::current_exe().ok()));
     let machine = match machine {
         Ok(machine) => machine,
         Err(failure) => return failed(&failure),
     };
+    tell_project(&machine, &cli.verb);
     let result = match cli.verb {
         Verb::Run(args) => run::run(&machine, args),
         Verb::Resume(args) => resume::run(&machine, args),
@@ -159,6 +166,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Flows(args) => flows::run(&machine, &args),
         Verb::Models(args) => models::run(&machine, &args),
         Verb::Doctor(args) => doctor::run(&machine, &args),
+        Verb::Where(args) => r#where::run(&machine, &args),
         Verb::Explain(args) => explain::run(&args),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),
@@ -166,6 +174,17 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     match result {
         Ok(exit) => code(exit),
         Err(failure) => failed(&failure),
+    }
+}
+
+/// Says which folder is worked for, if it is neither the current one nor named. Verbs that need no project say nothing.
+fn tell_project(machine: &Machine, verb: &Verb) {
+    let needs_none = matches!(verb, Verb::Where(_) | Verb::Explain(_) | Verb::Completions(_) | Verb::Man(_));
+    if let Found::Above(marker) = machine.project.found
+        && !needs_none
+    {
+        let folder = text::line(&machine.workspace.to_string_lossy()).into_owned();
+        output::print_status(&format!("working for {folder}, which has {marker}; -C FOLDER names another\n"));
     }
 }
 

@@ -24,7 +24,7 @@ use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
 use crate::model::effect::{Effect, Recovery, ReplayDisplay};
 use crate::model::event::Event;
-use crate::model::permission::Permissions;
+use crate::model::permission::{self, Permissions};
 use crate::model::redact::{Cleaner, Redactor};
 use crate::model::text::excerpt;
 
@@ -70,6 +70,12 @@ struct GateState {
     history: History,
     keys: KeyMaker,
     permissions: Permissions,
+    /// Whether the flow may only look.
+    reads_only: bool,
+    /// The effects under way that do more than look.
+    acting: Vec<EffectKey>,
+    /// Whether any effect did more than look.
+    acted: bool,
     /// Written before the first new line of a resumed run.
     resume: Option<ResumeRecord>,
     /// Messages of the flow since the last recorded answer, collected during replay and shown when the run goes live.
@@ -89,6 +95,9 @@ impl Gate {
             keys: if history.first_format { KeyMaker::of_both_formats() } else { KeyMaker::default() },
             history,
             permissions: Permissions::default(),
+            reads_only: false,
+            acting: Vec::new(),
+            acted: false,
             resume,
             unseen: Vec::new(),
             given_back: 0,
@@ -99,9 +108,17 @@ impl Gate {
         Gate { world, cleaner: Cleaner::new(redactor), meter, state: RefCell::new(state) }
     }
 
-    /// Sets the permissions that the flow's manifest declares.
-    pub fn permit(&self, permissions: Permissions) {
-        self.state.borrow_mut().permissions = permissions;
+    /// Sets the permissions that the flow's manifest declares, and whether the command that is run only looks.
+    pub fn permit(&self, permissions: Permissions, reads_only: bool) {
+        let state = &mut *self.state.borrow_mut();
+        state.permissions = permissions;
+        state.reads_only = reads_only;
+    }
+
+    /// Tells whether this process did more than look: it changed something, asked somebody or called a model.
+    pub fn acted(&self) -> bool {
+        let state = self.state.borrow();
+        state.acted || !state.acting.is_empty()
     }
 
     /// Lets the run take outcomes that its own journal does not have from an earlier journal.
@@ -194,12 +211,12 @@ impl Gate {
         mut effect_request: EffectRequest<'_>,
         unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
-        let GateState { replay_source: Some(source), permissions, .. } = &mut *state else {
+        let GateState { replay_source: Some(source), permissions, reads_only, .. } = &mut *state else {
             return self.begin(state, effect, keys.key, effect_request, unfinished);
         };
         let facts = effect.facts();
         let exclusive = source.is_exclusive_for(facts.replay_class());
-        if exclusive && let Err(refused) = check_permitted(&effect, permissions) {
+        if exclusive && let Err(refused) = check_permitted(&effect, permissions, *reads_only) {
             return Ok(Admission::Now(Err(refused)));
         }
         let key = keys.key;
@@ -245,7 +262,7 @@ impl Gate {
         effect_request: EffectRequest<'_>,
         unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
-        if let Err(refused) = check_permitted(&effect, &state.permissions) {
+        if let Err(refused) = check_permitted(&effect, &state.permissions, state.reads_only) {
             return Ok(Admission::Now(Err(refused)));
         }
         state.go_live(&self.world)?;
@@ -273,6 +290,9 @@ impl Gate {
             if facts.needs_intent() && known.is_none() {
                 state.writer.sync()?;
             }
+        }
+        if !facts.only_looks() {
+            state.acting.push(key);
         }
         let (heartbeat, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
         // A known outcome is delivered like a performed one, so that a later process replays it in the same slot.
@@ -322,6 +342,11 @@ impl Gate {
             self.cleaner.redactor().value(value);
         }
         let state = &mut *self.state.borrow_mut();
+        if let Some(at) = state.acting.iter().position(|acting| *acting == key) {
+            state.acting.swap_remove(at);
+            // Without git or a repository, nothing can have happened.
+            state.acted |= !matches!(&outcome, Err(failure) if failure.code == Code::GitMissing);
+        }
         let hex = key.to_string();
         let at = self.world.clock();
         let folded = outcome.as_ref().ok().map(|value| state.writer.intern_outcome(value)).transpose()?;
@@ -517,7 +542,10 @@ fn said_event(markdown: &str, from: Option<&str>) -> Event {
     Event::Said { markdown: markdown.to_owned(), from: from.map(str::to_owned) }
 }
 
-fn check_permitted(effect: &Effect, permissions: &Permissions) -> Result<()> {
+fn check_permitted(effect: &Effect, permissions: &Permissions, reads_only: bool) -> Result<()> {
+    if reads_only && !effect.facts().only_looks() {
+        return Err(permission::only_looks_failure(effect.facts().kind()));
+    }
     if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
         return Err(missing.undeclared_failure());
     }

@@ -92,6 +92,11 @@ impl RunRecords {
         Ok(file)
     }
 
+    /// Removes the record of a run that is gone. One that stays behind does no harm: it is of one line in one place.
+    pub fn remove(&self, place: &RunLocation<'_>) {
+        let _ = std::fs::remove_file(self.record(place));
+    }
+
     /// Tells whether the user began the run whose journal begins with this line.
     pub fn origin(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Origin {
         match self.has(place, first_line) {

@@ -84,10 +84,12 @@ impl Runs {
     pub fn create(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
         let mut at = OpenFolder::open(&self.workspace)?;
-        for name in RUNS.split('/') {
+        for (depth, name) in RUNS.split('/').enumerate() {
             at = at.enter(name, Some(OPEN_TO_ALL))?;
+            if depth == 0 {
+                at.ignore_all()?;
+            }
         }
-        at.ignore_all()?;
         let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
         // A folder from a checkout may be open to all. Another user's folder cannot be changed; its journal is theirs.
         let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
@@ -96,6 +98,27 @@ impl Runs {
             Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
                 .hint(format!("go on with it: nietz resume {id}"))),
             _ => Ok(locked),
+        }
+    }
+
+    /// Removes a run that was refused before it did anything, and the folders that hold nothing else.
+    pub fn discard(&self, run: LockedRun) {
+        self.records.remove(&self.location(&run.id, &self.folder.join(&run.id)));
+        // What cannot be removed, or holds more than this run left, stays and is listed.
+        let removed = std::fs::remove_file(&run.journal).and_then(|()| std::fs::remove_dir(self.folder.join(&run.id)));
+        if removed.is_ok() && std::fs::remove_dir(&self.folder).is_ok() {
+            self.remove_own_folder();
+        }
+    }
+
+    /// Removes `.nietz` if it has nothing but its own `.gitignore`.
+    fn remove_own_folder(&self) {
+        let Some(own) = self.folder.parent() else { return };
+        let names = std::fs::read_dir(own).map(|entries| entries.flatten().map(|entry| entry.file_name()).collect());
+        let names: Vec<std::ffi::OsString> = names.unwrap_or_default();
+        if names.iter().all(|name| name == IGNORE) {
+            let _ = std::fs::remove_file(own.join(IGNORE));
+            let _ = std::fs::remove_dir(own);
         }
     }
 
@@ -294,6 +317,11 @@ impl Runs {
             && kind_of(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
     }
 
+    /// Returns the folder of all runs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the path of a run's journal.
     pub fn journal(&self, id: &str) -> PathBuf {
         self.folder.join(id).join(JOURNAL)
@@ -454,7 +482,7 @@ impl OpenFolder {
         Ok(())
     }
 
-    /// Writes a `.gitignore` for all runs: journals hold what people said and must not be committed by accident.
+    /// Writes a `.gitignore` for all that is here: journals hold what people said and must not be committed by accident.
     fn ignore_all(&self) -> Result<()> {
         let path = self.path.join(IGNORE);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -24,6 +24,8 @@ const LONGEST: u64 = MAX_BYTES - (1 << 20);
 pub struct JournalWriter {
     path: PathBuf,
     file: File,
+    /// Whether the file has no path: nobody goes on with what it holds.
+    unnamed: bool,
     seq: u64,
     prev: String,
     length: u64,
@@ -82,6 +84,7 @@ impl JournalWriter {
         Ok(JournalWriter {
             path: path.to_owned(),
             file,
+            unnamed: false,
             seq: tail.seq,
             prev: tail.prev,
             length: tail.length,
@@ -92,6 +95,18 @@ impl JournalWriter {
             fault,
             buffer: Vec::new(),
         })
+    }
+
+    /// Opens a journal that is gone when the process ends.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` if there is no place for it.
+    pub fn unnamed(fault: Option<InjectedFault>) -> Result<JournalWriter> {
+        let place = PathBuf::from("the folder for temporary files");
+        let file = tempfile::tempfile().map_err(|error| Failure::io(&place, "open a journal in", &error))?;
+        let writer = JournalWriter::from_file(&place, file, JournalTail::default(), fault)?;
+        Ok(JournalWriter { unnamed: true, syncs: false, ..writer })
     }
 
     /// Turns off syncing, for a journal that can easily be made again.
@@ -205,7 +220,7 @@ impl JournalWriter {
 
     fn write(&mut self, seq: u64) -> Result<()> {
         // Another process may have begun another journal at this path.
-        if !is_at(&self.file, &self.path) {
+        if !self.unnamed && !is_at(&self.file, &self.path) {
             let message = format!("{} was moved, removed or replaced while the run went on", self.path.display());
             return Err(Failure::new(Code::DiskFailed, message).hint(
                 "nothing more is written; put its folder back, then resume the run: `nietz runs` lists what is there",

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Code, nearest};
 use crate::lua::api;
+use crate::lua::looking;
 use crate::lua::scan::{Word, WordKind, words};
 use crate::model::permission::{self, Permission, Permissions};
 use crate::pack::path::join;
@@ -130,6 +131,10 @@ impl Audit<'_> {
             } else if let Some(name) = defined_name(&words, at) {
                 self.defined.insert(name.to_owned());
             }
+        }
+        for (word, what) in looking::acting(&words, &hosts) {
+            let refused = permission::only_looks_failure(&what);
+            self.tell(path, word, refused.code, refused.message, refused.hint);
         }
         required
     }

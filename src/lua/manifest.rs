@@ -56,6 +56,8 @@ pub struct Manifest {
 pub struct FlowCommand {
     pub summary: String,
     pub params: BTreeMap<String, Param>,
+    /// Whether it only looks: it changes nothing, asks nobody and calls no model, and leaves no run.
+    pub reads_only: bool,
     pub run: Function,
 }
 
@@ -152,7 +154,7 @@ impl Manifest {
                     return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
-                check_fields(&table, &what, &["summary", "params", "run"])?;
+                check_fields(&table, &what, &["summary", "params", "reads_only", "run"])?;
                 commands.insert(name, read_command(reader, &table, &what)?);
                 check_count(commands.len(), "nietz.flow", "commands")?;
             }
@@ -251,7 +253,12 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
         }
     }
     check_count(params.len(), what, "params")?;
-    Ok(FlowCommand { summary: summary(table, what)?, params, run })
+    let reads_only = match table.raw_get("reads_only") {
+        Ok(LuaValue::Nil) => false,
+        Ok(LuaValue::Boolean(reads_only)) => reads_only,
+        _ => return Err(invalid(format!("{what}: reads_only must be true or false"))),
+    };
+    Ok(FlowCommand { summary: summary(table, what)?, params, reads_only, run })
 }
 
 fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {

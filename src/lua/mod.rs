@@ -11,6 +11,7 @@ pub(crate) mod convert;
 pub(crate) mod error_values;
 pub mod flow;
 pub mod limits;
+mod looking;
 pub(crate) mod manifest;
 pub(crate) mod modules;
 pub(crate) mod request;

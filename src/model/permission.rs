@@ -159,6 +159,12 @@ impl Permission {
     }
 }
 
+/// Returns the failure, before and during a run, of a command that says it only looks and does more.
+pub fn only_looks_failure(does: &str) -> Failure {
+    Failure::new(Code::PermissionRefused, format!("a command that only looks cannot do this: {does}"))
+        .hint("take `reads_only = true` out of the command in the flow's manifest, or this out of the command")
+}
+
 /// Returns the permission that `module.function` needs; `bare` says that it is called without an argument.
 pub fn of_function(module: &str, function: &str, bare: bool) -> Option<Permission> {
     let needs = |used: &Use| match used {

@@ -63,7 +63,8 @@ pub fn assemble(
         now: parts.now,
     };
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
-    gate.permit(flow.manifest.permissions.with_params(&open.params));
+    let reads_only = flow.command(open.command.as_deref()).is_ok_and(|command| command.reads_only);
+    gate.permit(flow.manifest.permissions.with_params(&open.params), reads_only);
     let input = FlowInput {
         params: open.params.clone(),
         settings: session.effective_settings(open),

@@ -59,14 +59,20 @@ pub(crate) struct CtrlC {
 }
 
 impl CtrlC {
-    /// Starts to listen for requests to end the run of this name, which the calling thread runs.
+    /// Starts to listen for requests to end the run of this name, which the calling thread runs. A command that only looks has
+    /// no name to resume it by.
     ///
     /// # Errors
     ///
     /// `internal` if the system refuses the thread or the signals.
-    pub(crate) fn new(name: &str) -> Result<CtrlC> {
+    pub(crate) fn new(name: Option<&str>) -> Result<CtrlC> {
         let (sender, requests) = mpsc::unbounded_channel();
-        let message = format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n");
+        let message = match name {
+            Some(name) => {
+                format!("interrupted; nothing that was finished is lost\nresume with: nietz resume {name}\n")
+            }
+            None => "interrupted; nothing was changed\n".to_owned(),
+        };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         *run() = Some(InterruptibleRun {
             number,

@@ -14,13 +14,15 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
 use crate::host::llm::Client;
 use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
-use crate::journal::writer::JournalTail;
+use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
+use crate::model::permission;
+use crate::pack::permission_items::Items;
 use crate::run::access::filters;
 use crate::run::assemble::{RunParts, assemble};
 use crate::run::front::{FrontOptions, OpenFront};
@@ -65,7 +67,10 @@ pub enum ResumeTerms {
 
 /// A run that is ready to be driven: its journal is read and open for writing.
 struct PreparedRun {
-    locked: LockedRun,
+    /// `None` for a command that only looks: it leaves no run.
+    locked: Option<LockedRun>,
+    front: OpenFront,
+    filters: Items,
     open: OpenRecord,
     recorded: OpenJournal,
     listener: FrontEndSlot,
@@ -94,20 +99,28 @@ impl Session {
         let runtime = runtime()?;
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
+        // What can be refused is, before there is anything of the run. A recording keeps the journal of any command.
+        let looks = kept && self.flow.command(open.command.as_deref())?.reads_only;
+        let front = front.open(machine, if looks { "" } else { &open.run })?;
+        let filters = filters(machine, &self.flow)?;
         let runs = machine.runs();
-        let locked = runs.create(&open.run)?;
-        let mut writer = locked.writer(JournalTail::default(), machine.fault())?;
+        let locked = (!looks).then(|| runs.create(&open.run)).transpose()?;
+        let mut writer = match &locked {
+            Some(locked) => locked.writer(JournalTail::default(), machine.fault())?,
+            None => JournalWriter::unnamed(machine.fault())?,
+        };
         let first = Record::Open(Box::new(open.clone()));
         // A run that cannot be recorded as the user's own runs all the same; resuming it takes more options.
-        let noted =
-            kept.then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line))).transpose();
+        let noted = (kept && !looks)
+            .then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line)))
+            .transpose();
         let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
         let mut writer = writer.with_companion(noted);
         // The line is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
         let recorded = OpenJournal { writer, history: History::default(), resume: None };
-        let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted, notices };
-        self.drive(machine, client, runtime, ready, front)
+        let ready = PreparedRun { locked, front, filters, open, recorded, listener, replay_source, not_noted, notices };
+        self.drive(machine, client, runtime, ready)
     }
 
     /// Returns the first line of a run, and pins the run's models.
@@ -121,8 +134,12 @@ impl Session {
         let mut settings = self.settings(machine)?;
         let clock = machine.clock()?;
         let seed = new_run.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
-        let default =
-            self.flow.manifest.permissions.llm.then(|| runtime.block_on(client.resolve(new_run.model.as_deref())));
+        // A command that only looks calls no model, and none is searched for.
+        let looks = self.flow.command(new_run.command.as_deref())?.reads_only;
+        let default = self.flow.manifest.permissions.llm.then(|| match looks && new_run.model.is_none() {
+            true => Err(permission::only_looks_failure("chat")),
+            false => runtime.block_on(client.resolve(new_run.model.as_deref())),
+        });
         if let (Some(_), Some(Err(failure))) = (&new_run.model, &default) {
             return Err(failure.clone());
         }
@@ -203,8 +220,20 @@ impl Session {
         let existing_fork = open.fork.as_ref().filter(|fork| machine.runs().journal(&fork.run).is_file());
         let replay_source = existing_fork.map(|fork| fork_source(machine, fork)).transpose()?;
         let recorded = OpenJournal { writer, history, resume };
-        let ready = PreparedRun { locked, open, recorded, listener, replay_source, not_noted: None, notices };
-        self.drive(machine, client, runtime, ready, front)
+        let front = front.open(machine, &open.run)?;
+        let filters = filters(machine, &self.flow)?;
+        let ready = PreparedRun {
+            locked: Some(locked),
+            front,
+            filters,
+            open,
+            recorded,
+            listener,
+            replay_source,
+            not_noted: None,
+            notices,
+        };
+        self.drive(machine, client, runtime, ready)
     }
 
     fn drive(
@@ -213,21 +242,20 @@ impl Session {
         client: Client,
         runtime: tokio::runtime::Runtime,
         ready: PreparedRun,
-        front: &FrontOptions,
     ) -> Result<Exit> {
         self.flow.context().personas.set_ignore_models(ready.open.only_model);
-        let front = front.open(machine, &ready.open.run)?;
         // The cell is new: nobody has set it.
-        let _ = ready.listener.set(Rc::clone(&front.shown));
-        self.announce(&ready, &front);
-        let PreparedRun { open, recorded, replay_source, .. } = ready;
+        let _ = ready.listener.set(Rc::clone(&ready.front.shown));
+        self.announce(&ready);
+        let PreparedRun { locked, front, filters, open, recorded, replay_source, .. } = ready;
+        let is_new = recorded.resume.is_none() && replay_source.is_none();
         let listener = Rc::clone(&front.shown);
         let notify = Box::new(move |text| listener.show(&Event::Notice { text }));
         let parts = RunParts {
             models: Box::new(client),
             front: Rc::clone(&front.shown),
             details: front.details,
-            filters: filters(machine, &self.flow)?,
+            filters,
             now: machine.clock()?,
             meter: Meter::telling(open.budget.bounded(), notify),
         };
@@ -236,7 +264,7 @@ impl Session {
             gate.set_replay_source(replay_source);
         }
         // It lives until everything is written and shown.
-        let mut interrupts = CtrlC::new(&open.run)?;
+        let mut interrupts = CtrlC::new(locked.as_ref().map(|locked| locked.id.as_str()))?;
         let flow = self.flow.run(open.command.as_deref(), &input, Rc::clone(&gate), &mut interrupts);
         let outcome = runtime.block_on(flow);
         front.tell_unused_answers();
@@ -257,22 +285,30 @@ impl Session {
             crate::host::git::end_all();
             runtime.shutdown_background();
         }
+        let refused =
+            is_new && !gate.acted() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if is_refusal(failure));
         let exit = record_end(&gate, &*front.shown, outcome, machine.clock()?());
+        if let Some(locked) = locked.filter(|_| refused) {
+            machine.runs().discard(locked);
+        }
         // The process ends now: dropping the VM, object by object, would only take time.
         std::mem::forget(self.flow);
         exit
     }
 
     /// Shows what the user should know before the flow runs.
-    fn announce(&self, ready: &PreparedRun, front: &OpenFront) {
-        let PreparedRun { locked, open, recorded, replay_source, not_noted, notices, .. } = ready;
+    fn announce(&self, ready: &PreparedRun) {
+        let PreparedRun { locked, front, open, recorded, replay_source, not_noted, notices, .. } = ready;
         let resume = &recorded.resume;
         front.shown.show(&Event::RunStarted {
             flow: open.flow.clone(),
             resumed: resume.is_some(),
-            journal: locked.journal.display().to_string(),
+            journal: locked.as_ref().map(|locked| locked.journal.display().to_string()).unwrap_or_default(),
         });
         notices.iter().for_each(|text| front.notice(text));
+        if locked.is_none() {
+            return;
+        }
         if let Some(resume) = resume {
             announce_resume(front, resume);
         }
@@ -314,6 +350,11 @@ impl Session {
             ));
         }
     }
+}
+
+/// Tells whether a run that did nothing yet cannot be gone on with: its params are wrong, or it has no repository to work in.
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure.code, Code::Usage | Code::GitMissing)
 }
 
 fn announce_resume(front: &OpenFront, resume: &ResumeRecord) {

@@ -15,10 +15,13 @@ use crate::pack::tree::{PackTree, Root};
 use crate::pack::trust::TrustFile;
 use crate::run::config::Config;
 use crate::run::folders::UserFolders;
+use crate::run::project::Project;
 
 /// The machine and the user, as this process found them.
 pub struct Machine {
     pub workspace: PathBuf,
+    /// How the workspace was found.
+    pub project: Project,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
     /// The path of this program, if the system knows it.
@@ -30,30 +33,65 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Finds the workspace and the user's folders, and reads the configuration. Without a named workspace, it is the nearest
+    /// project from the current folder upwards.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Machine::unconfigured`] and [`Machine::configure`].
     pub fn new(
+        workspace: Option<PathBuf>,
+        environment: BTreeMap<String, String>,
+        redactor: Redactor,
+        program: Option<PathBuf>,
+    ) -> Result<Machine> {
+        let mut machine = Machine::unconfigured(workspace, environment, redactor, program)?;
+        machine.configure()?;
+        machine.learn_configured();
+        Ok(machine)
+    }
+
+    /// Like [`Machine::new`], without reading the configuration.
+    ///
+    /// # Errors
+    ///
+    /// `config-invalid` if the user's folders are not known, `usage` if the workspace cannot be used.
+    pub fn unconfigured(
         workspace: Option<PathBuf>,
         mut environment: BTreeMap<String, String>,
         redactor: Redactor,
         program: Option<PathBuf>,
     ) -> Result<Machine> {
         let folders = UserFolders::of(&mut environment)?;
-        let wanted = workspace.unwrap_or_else(|| PathBuf::from("."));
-        let workspace = wanted.canonicalize().map_err(|error| {
-            Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
-        })?;
-        let config = Config::default();
-        let mut machine =
-            Machine { workspace, environment, config, program, inspection_time: Cell::default(), folders, redactor };
-        machine.config = Config::read(&machine.config_path())?;
-        machine.config.take_project(&machine.workspace.join("nietz.yaml"))?;
-        machine.learn_configured();
-        Ok(machine)
+        let home = environment.get("HOME").map(Path::new);
+        let project = Project::find(workspace.as_deref(), home)?;
+        Ok(Machine {
+            workspace: project.folder.clone(),
+            project,
+            environment,
+            config: Config::default(),
+            program,
+            inspection_time: Cell::default(),
+            folders,
+            redactor,
+        })
+    }
+
+    /// Reads the user's configuration and the project's.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Config::read`] and [`Config::take_project`].
+    fn configure(&mut self) -> Result<()> {
+        self.config = Config::read(&self.config_path())?;
+        self.config.take_project(&self.project_config_path())
     }
 
     /// Returns the same user and machine with another workspace.
     pub fn in_workspace(&self, workspace: PathBuf) -> Machine {
         Machine {
             workspace,
+            project: self.project.clone(),
             environment: self.environment.clone(),
             config: self.config.clone(),
             program: self.program.clone(),
@@ -85,8 +123,7 @@ impl Machine {
     /// Those of [`Config::read`] and [`Config::take_project`].
     pub fn in_folder(&self, folder: &Path) -> Result<Machine> {
         let mut machine = self.in_workspace(folder.to_owned());
-        machine.config = Config::read(&machine.config_path())?;
-        machine.config.take_project(&machine.workspace.join("nietz.yaml"))?;
+        machine.configure()?;
         Ok(machine)
     }
 
@@ -112,6 +149,17 @@ impl Machine {
     /// Returns the user's own configuration file.
     pub fn config_path(&self) -> PathBuf {
         self.folders.config.join("config.yaml")
+    }
+
+    /// Returns the project's configuration file.
+    pub fn project_config_path(&self) -> PathBuf {
+        self.workspace.join("nietz.yaml")
+    }
+
+    /// Returns a path that the user typed as a whole one: it is relative to the folder that `-C` names, else to the current
+    /// folder, which may be below the workspace.
+    pub fn typed_path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.project.here.join(path)
     }
 
     /// Returns the folder of installed packs.

@@ -1,7 +1,7 @@
 //! Runs: assembled in one place, run to their end, and replayed.
 //!
 //! - `machine`: this machine and its user, as the process found them; `folders`, `config`: where the user's files are, and
-//!   what they say.
+//!   what they say. `project`: which folder nietz works for.
 //! - `session`: a flow with what its run needs of these. `access`: what the run may touch. `models`: which models answer.
 //! - `assemble`: the world, the gate and the flow's input, for live runs, replays and tests.
 //! - `live`: a run from its first line to its last. `front`: how it is shown; `interrupts`: what asks it to end.
@@ -18,6 +18,7 @@ pub(crate) mod interrupts;
 pub(crate) mod live;
 pub mod machine;
 pub(crate) mod models;
+pub mod project;
 pub(crate) mod replay;
 pub mod session;
 

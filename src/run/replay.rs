@@ -168,7 +168,7 @@ pub(crate) fn play(
     let (gate, input) = assemble(machine, &session, &open, parts, recorded)?;
     gate.set_replay_source(ReplaySource::cassette(journal)?);
     let outcome = runtime()?.block_on(async {
-        let mut interrupts = CtrlC::new(&open.run)?;
+        let mut interrupts = CtrlC::new(Some(&open.run))?;
         flow.run(open.command.as_deref(), &input, Rc::clone(&gate), &mut interrupts).await
     });
     let replay_source = gate.take_replay_source();

@@ -43,6 +43,7 @@ mod packs;
 mod permissions;
 mod places;
 mod power;
+mod project;
 mod recording;
 mod redaction;
 mod remarks;

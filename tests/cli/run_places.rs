@@ -45,7 +45,7 @@ fn no_link_on_the_way_to_a_journal_is_followed() {
         (".nietz", "", true),
         (".nietz/runs", "", true),
         (".nietz/runs/r1", "", true),
-        (".nietz/runs/.gitignore", "ignored", false),
+        (".nietz/.gitignore", "ignored", false),
         (".nietz/runs/r1/journal.jsonl", "journal", false),
         (".nietz/runs/r1/output", "", true),
     ];

@@ -73,6 +73,13 @@ impl Call {
         self
     }
 
+    /// Starts it in a folder below the workspace.
+    pub(crate) fn within(mut self, folder: &str) -> Call {
+        let workspace = self.command.get_current_dir().expect("it was given").to_owned();
+        self.command.current_dir(workspace.join(folder));
+        self
+    }
+
     /// Starts it as a shell does at a terminal, where Ctrl-C reaches all that stays in its process group.
     pub(crate) fn in_a_group(mut self) -> Call {
         self.command.process_group(0);

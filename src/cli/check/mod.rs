@@ -16,6 +16,7 @@ use crate::lua::flow::Flow;
 use crate::model::collection::Format;
 use crate::pack::resolve;
 use crate::run::machine::Machine;
+use crate::run::project::Found;
 use crate::run::session;
 use crate::schema::report::{self, Severity};
 use crate::schema::{Violation, expect, source};
@@ -23,7 +24,7 @@ use crate::schema::{Violation, expect, source};
 /// Check files: flows, personas, quotes, packs, configuration and journals by their kind, documents by their collection
 #[derive(Args)]
 pub(super) struct CheckArgs {
-    /// Files and folders; without one, this folder
+    /// Files and folders; without one, the whole workspace
     #[arg(value_name = "PATH")]
     files: Vec<PathBuf>,
     /// The collection that the files belong to; without it, it is found by their path
@@ -45,7 +46,9 @@ struct FileReport {
 pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
     let mut invalid = 0;
     let mut flows = FlowCache { machine, loaded: None };
-    let here = [PathBuf::from(".")];
+    // The workspace is told as what it is to the user: as `.` where they are in it.
+    let is_here = machine.project.found == Found::Here;
+    let here = [if is_here { PathBuf::from(".") } else { machine.workspace.clone() }];
     let wanted = if args.files.is_empty() { here.as_slice() } else { args.files.as_slice() };
     for file in wanted {
         let inside = machine.workspace.join(file);

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::cli::output;
-use crate::disk;
+use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::resolve::ResolvedFlow;
 use crate::run::machine::Machine;
-use crate::run::replay;
+use crate::run::{project, replay};
 
 const FLOW: &str = include_str!("flow.lua");
 const SIDE: &str = include_str!("side.md");
@@ -24,6 +24,10 @@ const README: &str = include_str!("README.md");
 pub(super) const NO_MODEL: &str = "example/model";
 /// A recorded run of the example. Its requests do not contain the flow's name, so it fits every flow made from the example.
 const CASSETTE: &str = include_str!("cassette.jsonl");
+
+const GITIGNORE: &str = ".gitignore";
+/// What a repository does not keep: runs, which hold what people said, and generated types.
+const IGNORED: &str = ".nietz/";
 
 /// Write a small example that works: a flow, a persona, quotes, or a pack with all of them
 #[derive(Args)]
@@ -57,8 +61,8 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
     }
     let root = match args.kind {
-        ExampleKind::Pack => machine.workspace.join(name),
-        ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => machine.workspace.clone(),
+        ExampleKind::Pack => base(machine, args.kind).join(name),
+        ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => base(machine, args.kind).to_owned(),
     };
     let mut files = Vec::new();
     if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
@@ -83,17 +87,21 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
                 .hint("choose another name"));
         }
     }
+    let base = base(machine, args.kind);
     let mut written = Vec::new();
     for (path, text) in files {
         let text = text.replace("NAME", name).replace("TITLE", &title(name));
-        disk::write_below(&machine.workspace, &root.join(&path), text.as_bytes())?;
+        disk::write_below(base, &root.join(&path), text.as_bytes())?;
         written.push(root.join(path));
     }
     if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
-        written.push(cassette(machine, &root, name)?);
+        written.push(cassette(machine, (base, &root), name)?);
     }
     for path in &written {
-        output::line(format!("wrote {}", path.strip_prefix(&machine.workspace).unwrap_or(path).display()))?;
+        output::line(format!("wrote {}", path.strip_prefix(base).unwrap_or(path).display()))?;
+    }
+    if ignore_runs(&machine.workspace)? {
+        output::line(format!("added {IGNORED} to .gitignore"))?;
     }
     output::line(match args.kind {
         ExampleKind::Flow => {
@@ -108,8 +116,35 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Returns the folder that an example is written below: a pack is a project of its own, and stands where the user is.
+fn base(machine: &Machine, kind: ExampleKind) -> &Path {
+    match kind {
+        ExampleKind::Pack => &machine.project.here,
+        ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => &machine.workspace,
+    }
+}
+
+/// Adds the folder of runs to the project's `.gitignore`, if the project is in a repository and nothing ignores it yet.
+fn ignore_runs(workspace: &Path) -> Result<bool> {
+    let Some(top) = project::repository(workspace) else { return Ok(false) };
+    for folder in workspace.ancestors().take_while(|folder| folder.starts_with(top)) {
+        let path = folder.join(GITIGNORE);
+        let text = disk::read(&path, Links::Below(folder), disk::SETTINGS)?.unwrap_or_default();
+        if String::from_utf8_lossy(&text).lines().any(|line| line.trim().trim_matches('/') == ".nietz") {
+            return Ok(false);
+        }
+    }
+    let path = workspace.join(GITIGNORE);
+    let mut text = disk::read(&path, Links::Below(workspace), disk::SETTINGS)?.unwrap_or_default();
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    text.extend_from_slice(format!("{IGNORED}\n").as_bytes());
+    disk::write(&path, &text).map(|()| true)
+}
+
 /// Replays the example's cassette with the new flow, and keeps the resulting journal as the flow's test.
-fn cassette(machine: &Machine, root: &Path, name: &str) -> Result<PathBuf> {
+fn cassette(machine: &Machine, (base, root): (&Path, &Path), name: &str) -> Result<PathBuf> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let example = folder.path().join("example.jsonl");
@@ -117,7 +152,7 @@ fn cassette(machine: &Machine, root: &Path, name: &str) -> Result<PathBuf> {
     let mut open = replay::read_ends(&example)?.open;
     open.flow = name.to_owned();
     let path = replay::cassette_folder(root).join(name).join("run.jsonl");
-    disk::write_below(&machine.workspace, &path, b"")?;
+    disk::write_below(base, &path, b"")?;
     let located = ResolvedFlow::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
     let layers = vec![located.tree.clone()];
     replay::play(machine, (located, layers), (&example, &open), Some(&path))?;

@@ -30,7 +30,7 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     if args.locked {
         return install_locked(machine, args.source.as_deref());
     }
-    let source = args.source.as_deref().unwrap_or_default();
+    let source = &from_workspace(machine, args.source.as_deref().unwrap_or_default());
     let mut lock = Lockfile::read(&machine.workspace)?;
     let vetted = vet(machine, &PackSource::parse(source, machine)?)?;
     let name = vetted.about.name.clone();
@@ -55,6 +55,18 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     lock.packs.insert(name, locked);
     lock.write(&machine.workspace)?;
     Ok(Exit::Done)
+}
+
+/// Returns a typed source as `nietz.lock` has it: a path there is relative to the workspace, and the user may be below it.
+fn from_workspace(machine: &Machine, source: &str) -> String {
+    let path = source.rsplit_once('#').map_or(source, |(path, _)| path);
+    let typed = machine.typed_path(path);
+    if machine.project.here == machine.workspace || path.is_empty() || !typed.exists() {
+        return source.to_owned();
+    }
+    let whole = typed.canonicalize().unwrap_or(typed);
+    let shown = whole.strip_prefix(&machine.workspace).unwrap_or(&whole);
+    format!("{}{}", shown.display(), &source[path.len()..])
 }
 
 /// Installs the packs that nietz.lock names, or only the wanted one.

@@ -16,19 +16,18 @@ use crate::run::machine::Machine;
 /// Check a pack of your own and write it as `NAME-VERSION.tar.gz`
 #[derive(Args)]
 pub(super) struct ExportArgs {
-    /// The folder of the pack
-    #[arg(default_value = ".")]
-    folder: PathBuf,
+    /// The folder of the pack [default: the workspace]
+    folder: Option<PathBuf>,
     /// The file to write, instead of `NAME-VERSION.tar.gz` in this folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(super) fn run(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
-    let folder = machine.workspace.join(&args.folder);
+    let folder = args.folder.as_ref().map_or_else(|| machine.workspace.clone(), |folder| machine.typed_path(folder));
     let vetted = vet(machine, &PackSource::Folder(folder))?;
     let name = format!("{}-{}", vetted.about.name, vetted.about.version);
-    let path = args.output.clone().unwrap_or_else(|| machine.workspace.join(format!("{name}.tar.gz")));
+    let path = args.output.clone().unwrap_or_else(|| machine.typed_path(format!("{name}.tar.gz")));
     write(&vetted.root, &name, &path).map_err(|error| Failure::io(&path, "write", &error))?;
     output::line(format!("wrote {}: the tree has the sha256 {}", path.display(), vetted.sha256))?;
     Ok(Exit::Done)

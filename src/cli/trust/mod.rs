@@ -22,6 +22,7 @@ use crate::pack::lock::Lockfile;
 use crate::pack::permission_items::{FILTER, Items, allows, describe_item, display_item, split_allowed};
 use crate::pack::trust::{ALL, folder_name};
 use crate::run::machine::Machine;
+use crate::run::project::Found;
 use crate::run::runtime;
 
 pub(super) use wants::Invocation;
@@ -57,9 +58,9 @@ enum TrustVerb {
 /// Trust a folder, or a pack of this project, with what it asks for now; what it asks for later is asked again
 #[derive(Args)]
 struct TrustAddArgs {
-    /// A folder, or the name of a pack
-    #[arg(value_name = "FOLDER|PACK", default_value = ".")]
-    what: String,
+    /// A folder, or the name of a pack; without one, the workspace
+    #[arg(value_name = "FOLDER|PACK")]
+    what: Option<String>,
     /// This alone, and nothing else: `files`, `git`, `exec=cargo`, `persona=NAME`, several with commas; a filter of git's by its
     /// whole command, `filter=NAME.clean=COMMAND`; of a pack also `FLOW:llm`
     #[arg(long, value_name = "WHAT")]
@@ -69,36 +70,47 @@ struct TrustAddArgs {
     all: bool,
 }
 
+impl TrustAddArgs {
+    /// Returns what the user names; without a name, the workspace.
+    fn target(&self, machine: &Machine) -> String {
+        match (&self.what, machine.project.found) {
+            (Some(what), _) => what.clone(),
+            (None, Found::Above(_)) => machine.workspace.to_string_lossy().into_owned(),
+            (None, Found::Named | Found::Here) => ".".to_owned(),
+        }
+    }
+}
+
 pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
     match &args.verb {
         TrustVerb::List { json } => list(machine, *json),
-        TrustVerb::Add(args) => match pack(machine, &args.what)? {
+        TrustVerb::Add(args) => match pack(machine, &args.target(machine))? {
             Some(pack) if args.all => {
                 Err(Failure::new(Code::Usage, format!("--all is for folders, and {pack} is a pack"))
                     .hint("what a new version of a pack asks for is asked when it is updated"))
             }
             Some(pack) => {
                 let allow = split_allowed(&args.allow, |_| false).into_iter().map(str::to_owned);
-                packs::add(machine, pack, &allow.collect::<Vec<_>>())
+                packs::add(machine, &pack, &allow.collect::<Vec<_>>())
             }
-            None => add_folder(machine, args),
+            None => add_folder(machine, args, &args.target(machine)),
         },
         TrustVerb::Revoke { what } => revoke(machine, what),
     }
 }
 
 /// Returns the pack that a word names. A word means a folder if it has a slash or a leading dot, or if no pack has that name.
-fn pack<'a>(machine: &Machine, what: &'a str) -> Result<Option<&'a str>> {
+fn pack(machine: &Machine, what: &str) -> Result<Option<String>> {
     if what.contains('/') || what.starts_with('.') {
         return Ok(None);
     }
     let lock = Lockfile::read(&machine.workspace)?;
     let is_pack = lock.packs.contains_key(what);
-    if !is_pack && !machine.workspace.join(what).is_dir() {
+    if !is_pack && !machine.typed_path(what).is_dir() {
         let message = format!("`{}` is not a folder, and this project has no pack of that name", excerpt(what));
         return Err(Failure::new(Code::Usage, message).hint("`nietz pack list` shows its packs"));
     }
-    Ok(is_pack.then_some(what))
+    Ok(is_pack.then(|| what.to_owned()))
 }
 
 fn list(machine: &Machine, json: bool) -> Result<Exit> {
@@ -126,8 +138,8 @@ fn list(machine: &Machine, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
-    let folder = machine.workspace.join(&args.what);
+fn add_folder(machine: &Machine, args: &TrustAddArgs, what: &str) -> Result<Exit> {
+    let folder = machine.typed_path(what);
     if !folder.is_dir() {
         return Err(Failure::new(Code::Usage, format!("{} is not a folder", excerpt(&folder.to_string_lossy()))));
     }
@@ -166,7 +178,7 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
         output::line(format!("not trusted: it {} ({})", describe_item(filter), display_item(filter)))?;
         output::line(format!(
             "  if you trust this command: nietz trust add {} --allow {}",
-            shell(&args.what),
+            shell(what),
             shell(filter)
         ))?;
     }
@@ -175,7 +187,7 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs) -> Result<Exit> {
 
 fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
     let trust = machine.trust().read()?;
-    let folder = machine.workspace.join(what);
+    let folder = machine.typed_path(what);
     // A folder that no longer exists is named as `nietz trust list` shows it.
     let name = folder_name(&folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
     let is_pack = trust.packs.values().any(|trusted| trusted.pack == what);

@@ -32,9 +32,13 @@ pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str)
             let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
-    // Resuming after wrong params would fail in the same way.
-    let wrong_params = failure.is_some_and(|failure| failure.code == Code::Usage);
-    if ending.status != EndStatus::Done && !wrong_params {
+    // Resuming after wrong params would fail in the same way, and a run that found no repository to begin with is not kept. A
+    // command that only looks has no name.
+    let is_refused = |failure: &Failure| match failure.code {
+        Code::GitMissing => ending.spent.is_empty(),
+        code => code == Code::Usage,
+    };
+    if ending.status != EndStatus::Done && !failure.is_some_and(is_refused) && !run.is_empty() {
         let _ = writeln!(out, "resume with: nietz resume {run}");
     }
     out

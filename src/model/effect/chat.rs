@@ -36,6 +36,10 @@ impl EffectFacts for Chat {
         Recovery::Retry
     }
 
+    fn only_looks(&self) -> bool {
+        false
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Said
     }

@@ -88,6 +88,17 @@ impl EffectFacts for DocumentOp {
         }
     }
 
+    fn only_looks(&self) -> bool {
+        match self {
+            DocumentOp::Load { .. }
+            | DocumentOp::List { .. }
+            | DocumentOp::Scan { .. }
+            | DocumentOp::Rows { .. }
+            | DocumentOp::Query { .. } => true,
+            DocumentOp::Save { .. } | DocumentOp::Append { .. } | DocumentOp::Delete { .. } => false,
+        }
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Documents
     }

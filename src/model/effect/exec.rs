@@ -18,6 +18,10 @@ impl EffectFacts for ExecCommand {
         Recovery::Probe
     }
 
+    fn only_looks(&self) -> bool {
+        false
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Surroundings
     }

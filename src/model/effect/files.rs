@@ -50,6 +50,10 @@ impl EffectFacts for FileOp {
         Recovery::Retry
     }
 
+    fn only_looks(&self) -> bool {
+        true
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Surroundings
     }

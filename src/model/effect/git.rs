@@ -188,6 +188,22 @@ impl EffectFacts for GitOp {
         }
     }
 
+    fn only_looks(&self) -> bool {
+        match self {
+            GitOp::Head
+            | GitOp::Commit { .. }
+            | GitOp::Diff { .. }
+            | GitOp::Changed { .. }
+            | GitOp::Brings { .. }
+            | GitOp::Files { .. } => true,
+            GitOp::Branch { .. }
+            | GitOp::Delete { .. }
+            | GitOp::Snapshot
+            | GitOp::Merge { .. }
+            | GitOp::Worktree { .. } => false,
+        }
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Surroundings
     }

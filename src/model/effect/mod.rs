@@ -97,6 +97,9 @@ pub trait EffectFacts {
 
     fn replay_class(&self) -> ReplayClass;
 
+    /// Tells whether the effect changes nothing, asks nobody and costs nothing: what a command that only looks may do.
+    fn only_looks(&self) -> bool;
+
     /// Returns the permissions that a flow must have declared.
     fn required_permissions(&self) -> &'static [Permission] {
         &[]

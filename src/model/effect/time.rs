@@ -26,6 +26,10 @@ impl EffectFacts for TimeOp {
         Recovery::SingleLine
     }
 
+    fn only_looks(&self) -> bool {
+        true
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Said
     }

@@ -44,6 +44,13 @@ impl EffectFacts for UiOp {
         }
     }
 
+    fn only_looks(&self) -> bool {
+        match self {
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => true,
+            UiOp::Ask(_) => false,
+        }
+    }
+
     fn replay_class(&self) -> ReplayClass {
         match self {
             UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => ReplayClass::Shown,

@@ -186,6 +186,17 @@ impl EffectFacts for WorktreeOp {
         }
     }
 
+    fn only_looks(&self) -> bool {
+        match self.op {
+            TreeOp::Read { .. } | TreeOp::List { .. } | TreeOp::Find { .. } | TreeOp::Grep { .. } => true,
+            TreeOp::Write { .. }
+            | TreeOp::Replace { .. }
+            | TreeOp::Commit { .. }
+            | TreeOp::Restore { .. }
+            | TreeOp::Remove { .. } => false,
+        }
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Surroundings
     }

@@ -28,6 +28,7 @@ mod hostile_names;
 mod hostile_packs;
 mod idle;
 mod index;
+mod inputs;
 mod journal_file;
 mod kill_matrix;
 mod kill_signals;

@@ -1,6 +1,7 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod ask;
 mod authoring;
 mod bounds;
 mod brings;

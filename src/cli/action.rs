@@ -6,6 +6,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 use crate::cli::budget::BudgetArgs;
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
+use crate::cli::texts::TextReader;
 use crate::cli::{output, params};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::lua::manifest;
@@ -92,6 +93,8 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
             .added_to(grants, machine),
         false => grants,
     };
+    let mut texts = TextReader::default();
+    let exec = &manifest.permissions.exec;
     let (name, mut params) = match matches.subcommand() {
         Some((name, own)) => {
             let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);
@@ -101,15 +104,22 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
                     Failure::new(Code::Usage, message).hint(format!("nietz run {} {name} --help", shell(wanted)))
                 );
             }
-            (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own)?)
+            (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own, exec, &mut texts)?)
         }
-        None => (None, params::values(&manifest.main, &matches)?),
+        None => (None, params::values(&manifest.main, &matches, exec, &mut texts)?),
     };
+    if let Some(param) = texts.taker_of_stdin()
+        && of_host.front.answers_by_pipe()
+    {
+        let message = format!("standard input is the text of `{}`, and cannot answer questions as well", clean(param));
+        return Err(Failure::new(Code::Usage, message).hint("give the text as @FILE, or the answers as a file"));
+    }
     let own = session.flow.command(name.as_deref())?;
     take_runs(machine, &manifest.name, own, &mut params)?;
     let begin = NewRun {
         command: name,
         params,
+        origins: texts.origins,
         by_name: !resolve::is_path(wanted),
         model: of_host.model,
         only_model: false,

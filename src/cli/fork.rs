@@ -10,7 +10,9 @@ use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
 use crate::cli::output;
+use crate::cli::params;
 use crate::cli::start;
+use crate::cli::texts::TextReader;
 use crate::engine::replay_source::{ReplayMode, ReplaySource};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::journal::entries;
@@ -19,6 +21,7 @@ use crate::journal::lines::Fork;
 use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
+use crate::model::param::ParamOrigin;
 use crate::model::text::excerpt;
 use crate::run::live;
 use crate::run::live::NewRun;
@@ -73,10 +76,13 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         Terms::Own => {
             let session = Session::load(machine, machine.find_flow(&open.source)?)?;
             let mut params = open.params.clone();
-            set(session.flow.command(open.command.as_deref())?, &mut params, &args.set)?;
+            let exec = &session.flow.manifest.permissions.exec;
+            let command = session.flow.command(open.command.as_deref())?;
+            let origins = set(command, exec, (&mut params, open.origins), &args.set)?;
             let begin = NewRun {
                 command: open.command,
                 params,
+                origins,
                 by_name: false,
                 only_model: open.only_model,
                 model: args.model.or(open.model),
@@ -119,8 +125,14 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     start::begin(&machine.in_workspace(work), session, begin, &front)
 }
 
-/// Replaces params of a run by the values of `--set`.
-fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()> {
+/// Replaces params of a run by the values of `--set`. Returns where texts of the params came from.
+fn set(
+    command: &FlowCommand,
+    exec: &[String],
+    (params, mut origins): (&mut Value, Vec<ParamOrigin>),
+    given: &[String],
+) -> Result<Vec<ParamOrigin>> {
+    let mut texts = TextReader::default();
     let mut lists: std::collections::BTreeMap<&str, Vec<Value>> = std::collections::BTreeMap::new();
     for assignment in given {
         let usage = |message: String| Failure::new(Code::Usage, message);
@@ -134,7 +146,9 @@ fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()
                 None => failure,
             });
         };
-        let value = param.parse(text).map_err(|why| usage(format!("{name}: `{}` {why}", excerpt(text))))?;
+        origins.retain(|origin| origin.param != name);
+        let item = param.many.then(|| lists.get(name).map_or(0, Vec::len));
+        let value = params::parse_value((name, param), item, text, exec, &mut texts)?;
         match param.many {
             true => lists.entry(name).or_default().push(value),
             false => params[name] = value,
@@ -143,7 +157,8 @@ fn set(command: &FlowCommand, params: &mut Value, given: &[String]) -> Result<()
     for (name, values) in lists {
         params[name] = Value::Array(values);
     }
-    Ok(())
+    origins.extend(texts.origins);
+    Ok(origins)
 }
 
 /// An effect that a journal records.

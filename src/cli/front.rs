@@ -12,7 +12,8 @@ pub(super) struct FrontArgs {
     /// Write events as JSON lines; answers are read as JSON lines
     #[arg(long, global = true)]
     pub json: bool,
-    /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers
+    /// Answer questions from this YAML or JSON file: question id to answer, or to a list of answers; with `-`, from
+    /// standard input, a line each
     #[arg(long, value_name = "FILE", global = true)]
     pub answers: Option<PathBuf>,
     /// Show each request to a model and its reply, on standard error, without secrets
@@ -34,7 +35,13 @@ impl FrontArgs {
         }
     }
 
+    /// Tells whether the user says that answers come from standard input.
+    pub(super) fn answers_by_pipe(&self) -> bool {
+        self.answers.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
     pub(super) fn front(&self) -> FrontOptions {
-        FrontOptions { json: self.json, answers: self.answers.clone(), verbose: self.verbose }
+        let answers = self.answers.clone().filter(|_| !self.answers_by_pipe());
+        FrontOptions { json: self.json, answers, by_pipe: self.answers_by_pipe(), verbose: self.verbose }
     }
 }

@@ -27,6 +27,7 @@ mod run;
 mod runs;
 mod start;
 mod test;
+mod texts;
 mod trust;
 mod types;
 mod variables;

@@ -5,6 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
 use crate::cli::grants::with_grant_options;
+use crate::cli::texts::{self, TextReader};
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::param::{Param, ParamKind};
@@ -22,11 +23,18 @@ pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> 
     for (name, own) in &manifest.commands {
         let sub = Command::new(name.clone()).about(help_text(&own.summary));
         let is_taken = |flag: &str| grants.contains(&flag) || has_option(&command, flag);
-        commands.push(add_params(sub, own, is_taken)?);
+        commands.push(with_help_of_texts(add_params(sub, own, is_taken)?, own, manifest));
     }
     command = add_params(command, &manifest.main, |flag| grants.contains(&flag))?;
+    command = with_help_of_texts(command, &manifest.main, manifest);
     command = command.subcommands(commands);
     Ok(command)
+}
+
+/// Says in the help how a text comes from elsewhere, if a param takes one.
+fn with_help_of_texts(command: Command, own: &manifest::FlowCommand, manifest: &Manifest) -> Command {
+    let takes = |(name, param): (&String, &Param)| texts::takes_texts(name, param, &manifest.permissions.exec);
+    if own.params.iter().any(takes) { command.after_help(texts::HELP) } else { command }
 }
 
 fn has_option(command: &Command, flag: &str) -> bool {
@@ -102,8 +110,14 @@ fn choice(text: &str) -> PossibleValue {
     PossibleValue::new(text.to_owned()).hide(line(text) != text)
 }
 
-/// Returns the params that the command line gives, with defaults for the others.
-pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Result<Value> {
+/// Returns the params that the command line gives, with defaults for the others. `exec` are the commands that the flow may
+/// run.
+pub(super) fn values(
+    own: &manifest::FlowCommand,
+    matches: &ArgMatches,
+    exec: &[String],
+    texts: &mut TextReader,
+) -> Result<Value> {
     let mut params = Map::new();
     for (name, param) in &own.params {
         let value = if param.kind == ParamKind::Boolean {
@@ -114,7 +128,8 @@ pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Resul
                 .get_many::<String>(name)
                 .into_iter()
                 .flatten()
-                .map(|text| parse_value(name, param, text))
+                .enumerate()
+                .map(|(item, text)| parse_value((name, param), Some(item), text, exec, texts))
                 .collect::<Result<_>>()?;
             match given.is_empty() {
                 true => param.default.clone().unwrap_or(Value::Array(Vec::new())),
@@ -122,7 +137,7 @@ pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Resul
             }
         } else {
             match matches.get_one::<String>(name) {
-                Some(text) => parse_value(name, param, text)?,
+                Some(text) => parse_value((name, param), None, text, exec, texts)?,
                 None => param.default.clone().unwrap_or(Value::Null),
             }
         };
@@ -131,6 +146,16 @@ pub(super) fn values(own: &manifest::FlowCommand, matches: &ArgMatches) -> Resul
     Ok(Value::Object(params))
 }
 
-fn parse_value(name: &str, param: &Param, text: &str) -> Result<Value> {
+/// Returns the value that a word of the command line stands for.
+pub(super) fn parse_value(
+    (name, param): (&str, &Param),
+    item: Option<usize>,
+    text: &str,
+    exec: &[String],
+    texts: &mut TextReader,
+) -> Result<Value> {
+    if texts::takes_texts(name, param, exec) {
+        return texts.take(name, item, text);
+    }
     param.parse(text).map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", excerpt(text))))
 }

@@ -196,6 +196,9 @@ impl History {
             }
             Ok(())
         })?;
+        if let Some(first) = &mut history.first {
+            first.unfold(&mut history.expander).map_err(|why| damaged(path, 1, &why))?;
+        }
         history.close_process(process, as_it_was);
         for (id, name) in last_texts {
             if history.expander.length(name).is_some_and(|length| length <= parts::LONGEST) {

@@ -18,6 +18,7 @@ use crate::model::chat::Usage;
 use crate::model::command::Grants;
 use crate::model::effect::Sources;
 use crate::model::event::EndStatus;
+use crate::model::param::ParamOrigin;
 
 /// The format that is written, as each line says.
 pub const VERSION: u32 = 2;
@@ -78,6 +79,15 @@ pub struct OpenRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     pub params: Value,
+    /// Where texts of the params came from that the user did not type. Such a text, if it is long, stands in a line of its
+    /// own behind this one, and here as `{"$text": id}` (`param_texts`).
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "put_all::<persisted::ParamOrigin, _, _>",
+        deserialize_with = "take_all::<persisted::ParamOrigin, _, _>"
+    )]
+    pub origins: Vec<ParamOrigin>,
     /// The model that was chosen for the run. It and the aliases are pinned, so that a resumed run asks the same models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -6,12 +6,14 @@
 //!
 //! `lines` defines the two formats, which stay readable forever, with the persisted types in `persisted`. `writer` and
 //! `reader` know the format and the disk, but not what effects mean; `entries` reads lines for display and comparison.
-//! `key` makes the keys of effects. `texts` and `parts` find what is written already, and `expander` puts it back.
+//! `key` makes the keys of effects. `texts` and `parts` find what is written already, and `expander` puts it back; `param_texts`
+//! does so for params.
 
 pub mod entries;
 pub mod fault_injection;
 pub(crate) mod key;
 pub mod lines;
+mod param_texts;
 pub(crate) mod parts;
 mod persisted;
 pub mod reader;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error;
-use crate::model::{budget, chat, command, event};
+use crate::model::{budget, chat, command, event, param};
 
 /// Writes a value in its persisted form `P`.
 pub(super) fn put<P, T, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
@@ -126,6 +126,30 @@ impl From<Failure> for error::Failure {
             place.map(|Place { file, line, field, excerpt }| Box::new(error::Place { file, line, field, excerpt }));
         let lost = lost.map(|Lost { attempts, bytes }| Box::new(error::Lost { attempts, bytes }));
         error::Failure { code: error::Code::of(&code), message, hint, details, place, lost }
+    }
+}
+
+/// Where a text of a param came from.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ParamOrigin {
+    param: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<usize>,
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+impl From<&param::ParamOrigin> for ParamOrigin {
+    fn from(origin: &param::ParamOrigin) -> ParamOrigin {
+        let param::ParamOrigin { param, item, kind, name } = origin.clone();
+        ParamOrigin { param, item, kind, name }
+    }
+}
+
+impl From<ParamOrigin> for param::ParamOrigin {
+    fn from(ParamOrigin { param, item, kind, name }: ParamOrigin) -> param::ParamOrigin {
+        param::ParamOrigin { param, item, kind, name }
     }
 }
 

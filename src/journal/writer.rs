@@ -134,6 +134,15 @@ impl JournalWriter {
         folded
     }
 
+    /// Writes texts that the first line refers to.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
+    pub fn append_texts(&mut self, texts: Vec<String>) -> Result<()> {
+        texts.into_iter().try_for_each(|text| self.intern(Value::String(text), false).map(drop))
+    }
+
     /// Like [`JournalWriter::intern`], for an outcome: its lists are not folded, and a small value is not copied.
     ///
     /// # Errors

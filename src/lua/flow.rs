@@ -19,6 +19,18 @@ use crate::pack::path::join;
 use crate::pack::resolve::ResolvedFlow;
 use crate::schema::source;
 
+/// Returns the length of the texts in the params that the user did not type, in bytes.
+fn param_text_lengths(input: &FlowInput) -> usize {
+    let length = |value: &Value| value.as_str().map_or(0, str::len);
+    let names = input.origins.as_object().into_iter().flat_map(serde_json::Map::keys);
+    names
+        .map(|name| match &input.params[name] {
+            Value::Array(items) => items.iter().map(length).sum(),
+            one => length(one),
+        })
+        .sum()
+}
+
 /// A loaded flow.
 pub struct Flow {
     vm: Rc<Vm>,
@@ -30,6 +42,8 @@ pub struct Flow {
 /// The input of a flow's `run` function.
 pub struct FlowInput {
     pub params: Value,
+    /// Where texts of the params came from that the user did not type.
+    pub origins: Value,
     pub settings: Value,
     pub run: String,
     pub lang: String,
@@ -122,9 +136,14 @@ impl Flow {
         interrupts: &mut dyn Interrupts,
     ) -> Result<FlowOutcome> {
         let run = self.command(command)?.run.clone();
+        let from_elsewhere = param_text_lengths(input);
+        if from_elsewhere > 0 {
+            // What the user gives is none of the flow's making: it has room for that, and for a prompt made of it.
+            self.vm.make_room(from_elsewhere.saturating_mul(3))?;
+        }
         let context = json!({
             "params": input.params, "settings": input.settings, "run": input.run, "lang": input.lang,
-            "workspace": input.workspace,
+            "workspace": input.workspace, "origins": input.origins,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {

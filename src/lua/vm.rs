@@ -117,6 +117,16 @@ impl Vm {
         Ok(result)
     }
 
+    /// Gives Lua room for texts of this length beside its limit.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if Lua has no limit that can be set.
+    pub fn make_room(&self, length: usize) -> Result<()> {
+        let limit = bytes(self.limits.get()).saturating_add(length);
+        self.lua.set_memory_limit(limit).map(|_| ()).map_err(|error| vm_errors::from_error(&error))
+    }
+
     /// Sets the limits that the manifest asks for.
     pub fn limit(&self, limits: FlowLimits) -> Result<()> {
         self.limits.set(limits);

@@ -1,7 +1,7 @@
 //! Parameters of flows and commands.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One parameter, as a manifest declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,5 +135,88 @@ impl ParamKind {
             ParamKind::Boolean => "boolean",
             ParamKind::Run => "run",
         }
+    }
+}
+
+/// The kinds of places that a text of a param comes from, if the user did not type it.
+pub(crate) const FILE: &str = "file";
+pub(crate) const PIPE: &str = "pipe";
+/// The kind of the texts beside them in a list, as flows see it.
+const TYPED: &str = "typed";
+
+/// Where a text of a param came from that the user did not type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamOrigin {
+    pub param: String,
+    /// The index of the text, if the param is a list.
+    pub item: Option<usize>,
+    /// [`FILE`], [`PIPE`], or a kind that only a newer version knows.
+    pub kind: String,
+    /// The file's path, as the user wrote it.
+    pub name: Option<String>,
+}
+
+impl ParamOrigin {
+    /// Returns the place of the text in the params.
+    pub fn text_in<'p>(&self, params: &'p mut Value) -> Option<&'p mut Value> {
+        let value = params.get_mut(&self.param)?;
+        match self.item {
+            Some(item) => value.get_mut(item),
+            None => Some(value),
+        }
+    }
+}
+
+/// Returns the params without the texts that the user did not type.
+pub(crate) fn typed_params(params: &Value, origins: &[ParamOrigin]) -> Value {
+    let mut params = params.clone();
+    for origin in origins {
+        if let Some(text) = origin.text_in(&mut params) {
+            *text = Value::Null;
+        }
+    }
+    params
+}
+
+/// Returns where texts came from, as flows see it: for each param with such a text, a list with an entry for each of its
+/// texts.
+pub(crate) fn origins_by_param(params: &Value, origins: &[ParamOrigin]) -> Value {
+    let mut shown = serde_json::Map::new();
+    for origin in origins {
+        let texts = params[&origin.param].as_array().map_or(1, Vec::len);
+        let entries = shown.entry(origin.param.clone()).or_insert_with(|| vec![json!({ "kind": TYPED }); texts].into());
+        if let Some(entry) = entries.get_mut(origin.item.unwrap_or(0)) {
+            *entry = match &origin.name {
+                Some(name) => json!({ "kind": origin.kind, "name": name }),
+                None => json!({ "kind": origin.kind }),
+            };
+        }
+    }
+    Value::Object(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{FILE, PIPE, ParamOrigin, origins_by_param, typed_params};
+
+    #[test]
+    fn a_flow_sees_an_origin_for_each_text_and_what_was_typed_is_told_apart() {
+        let params = json!({ "one": "from a file", "many": ["typed", "from the pipe"], "none": "typed" });
+        let origins = [
+            ParamOrigin { param: "one".into(), item: None, kind: FILE.into(), name: Some("a.md".into()) },
+            ParamOrigin { param: "many".into(), item: Some(1), kind: PIPE.into(), name: None },
+        ];
+        let expected = json!({
+            "one": [{ "kind": "file", "name": "a.md" }],
+            "many": [{ "kind": "typed" }, { "kind": "pipe" }],
+        });
+        assert_eq!(origins_by_param(&params, &origins), expected);
+        assert_eq!(typed_params(&params, &origins), json!({ "one": null, "many": ["typed", null], "none": "typed" }));
+        // A journal that was brought along may name what is not there.
+        let odd = [ParamOrigin { param: "many".into(), item: Some(9), kind: "odd".into(), name: None }];
+        assert_eq!(typed_params(&params, &odd), params);
+        assert_eq!(origins_by_param(&json!({}), &odd)["many"], json!([{ "kind": "typed" }]));
     }
 }

@@ -8,6 +8,7 @@ use crate::host::files::Files;
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
 use crate::model::command::{self, Grants};
+use crate::model::param::typed_params;
 use crate::pack::permission_items::Items;
 use crate::pack::trust::folder_name;
 use crate::run::machine::Machine;
@@ -55,9 +56,9 @@ pub(crate) fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files 
         .of_flow(&user_params(open, flow), collections)
 }
 
-/// Returns the params that the user chose: those that differ from the flow's defaults.
+/// Returns the params that the user chose and typed: those that differ from the flow's defaults.
 fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
-    let mut params = open.params.clone();
+    let mut params = typed_params(&open.params, &open.origins);
     if let Some(params) = params.as_object_mut() {
         let declared = flow.command(open.command.as_deref()).ok();
         let default = |name: &String| declared.and_then(|command| command.params.get(name)?.default.as_ref());

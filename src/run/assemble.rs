@@ -14,6 +14,7 @@ use crate::host::git::Repository;
 use crate::host::{FrontEnd, Models};
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::FlowInput;
+use crate::model::param::origins_by_param;
 use crate::pack::permission_items::Items;
 use crate::run::access::{commands, files};
 use crate::run::machine::Machine;
@@ -67,6 +68,7 @@ pub fn assemble(
     gate.permit(flow.manifest.permissions.with_params(&open.params), reads_only);
     let input = FlowInput {
         params: open.params.clone(),
+        origins: origins_by_param(&open.params, &open.origins),
         settings: session.effective_settings(open),
         run: open.run.clone(),
         lang: open.lang.clone(),

@@ -22,6 +22,8 @@ pub struct FrontOptions {
     pub json: bool,
     /// A file that answers questions.
     pub answers: Option<PathBuf>,
+    /// Whether the user said that a pipe answers questions; if not, they are told when it does.
+    pub by_pipe: bool,
     /// Each request to a model and its reply are shown, too.
     pub verbose: bool,
 }
@@ -43,7 +45,7 @@ impl FrontOptions {
     /// Those of [`Answers::open`] and [`TracingFrontEnd::open`].
     pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
         let mode = if self.json { Mode::Json } else { Mode::Auto };
-        let front_end = ui::open(mode, run, &machine.environment, &machine.redactor());
+        let front_end = ui::open(mode, self.by_pipe, run, &machine.environment, &machine.redactor());
         let (mut shown, answers): (Rc<dyn FrontEnd>, _) = match &self.answers {
             None => (Rc::from(front_end), None),
             Some(path) => {

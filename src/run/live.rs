@@ -21,6 +21,7 @@ use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event};
+use crate::model::param::ParamOrigin;
 use crate::model::permission;
 use crate::pack::permission_items::Items;
 use crate::run::access::filters;
@@ -36,6 +37,8 @@ use crate::run::session::Session;
 pub struct NewRun {
     pub command: Option<String>,
     pub params: Value,
+    /// Where texts of the params came from that the user did not type.
+    pub origins: Vec<ParamOrigin>,
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
     pub model: Option<String>,
@@ -109,7 +112,8 @@ impl Session {
             Some(locked) => locked.writer(JournalTail::default(), machine.fault())?,
             None => JournalWriter::unnamed(machine.fault())?,
         };
-        let first = Record::Open(Box::new(open.clone()));
+        let (first, texts) = open.folded();
+        let first = Record::Open(Box::new(first));
         // A run that cannot be recorded as the user's own runs all the same; resuming it takes more options.
         let noted = (kept && !looks)
             .then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line)))
@@ -118,6 +122,7 @@ impl Session {
         let mut writer = writer.with_companion(noted);
         // The line is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
+        writer.append_texts(texts)?;
         let recorded = OpenJournal { writer, history: History::default(), resume: None };
         let ready = PreparedRun { locked, front, filters, open, recorded, listener, replay_source, not_noted, notices };
         self.drive(machine, client, runtime, ready)
@@ -153,6 +158,9 @@ impl Session {
         *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone() };
         let mut params = new_run.params;
         redactor.value(&mut params);
+        let mut origins = new_run.origins;
+        let names = origins.iter_mut().filter_map(|origin| origin.name.as_mut());
+        names.for_each(|name| *name = redactor.text(name).into_owned());
         settings.values_mut().for_each(|value| redactor.value(value));
         Ok(OpenRecord {
             run: new_run.id.unwrap_or_else(|| new_id(clock())),
@@ -160,6 +168,7 @@ impl Session {
             source: self.flow.located.source(),
             command: new_run.command,
             params,
+            origins,
             model,
             only_model: new_run.only_model,
             aliases,

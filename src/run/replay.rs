@@ -14,6 +14,7 @@ use crate::engine::replay_source::ReplaySource;
 use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, FrontEnd, Models};
+use crate::journal::expander::TextExpander;
 use crate::journal::key::EffectKey;
 use crate::journal::lines::{EndRecord, OpenRecord, ReadRecord, Record};
 use crate::journal::reader;
@@ -61,22 +62,27 @@ pub(crate) struct ReplayResult {
 /// `journal-broken` if there is no first line, and those of [`reader::read`].
 pub(crate) fn read_ends(path: &Path) -> Result<JournalEnds> {
     let bytes = reader::read_bytes(path)?;
-    let (mut open, mut end) = (None, None);
+    let (mut open, mut end): (Option<OpenRecord>, _) = (None, None);
+    let mut texts = None;
+    let broken = |why: String| Failure::new(Code::JournalBroken, format!("{}:1: {why}", path.display()));
     reader::read(path, &bytes, |_, record| {
         match record {
-            ReadRecord::Open(first) => open = Some(*first),
+            ReadRecord::Open(first) => {
+                texts = first.is_folded().then(TextExpander::default);
+                open = Some(*first);
+            }
             ReadRecord::End(last) => end = Some(*last),
             ReadRecord::Resume(_) => end = None,
-            ReadRecord::Text(_)
-            | ReadRecord::Intent(_)
-            | ReadRecord::Outcome(_)
-            | ReadRecord::Effect(_)
-            | ReadRecord::Given(_) => {}
+            ReadRecord::Text(text) => {
+                texts.as_mut().map_or(Ok(()), |texts| text.add_to(texts)).map_err(broken)?;
+            }
+            ReadRecord::Intent(_) | ReadRecord::Outcome(_) | ReadRecord::Effect(_) | ReadRecord::Given(_) => {}
         }
         Ok(())
     })?;
-    let open =
+    let mut open =
         open.ok_or_else(|| Failure::new(Code::JournalBroken, format!("{}: it has no first line", path.display())))?;
+    texts.as_mut().map_or(Ok(()), |texts| open.unfold(texts)).map_err(broken)?;
     Ok(JournalEnds { open, end, first: reader::first_line(&bytes).to_vec() })
 }
 
@@ -155,7 +161,9 @@ pub(crate) fn play(
     open.source = source;
     open.fork = None;
     machine.redactor().value(&mut open.params);
-    writer.append(&Record::Open(Box::new(open.clone())))?;
+    let (first, texts) = open.folded();
+    writer.append(&Record::Open(Box::new(first)))?;
+    writer.append_texts(texts)?;
     let recorded = OpenJournal { writer, history: History::default(), resume: None };
     let parts = RunParts {
         models: Box::new(Nobody),

@@ -1,6 +1,7 @@
 //! One file for each promise of the program.
 
 mod answers;
+mod ask;
 mod authoring;
 mod bounds;
 mod brings;
@@ -28,6 +29,7 @@ mod hostile_names;
 mod hostile_packs;
 mod idle;
 mod index;
+mod inputs;
 mod journal_file;
 mod kill_matrix;
 mod kill_signals;

@@ -52,6 +52,7 @@ fn a_run_through_a_pipe_reads_as_the_conversation_did() {
     > sugar
     Saved.
     -- stderr
+    standard input answers the questions, a line each; `--answers -` says so and spares this line
     done in 0s · 1 call · 10 tokens in, 2 out · no price is known for openai/test
     ");
 }
@@ -278,7 +279,7 @@ fn a_flow_says_how_it_is_used() {
     Options:
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
-                                to a list of answers
+                                to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
           --trust               Trust this folder with what it asks for, in this run alone: for CI
@@ -298,6 +299,9 @@ fn a_flow_says_how_it_is_used() {
 
     Options of this flow:
           --rounds <INTEGER>  How often to ask [default: 1]
+
+    A text can come from elsewhere: `@FILE` is what stands in that file, and `-` what comes from
+    standard input. Words that begin with `@` are written `\@…`, and a lone `-` is written `\-`.
     ");
     assert_snapshot!(call(&env, &["run", "commands", "--help"]), @r"
     exit 0
@@ -315,7 +319,7 @@ fn a_flow_says_how_it_is_used() {
     Options:
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
-                                to a list of answers
+                                to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
           --trust               Trust this folder with what it asks for, in this run alone: for CI
@@ -349,7 +353,7 @@ fn a_flow_says_how_it_is_used() {
     Options:
           --json                Write events as JSON lines; answers are read as JSON lines
           --answers <FILE>      Answer questions from this YAML or JSON file: question id to answer, or
-                                to a list of answers
+                                to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
           --trust               Trust this folder with what it asks for, in this run alone: for CI

@@ -142,6 +142,7 @@ fn open(session: &Session, params: Value) -> OpenRecord {
         source: session.flow.located.source(),
         command: None,
         params,
+        origins: Vec::new(),
         model: None,
         only_model: false,
         aliases: BTreeMap::new(),

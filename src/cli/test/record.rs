@@ -48,6 +48,7 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
     let begin = NewRun {
         command: open.command,
         params: open.params,
+        origins: open.origins,
         by_name: false,
         only_model: open.only_model,
         model: args.model.clone().or(recorded_with),

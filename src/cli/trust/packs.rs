@@ -107,7 +107,7 @@ pub(in crate::cli) fn ask(
         (0, _) => format!("May {pack} do all of this?"),
         _ => format!("May {pack} do only this: {}?", line(&asked.join(", "))),
     };
-    let front = ui::open(Mode::Auto, "pack", &machine.environment, &machine.redactor());
+    let front = ui::open(Mode::Auto, true, "pack", &machine.environment, &machine.redactor());
     let question = Question {
         id: "trust".to_owned(),
         kind: QuestionKind::Confirm,

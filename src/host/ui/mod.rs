@@ -48,12 +48,25 @@ pub enum Mode {
     Json,
 }
 
-/// Returns the front end for this process's standard streams and this environment. It shows no secrets.
-pub fn open(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
-    Box::new(RedactingFrontEnd::new(open_unredacted(mode, run, env, redactor), redactor.clone()))
+/// Returns the front end for this process's standard streams and this environment. It shows no secrets. Unless the user
+/// said so (`by_pipe`), the first answer from a pipe comes with a notice that it does.
+pub fn open(
+    mode: Mode,
+    by_pipe: bool,
+    run: &str,
+    env: &BTreeMap<String, String>,
+    redactor: &Redactor,
+) -> Box<dyn FrontEnd> {
+    Box::new(RedactingFrontEnd::new(open_unredacted(mode, by_pipe, run, env, redactor), redactor.clone()))
 }
 
-fn open_unredacted(mode: Mode, run: &str, env: &BTreeMap<String, String>, redactor: &Redactor) -> Box<dyn FrontEnd> {
+fn open_unredacted(
+    mode: Mode,
+    by_pipe: bool,
+    run: &str,
+    env: &BTreeMap<String, String>,
+    redactor: &Redactor,
+) -> Box<dyn FrontEnd> {
     let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
     let input: Box<dyn BufRead + Send> = match typed {
         true => Box::new(RedactedLines::new(BufReader::new(TerminalReader(io::stdin())), redactor.clone())),
@@ -78,7 +91,8 @@ fn open_unredacted(mode: Mode, run: &str, env: &BTreeMap<String, String>, redact
         (true, false) => QuestionMode::OnStderr,
     };
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
-    Box::new(Pipe::new(run, questions, streams))
+    let pipe = Pipe::new(run, questions, streams);
+    Box::new(if by_pipe { pipe } else { pipe.announcing() })
 }
 
 /// The features of the terminal, by the environment.

@@ -44,6 +44,9 @@ pub(crate) enum QuestionMode {
     OnStderr,
 }
 
+/// What the user is told when a pipe begins to answer questions.
+const BY_PIPE: &str = "standard input answers the questions, a line each; `--answers -` says so and spares this line";
+
 /// Plain text in, plain text out.
 pub(crate) struct Pipe {
     run: String,
@@ -51,6 +54,8 @@ pub(crate) struct Pipe {
     out: OutputStream,
     err: OutputStream,
     questions: QuestionMode,
+    /// Whether the user still has to be told that answers come from a pipe.
+    announces: Cell<bool>,
     started: Instant,
     /// The running calls that are shown: speaker and text so far.
     streams: RefCell<HashMap<String, (String, String)>>,
@@ -70,12 +75,19 @@ impl Pipe {
             out: OutputStream::new(streams.out),
             err: OutputStream::new(streams.err),
             questions,
+            announces: Cell::new(false),
             started: Instant::now(),
             streams: RefCell::default(),
             open: RefCell::default(),
             fresh: Cell::new(true),
             turn: Mutex::new(()),
         }
+    }
+
+    /// Tells the user at the first answer from a pipe that answers come from there.
+    pub(crate) fn announcing(self) -> Pipe {
+        self.announces.set(self.questions == QuestionMode::Echoed);
+        self
     }
 
     /// Returns the stream for questions and their answers.
@@ -112,6 +124,9 @@ impl Pipe {
                 output.put("\n");
                 return Err(self.lines.end_failure(question, &self.run));
             };
+            if self.announces.take() {
+                self.err.put(&format!("{}\n", indent_lines(BY_PIPE)));
+            }
             if self.questions == QuestionMode::Echoed {
                 output.put(&format!("{}\n", safe(&line)));
             }

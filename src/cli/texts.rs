@@ -1,0 +1,136 @@
+//! What a text param takes: the words themselves, `@FILE` for what stands in a file, `-` for what comes from standard input.
+//! A `\` in front of one of these makes words of it. Whoever types `@FILE` has read permission enough: the file is what
+//! they would have typed.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli::output;
+use crate::disk::{self, Links};
+use crate::error::{Code, Failure, Result};
+use crate::model::command::placeholder;
+use crate::model::param::{FILE, PIPE, Param, ParamKind, ParamOrigin};
+use crate::model::text::{clean, excerpt, shell};
+use crate::schema::source;
+
+/// The longest text, in bytes.
+const LONGEST: u64 = 50 << 20;
+
+/// What the help of a flow with text params says about them.
+pub(super) const HELP: &str = "A text can come from elsewhere: `@FILE` is what stands in that file, and `-` what comes from \
+    standard input. Words that begin with `@` are written `\\@…`, and a lone `-` is written `\\-`.";
+
+/// Tells whether a param takes texts from files and pipes. A choice is no text, and a command that is to be run is what the
+/// user typed and nothing else.
+pub(super) fn takes_texts(name: &str, param: &Param, exec: &[String]) -> bool {
+    let is_command = exec.iter().any(|grant| placeholder(grant) == Some(name));
+    param.kind == ParamKind::String && param.choices.is_empty() && !is_command
+}
+
+/// Takes the texts of one command line, and remembers where they came from.
+#[derive(Default)]
+pub(super) struct TextReader {
+    pub origins: Vec<ParamOrigin>,
+}
+
+impl TextReader {
+    /// Returns the text that a word of the command line stands for, for this param and item.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if the text cannot be read, or standard input is taken already.
+    pub(super) fn take(&mut self, param: &str, item: Option<usize>, word: &str) -> Result<Value> {
+        let unread = |failure: Failure| match failure.code {
+            Code::DocumentUnreadable => Failure { code: Code::Usage, ..failure },
+            _ => {
+                Failure::new(Code::Usage, format!("{param}: cannot read {}: {}", clean(word), clean(&failure.message)))
+            }
+        };
+        let origin = |kind: &str, name| ParamOrigin { param: param.to_owned(), item, kind: kind.to_owned(), name };
+        let (bytes, name, origin) = match word.strip_prefix('@') {
+            _ if word == "-" => {
+                if let Some(taken) = self.taker_of_stdin() {
+                    let message = format!("{param}: standard input is taken by `{taken}` already");
+                    return Err(Failure::new(Code::Usage, message).hint("give one of them as @FILE"));
+                }
+                (read_stdin(param)?, "standard input", origin(PIPE, None))
+            }
+            Some("") => {
+                return Err(Failure::new(Code::Usage, format!("{param}: `@` names no file"))
+                    .hint("write @FILE for what stands in a file, \\@ for the sign itself"));
+            }
+            Some(path) => {
+                let read = disk::read(Path::new(path), Links::All, LONGEST).map_err(|failure| {
+                    let failure = unread(failure);
+                    failure.hint("`-` reads a pipe; a text has 50 MB at most")
+                })?;
+                let bytes = read.ok_or_else(|| {
+                    Failure::new(Code::Usage, format!("{param}: there is no file {}", excerpt(path))).hint(format!(
+                        "words that begin with `@` are written `\\@`: {}",
+                        shell(&format!("\\{}", excerpt(word)))
+                    ))
+                })?;
+                (bytes, path, origin(FILE, Some(path.to_owned())))
+            }
+            None => return Ok(Value::from(unescaped(word))),
+        };
+        let text = source::decode(&bytes, name).map_err(unread)?;
+        // As `$(…)` of a shell does: what ends the last line is no part of the text.
+        let text = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
+        self.origins.push(origin);
+        Ok(Value::from(text))
+    }
+
+    /// Returns the param that standard input was given to.
+    pub(super) fn taker_of_stdin(&self) -> Option<&str> {
+        self.origins.iter().find(|origin| origin.kind == PIPE).map(|origin| origin.param.as_str())
+    }
+}
+
+/// Returns the words without the backslash that keeps them from standing for a text from elsewhere.
+fn unescaped(word: &str) -> &str {
+    let rest = word.trim_start_matches('\\');
+    match rest.len() < word.len() && (rest.starts_with('@') || rest == "-") {
+        true => &word[1..],
+        false => word,
+    }
+}
+
+fn read_stdin(param: &str) -> Result<Vec<u8>> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        output::print_status(&format!("{param}: type the text here; Ctrl-D on a line of its own ends it\n"));
+    }
+    let failed = |why: String| Failure::new(Code::Usage, format!("{param}: cannot read standard input: {why}"));
+    let mut bytes = Vec::new();
+    stdin.lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    match bytes.len() as u64 > LONGEST {
+        true => Err(failed("it is longer than 50 MB".to_owned())),
+        false => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TextReader, unescaped};
+
+    #[test]
+    fn a_backslash_makes_words_of_what_stands_for_a_text() {
+        for (word, words) in [
+            (r"\@home", "@home"),
+            (r"\\@home", r"\@home"),
+            (r"\-", "-"),
+            (r"\\-", r"\-"),
+            (r"\- a list", r"\- a list"),
+            (r"\server", r"\server"),
+            ("a@b", "a@b"),
+            ("-1", "-1"),
+            ("", ""),
+        ] {
+            assert_eq!(unescaped(word), words, "{word}");
+            assert_eq!(TextReader::default().take("topic", None, word).unwrap(), words, "{word}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod action;
 mod budget;
 mod check;
 mod doctor;
+mod eject;
 mod explain;
 mod flows;
 mod foreign;
@@ -77,6 +78,7 @@ enum Verb {
     Fork(fork::ForkArgs),
     Why(fork::WhyArgs),
     Flows(flows::FlowsArgs),
+    Eject(eject::EjectArgs),
     Personas(listing::PersonasArgs),
     Quotes(listing::QuotesArgs),
     Models(models::ModelsArgs),
@@ -164,6 +166,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Types(args) => types::run(&machine, &args),
         Verb::Completions(args) => generate::completions(&args, Cli::command()),
         Verb::Man(args) => generate::man(&machine, &args, Cli::command()),
+        Verb::Eject(args) => eject::run(&machine, &args),
         Verb::Flows(args) => flows::run(&machine, &args),
         Verb::Models(args) => models::run(&machine, &args),
         Verb::Doctor(args) => doctor::run(&machine, &args),

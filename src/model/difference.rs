@@ -21,12 +21,23 @@ const AROUND: usize = 1;
 pub(crate) fn differences(was: &Value, is: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk("", was, is, (Instant::now() + PATIENCE, &mut out));
+    shortened(out)
+}
+
+fn shortened(mut out: Vec<String>) -> Vec<String> {
     if out.len() > MOST {
         let more = out.len() - MOST;
         out.truncate(MOST);
         out.push(format!("… and {more} more lines"));
     }
     out
+}
+
+/// Returns the changed lines of a text, with a few lines around them: `-` is the old text, `+` is the new one.
+pub(crate) fn text_differences(was: &str, is: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    lines(was, is, Instant::now() + PATIENCE, &mut out);
+    shortened(out)
 }
 
 /// Returns how similar two values are, from 0 (no common line) to 1 (equal). The result is an estimate if `until` is

@@ -105,7 +105,11 @@ pub fn known_version(value: &serde_json::Value, file: &str) -> Result<()> {
 }
 
 /// Reads a file, if there is one. Its names and digests become parts of paths, so its schema allows only safe ones.
-fn read<T: serde::de::DeserializeOwned>(path: &Path, links: Links<'_>, schema: &BuiltinSchema) -> Result<Option<T>> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    links: Links<'_>,
+    schema: &BuiltinSchema,
+) -> Result<Option<T>> {
     disk::read(path, links, disk::SETTINGS)?.map_or(Ok(None), |bytes| parse(path, &bytes, schema))
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn describe_item(item: &str) -> String {
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
         Some(("hides", flow)) => format!("is run in place of the bundled flow {flow}"),
         Some(("persona", slug)) => format!("has another persona in place of {slug}, for flows that are not its own"),
+        Some(("data", path)) => format!("has its own {path}, for a flow that is not its own"),
         Some(("quotes", file)) => format!("has other quotes in place of {file}, for flows that are not its own"),
         Some(("setting", name)) => format!("sets {name}, of a flow that is not its own"),
         Some(("filter", filter)) => {

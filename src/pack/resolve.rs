@@ -1,10 +1,11 @@
-//! Finds the flow that the user named: by a path, else by a name in the project, its packs or the bundle.
+//! Finds the flow that the user named: by a full name, by a path, else by a name in the project, its packs or the bundle.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::model::text::excerpt;
 use crate::pack::lock::Lockfile;
+use crate::pack::overlay::ProjectFiles;
 use crate::pack::path::below;
 use crate::pack::seal::Seal;
 use crate::pack::tree::{PackTree, Root};
@@ -23,6 +24,26 @@ impl ResolvedFlow {
         self.tree.display(&self.path)
     }
 
+    /// Returns the name of the flow: its file's, without the ending.
+    pub(crate) fn name(&self) -> &str {
+        name(&self.path).unwrap_or(&self.path)
+    }
+
+    /// Tells whether the flow comes from a folder, and neither from a pack nor with nietz.
+    pub(crate) fn is_of_folder(&self) -> bool {
+        matches!(self.tree.root, Root::Disk(_)) && self.tree.seal().is_none()
+    }
+
+    /// Returns the name that means this flow whatever hides it: `bundled/NAME` or `PACK/NAME`. Other flows have a path.
+    pub(crate) fn full_name(&self) -> Option<String> {
+        let name = name(&self.path)?;
+        match (&self.tree.root, self.tree.seal()) {
+            (Root::Bundled, _) => Some(format!("{BUNDLED}/{name}")),
+            (Root::Disk(_), Some(seal)) if seal.pack != BUNDLED => Some(format!("{}/{name}", seal.pack)),
+            (Root::Disk(_), _) => None,
+        }
+    }
+
     /// Returns the flow that [`ResolvedFlow::source`] named.
     ///
     /// # Errors
@@ -30,13 +51,20 @@ impl ResolvedFlow {
     /// `flow-not-found` if there is no file at the path any more.
     pub fn from_source(source: &str) -> Result<ResolvedFlow> {
         match source.strip_prefix("bundled:") {
-            Some(path) => Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: path.to_owned() }),
+            Some(path) => Ok(bundled_flow(path)),
             None => at_path(Path::new(source)).ok_or_else(|| {
                 Failure::new(Code::FlowNotFound, format!("{source} is not there any more"))
                     .hint("put the flow back, or start a new run of another one")
             }),
         }
     }
+}
+
+/// How full names of bundled flows begin.
+const BUNDLED: &str = "bundled";
+
+fn bundled_flow(path: &str) -> ResolvedFlow {
+    ResolvedFlow { tree: PackTree::new(Root::Bundled), path: path.to_owned() }
 }
 
 /// Finds the flow that `wanted` names, for a project in `workspace` with packs installed in `packs`.
@@ -46,6 +74,15 @@ impl ResolvedFlow {
 /// `flow-not-found` if there is no such flow, `pack-not-found` if it may be in a pack that is not installed, and those of
 /// [`as_installed`].
 pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
+    if wanted.contains('/')
+        && let Some(found) =
+            all_flows(workspace, packs)?.into_iter().find(|all| all.full_name().as_deref() == Some(wanted))
+    {
+        return Ok(found);
+    }
+    if let Some(bundled) = wanted.strip_prefix("bundled:").filter(|path| crate::assets::read(path).is_some()) {
+        return as_installed(bundled_flow(bundled), workspace, packs);
+    }
     let as_path = is_path(wanted);
     if as_path {
         let found = [PathBuf::from(wanted), workspace.join(wanted)].iter().find_map(|path| at_path(path));
@@ -54,14 +91,16 @@ pub fn flow(wanted: &str, workspace: &Path, packs: &Path) -> Result<ResolvedFlow
         }
         let bundled = wanted.trim_start_matches("./");
         if crate::assets::read(bundled).is_some() {
-            return Ok(ResolvedFlow { tree: PackTree::new(Root::Bundled), path: bundled.to_owned() });
+            return as_installed(bundled_flow(bundled), workspace, packs);
         }
     }
     let all = all_flows(workspace, packs)?;
     if let Some(found) = all.iter().find(|located| !as_path && name(&located.path) == Some(wanted)) {
         return Ok(found.clone());
     }
-    if !as_path && let Some(failure) = missing_packs(wanted, workspace, packs)? {
+    if !wanted.ends_with(".lua")
+        && let Some(failure) = missing_packs(wanted, workspace, packs)?
+    {
         return Err(failure);
     }
     let names: Vec<&str> = all.iter().filter_map(|located| name(&located.path)).collect();
@@ -105,13 +144,22 @@ pub fn names(workspace: &Path, packs: &Path) -> Result<Vec<String>> {
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns every flow there is: the project's own, those of its packs, the bundled ones.
+/// Returns every flow there is: the project's own, those of its packs, the bundled ones. What of the project overrides
+/// files of a flow is over those of the flow that the name means; a flow that another one hides is as it comes.
 ///
 /// # Errors
 ///
 /// Those of [`installed`].
 pub fn all_flows(workspace: &Path, packs: &Path) -> Result<Vec<ResolvedFlow>> {
-    Ok(trees(workspace, packs)?.iter().flat_map(flows).collect())
+    let mut all: Vec<ResolvedFlow> = trees(workspace, packs)?.iter().flat_map(flows).collect();
+    let project = ProjectFiles::of(workspace);
+    let mut seen = std::collections::BTreeSet::new();
+    for located in &mut all {
+        if seen.insert(located.path.clone()) && !located.is_of_folder() {
+            located.tree = located.tree.under(project.over(&located.tree, &located.path));
+        }
+    }
+    Ok(all)
 }
 
 /// Returns the trees of the project, of its packs and of the bundle. The first tree that has a name wins.
@@ -146,22 +194,32 @@ pub fn installed(workspace: &Path, packs: &Path) -> Result<Vec<PackTree>> {
     Ok(folders.filter(|(folder, _)| folder.is_dir()).map(|(folder, seal)| PackTree::sealed(folder, seal)).collect())
 }
 
-/// Returns a flow that was found by its path; if it stands in an installed pack, it becomes a flow of that pack.
+/// Returns a flow that was found by its path; if it stands in an installed pack, it becomes a flow of that pack, with what
+/// the project has over its files.
 ///
 /// # Errors
 ///
 /// `pack-untrusted` if it stands in a pack that this project does not have, and those of [`installed`].
 pub fn as_installed(found: ResolvedFlow, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
-    let Root::Disk(root) = &found.tree.root else { return Ok(found) };
+    let Root::Disk(root) = &found.tree.root else { return overridden(found, workspace, packs) };
     let same = |tree: &PackTree| matches!(&tree.root, Root::Disk(other) if other.canonicalize().is_ok_and(|other| other == *root));
     if let Some(tree) = installed(workspace, packs)?.into_iter().find(same) {
-        return Ok(ResolvedFlow { tree, ..found });
+        return overridden(ResolvedFlow { tree, ..found }, workspace, packs);
     }
     if packs.canonicalize().is_ok_and(|packs| root.starts_with(packs)) {
         let message = format!("{} belongs to a pack that this project does not have", found.source());
         return Err(Failure::new(Code::PackUntrusted, message).hint("add it: nietz pack add SOURCE"));
     }
     Ok(found)
+}
+
+/// Returns a flow from elsewhere with what the project has over its files.
+fn overridden(found: ResolvedFlow, workspace: &Path, packs: &Path) -> Result<ResolvedFlow> {
+    if !workspace.join("flows").is_dir() {
+        return Ok(found);
+    }
+    let same = |other: &ResolvedFlow| other.tree.root == found.tree.root && other.path == found.path;
+    Ok(all_flows(workspace, packs)?.into_iter().find(same).unwrap_or(found))
 }
 
 /// Returns the name of a flow's file that stands directly in `flows/`.

@@ -1,6 +1,6 @@
 //! The files of one pack, read by paths that cannot leave it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,12 +33,30 @@ pub struct PackTree {
     single_flow: Option<String>,
     /// What an installed tree must be; the tree is checked before anything of it is used.
     seal: Option<Arc<Seal>>,
+    /// What a project has in place of files of the flow that this tree was found for.
+    overlay: Option<Arc<Overlay>>,
     texts: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
+}
+
+/// The files of a project that override those of one flow.
+pub(crate) struct Overlay {
+    tree: PackTree,
+    files: BTreeSet<String>,
+    unused: Vec<String>,
+}
+
+/// A file of a project that overrides one of a flow.
+pub(crate) struct OverridingFile {
+    /// The path, which is the same in the project and in the flow's pack.
+    pub path: String,
+    pub text: Arc<str>,
+    /// The text of the flow's own file; none if the flow has no file there.
+    pub original: Option<Arc<str>>,
 }
 
 impl PackTree {
     pub fn new(root: Root) -> PackTree {
-        PackTree { root, single_flow: None, seal: None, texts: Arc::default() }
+        PackTree { root, single_flow: None, seal: None, overlay: None, texts: Arc::default() }
     }
 
     /// Returns the files of an installed pack.
@@ -53,10 +71,36 @@ impl PackTree {
 
     /// Returns the files of a flow that stands in no pack: Lua files beside it, and the folder of its name.
     pub fn for_single_flow(root: Root, name: &str) -> PackTree {
-        PackTree { root, single_flow: Some(name.to_owned()), seal: None, texts: Arc::default() }
+        PackTree { single_flow: Some(name.to_owned()), ..PackTree::new(root) }
     }
 
-    /// Returns the text of a file by its path below the root, if there is such a file.
+    /// Returns the same files with those of a project over them.
+    pub(crate) fn under(&self, overlay: Option<Overlay>) -> PackTree {
+        // Other flows of the tree keep the texts that they have read.
+        PackTree { overlay: overlay.map(Arc::new), texts: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the files of a project that are over those of this tree, sorted by their paths.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PackTree::text`].
+    pub(crate) fn overriding(&self) -> Result<Vec<OverridingFile>> {
+        let Some(overlay) = &self.overlay else { return Ok(Vec::new()) };
+        let read = |path: &String| {
+            let Some(text) = overlay.text(path)? else { return Ok(None) };
+            Ok(Some(OverridingFile { path: path.clone(), text, original: self.own_text(path)? }))
+        };
+        overlay.files().iter().filter_map(|path| read(path).transpose()).collect()
+    }
+
+    /// Returns the modules of a project that stand where its overriding files do, and are not read.
+    pub(crate) fn unused_modules(&self) -> &[String] {
+        self.overlay.as_ref().map_or(&[], |overlay| overlay.unused())
+    }
+
+    /// Returns the text of a file by its path below the root, if there is such a file. A project's file that overrides it
+    /// comes first.
     ///
     /// # Errors
     ///
@@ -66,6 +110,25 @@ impl PackTree {
         if let Some(text) = self.lock_texts().get(path) {
             return Ok(Some(text.clone()));
         }
+        let overriding = self.overlay.as_ref().map(|overlay| overlay.text(path)).transpose()?.flatten();
+        let Some(text) = overriding.map_or_else(|| self.own_text(path), |text| Ok(Some(text)))? else {
+            return Ok(None);
+        };
+        let mut seen = self.lock_texts();
+        if seen.values().map(|text| text.len()).sum::<usize>() + text.len() > MOST_TEXT {
+            let message = format!("the files that were read here have more than {} MB in all", MOST_TEXT >> 20);
+            return Err(Failure::new(Code::DocumentUnreadable, message).because(format!("the last of them is {path}")));
+        }
+        seen.insert(path.to_owned(), text.clone());
+        Ok(Some(text))
+    }
+
+    /// Returns the text of a file of the tree itself, whatever overrides it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PackTree::text`].
+    pub(crate) fn own_text(&self, path: &str) -> Result<Option<Arc<str>>> {
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
         let text = String::from_utf8(bytes).map_err(|error| {
             Failure::new(
@@ -74,14 +137,7 @@ impl PackTree {
             )
             .hint("save the file as UTF-8")
         })?;
-        let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
-        let mut seen = self.lock_texts();
-        if seen.values().map(|text| text.len()).sum::<usize>() + text.len() > MOST_TEXT {
-            let message = format!("the files that were read here have more than {} MB in all", MOST_TEXT >> 20);
-            return Err(Failure::new(Code::DocumentUnreadable, message).because(format!("the last of them is {path}")));
-        }
-        seen.insert(path.to_owned(), text.clone());
-        Ok(Some(text))
+        Ok(Some(text.trim_start_matches('\u{feff}').into()))
     }
 
     fn lock_texts(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<str>>> {
@@ -140,6 +196,19 @@ impl PackTree {
     /// these are the files that are there now; reading any of them fails. A top folder that is a link out of the tree has
     /// no files.
     pub fn list(&self, top: &str, ending: &str) -> Vec<String> {
+        let mut paths = self.own_list(top, ending);
+        if let Some(overlay) = &self.overlay {
+            let start = format!("{top}/");
+            paths.extend(
+                overlay.files().iter().filter(|path| path.starts_with(&start) && path.ends_with(ending)).cloned(),
+            );
+            paths.sort();
+            paths.dedup();
+        }
+        paths
+    }
+
+    fn own_list(&self, top: &str, ending: &str) -> Vec<String> {
         if let (Some(seal), Root::Disk(root)) = (&self.seal, &self.root)
             && let Ok(contents) = seal.contents(root)
         {
@@ -179,9 +248,48 @@ impl PackTree {
 
     /// Returns how a person finds this file: a path on disk, or `bundled:` and its path.
     pub fn display(&self, path: &str) -> String {
+        if let Some(overriding) = self.overlay.as_ref().and_then(|overlay| overlay.display(path)) {
+            return overriding;
+        }
         match &self.root {
             Root::Bundled => format!("bundled:{path}"),
             Root::Disk(root) => root.join(path).display().to_string(),
         }
+    }
+}
+
+impl Overlay {
+    pub(crate) fn new(tree: PackTree, files: BTreeSet<String>, unused: Vec<String>) -> Overlay {
+        Overlay { tree, files, unused }
+    }
+
+    /// Returns the text that stands in place of a file's, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PackTree::text`].
+    fn text(&self, path: &str) -> Result<Option<Arc<str>>> {
+        if self.files.contains(path) { self.tree.text(path) } else { Ok(None) }
+    }
+
+    fn files(&self) -> &BTreeSet<String> {
+        &self.files
+    }
+
+    /// Returns the modules that stand beside the overriding files, and that nothing reads.
+    fn unused(&self) -> &[String] {
+        &self.unused
+    }
+
+    /// Returns the path on disk of a file that overrides another.
+    fn display(&self, path: &str) -> Option<String> {
+        self.files.contains(path).then(|| self.tree.display(path))
+    }
+}
+
+impl OverridingFile {
+    /// Tells whether the flow reads something else than its own file.
+    pub(crate) fn is_different(&self) -> bool {
+        self.original.as_ref() != Some(&self.text)
     }
 }

@@ -57,6 +57,12 @@ impl LocatedViolation {
         LocatedViolation::new(file, place, violation, Severity::Error)
     }
 
+    /// Returns a remark on a file as a whole.
+    pub(crate) fn remark(file: &str, keyword: &str, message: impl Into<String>) -> LocatedViolation {
+        let violation = Violation::new("", keyword, message);
+        LocatedViolation::new(file, TextPosition { line: 1, column: 1 }, violation, Severity::Note)
+    }
+
     fn new(file: &str, place: TextPosition, violation: Violation, severity: Severity) -> LocatedViolation {
         let Violation { pointer, message, keyword } = violation;
         LocatedViolation {

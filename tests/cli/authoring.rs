@@ -261,6 +261,9 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         "./.nietz/types/schemas/lock.schema.json": [
           "nietz.lock"
         ],
+        "./.nietz/types/schemas/ejected.schema.json": [
+          "flows/.ejected.yaml"
+        ],
         "./.nietz/types/schemas/grants.schema.json": [
           "nietz/grants.yaml"
         ],

@@ -40,6 +40,7 @@ mod model_faults;
 mod odd_files;
 mod order;
 mod output;
+mod overrides;
 mod own_files;
 mod packs;
 mod permissions;

@@ -1,6 +1,7 @@
 //! `nietz check [PATH…]`.
 
 mod journal;
+mod overriding;
 mod sources;
 
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::check::{FileReport, FlowCache, journal};
+use crate::cli::check::{FileReport, FlowCache, journal, overriding};
 use crate::cli::pack::vet;
 use crate::cli::trust::packs as trust;
 use crate::disk::{self, Links};
@@ -14,6 +14,7 @@ use crate::host::documents::Store;
 use crate::lua::audit;
 use crate::lua::limits::FlowLimits;
 use crate::lua::vm::Vm;
+use crate::pack::ejected::Ejected;
 use crate::pack::lock;
 use crate::pack::permission_items::ItemsByFlow;
 use crate::pack::persona::Persona;
@@ -69,6 +70,8 @@ enum FileKind {
     Module,
     Persona,
     Journal,
+    /// A prompt or data file that may override one of a flow from elsewhere.
+    Data,
     Own(&'static BuiltinSchema),
 }
 
@@ -93,6 +96,12 @@ fn kind(machine: &Machine, file: &Path) -> Option<FileKind> {
     }
     if name == "nietz.lock" {
         return Some(FileKind::Own(&builtin::LOCK));
+    }
+    if is(Ejected::path(&machine.workspace)) {
+        return Some(FileKind::Own(&builtin::EJECTED));
+    }
+    if overriding::is_overriding(machine, &full) {
+        return Some(FileKind::Data);
     }
     Some(match full.extension()?.to_str()? {
         "lua" if parent.file_name().is_some_and(|name| name == "flows") => FileKind::Flow,
@@ -121,6 +130,10 @@ pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<Vec<FileRep
         Some(FileKind::Module) => vec![module(source::decode(&bytes()?, &name)?, &name)?],
         Some(FileKind::Persona) => vec![persona(source::decode(&bytes()?, &name)?, &name)?],
         Some(FileKind::Journal) => vec![journal::check(file, &name)?],
+        Some(FileKind::Data) => match overriding::check(machine, file)? {
+            Some(report) => vec![report],
+            None => return Ok(None),
+        },
         Some(FileKind::Own(own)) => {
             let findings = check_own_file(own, source::decode(&bytes()?, &name)?, &name)?;
             if own.name == "pack" && findings.located.is_empty() {

@@ -8,7 +8,8 @@ use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
-use crate::pack::resolve::ResolvedFlow;
+use crate::pack::resolve::{self, ResolvedFlow};
+use crate::pack::tree::Root;
 use crate::run::machine::Machine;
 use crate::run::{project, replay};
 
@@ -103,6 +104,9 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     if ignore_runs(&machine.workspace)? {
         output::line(format!("added {IGNORED} to .gitignore"))?;
     }
+    for hidden in hidden(machine, args.kind, name)? {
+        output::line(format!("it hides {hidden}"))?;
+    }
     output::line(match args.kind {
         ExampleKind::Flow => {
             format!("run it: nietz run flows/{name}.lua \"Tabs or spaces?\"   test it: nietz test flows/{name}.lua")
@@ -141,6 +145,26 @@ fn ignore_runs(workspace: &Path) -> Result<bool> {
     }
     text.extend_from_slice(format!("{IGNORED}\n").as_bytes());
     disk::write(&path, &text).map(|()| true)
+}
+
+/// Returns what has the name of a new flow, persona or quote collection elsewhere, and is found no more by it.
+fn hidden(machine: &Machine, kind: ExampleKind, name: &str) -> Result<Vec<String>> {
+    let (top, ending, what) = match kind {
+        ExampleKind::Flow => {
+            let all = resolve::all_flows(&machine.workspace, &machine.packs())?;
+            let same = all.iter().filter(|located| located.name() == name).filter_map(ResolvedFlow::full_name);
+            return Ok(same.map(|full_name| format!("{full_name}, which can be run by this name")).collect());
+        }
+        ExampleKind::Persona => ("personas", ".md", "persona"),
+        ExampleKind::Quotes => ("quotes", ".yaml", "quote collection"),
+        // A pack hides nothing before it is added to a project.
+        ExampleKind::Pack => return Ok(Vec::new()),
+    };
+    let file = format!("/{name}{ending}");
+    let mut trees = machine.trees()?;
+    trees.retain(|tree| tree.root != Root::Disk(machine.workspace.clone()));
+    trees.retain(|tree| tree.list(top, ending).iter().any(|path| path.ends_with(&file)));
+    Ok(trees.iter().map(|tree| format!("the {what} {name} ({})", tree.origin(&machine.workspace))).collect())
 }
 
 /// Replays the example's cassette with the new flow, and keeps the resulting journal as the flow's test.

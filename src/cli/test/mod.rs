@@ -170,11 +170,13 @@ impl Case {
                 true => resolve::flow(&ends.open.flow, &machine.workspace, &machine.packs()).map_err(|_| failure),
                 false => Err(failure),
             })?;
-        // A pack that is tested by itself gets nothing from other installed packs.
-        let layers = match self.root == machine.workspace {
-            true => machine.layers(&located.tree)?,
-            false => vec![located.tree.clone(), PackTree::new(Root::Bundled)],
-        };
+        // A pack that is tested by itself gets nothing from other installed packs, and nothing of a project overrides its files.
+        if self.root != machine.workspace {
+            let layers = vec![located.tree.clone(), PackTree::new(Root::Bundled)];
+            return Ok((located, layers));
+        }
+        let located = resolve::as_installed(located, &machine.workspace, &machine.packs())?;
+        let layers = machine.layers(&located.tree)?;
         Ok((located, layers))
     }
 

@@ -217,6 +217,7 @@ pub(super) fn require(
 ) -> Result<Vec<String>> {
     packs::require(machine, flow)?;
     let mut notices: Vec<String> = wants::not_the_bundled_one(machine, flow, invocation).into_iter().collect();
+    notices.extend(wants::overriding_notices(flow)?);
     let wanted = wants::of_flow(machine, flow, invocation)?;
     if wanted.is_empty() {
         return Ok(notices);

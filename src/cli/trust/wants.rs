@@ -1,7 +1,7 @@
 //! The permission items that a flow asks for in the folder that it comes from and in the workspace.
 //!
 //! Models, questions and documents need no trust. Commands, git and files do, and so does everything in a folder that
-//! overrides what is bundled or belongs to a pack: a flow, a persona, quotes, a setting, a model.
+//! overrides what is bundled or belongs to a pack: a flow, a persona, quotes, a prompt or data file, a setting, a model.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::model::text::line;
 use crate::pack::permission_items::{self, Items};
 use crate::pack::persona::Persona;
 use crate::pack::resolve;
-use crate::pack::tree::{PackTree, Root};
+use crate::pack::tree::{OverridingFile, PackTree, Root};
 use crate::pack::trust::folder_name;
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
@@ -58,6 +58,7 @@ pub(super) fn of_flow(machine: &Machine, flow: &Flow, invocation: &Invocation) -
     if flow_folder.is_none_or(|folder| folder != machine.workspace) {
         add(&machine.workspace, overrides(machine, flow, &machine.workspace, flow_folder)?)?;
         add(&machine.workspace, settings(machine, flow, invocation))?;
+        add(&machine.workspace, overriding_files(flow)?.into_iter().map(|path| format!("data={path}")).collect())?;
     }
     // A copy of a bundled flow counts as the bundled flow, but anybody may have written the files beside it.
     if let Some(folder) = own_place(flow).filter(|folder| flow_folder.is_none() && *folder != machine.workspace) {
@@ -71,7 +72,7 @@ pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     let (mut items, mut unread) = (Items::new(), Vec::new());
     let by_name = Invocation { by_name: true, with_model: false };
     let tree = PackTree::new(Root::Disk(machine.workspace.clone()));
-    for located in resolve::flows(&tree).into_iter().chain(resolve::flows(&PackTree::new(Root::Bundled))) {
+    for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
         match session::load(machine, located) {
             Ok(flow) => items.extend(of_flow(machine, &flow, &by_name)?.into_values().flatten()),
             Err(failure) => unread.push(failure),
@@ -114,6 +115,25 @@ pub(super) fn not_the_bundled_one(machine: &Machine, flow: &Flow, invocation: &I
     let of = flow.located.tree.origin(&machine.workspace);
     let notice = format!("{name} is {} ({of}), and not the bundled flow", flow.located.source());
     Some(line(&notice).into_owned())
+}
+
+/// Returns a notice if a flow from elsewhere reads files of the workspace in place of its own, and another if modules stand
+/// beside them, which it does not read.
+pub(super) fn overriding_notices(flow: &Flow) -> Result<Vec<String>> {
+    let name = &flow.manifest.name;
+    let files = overriding_files(flow)?;
+    let files = (!files.is_empty()).then(|| format!("{name} reads this folder's own {}", files.join(", ")));
+    let unused = flow.located.tree.unused_modules();
+    let unused = (!unused.is_empty()).then(|| {
+        format!("{name} does not use {}: its prompts and data can be overridden, its modules cannot", unused.join(", "))
+    });
+    Ok(files.into_iter().chain(unused).map(|text| line(&text).into_owned()).collect())
+}
+
+/// Returns the paths of the workspace's files that a flow from elsewhere reads in place of its own, or beside them.
+fn overriding_files(flow: &Flow) -> Result<Vec<String>> {
+    let files = flow.located.tree.overriding()?;
+    Ok(files.into_iter().filter(OverridingFile::is_different).map(|file| file.path).collect())
 }
 
 /// Returns the folder that a flow comes from; `None` for flows of packs, and for flows that equal bundled ones byte by byte.

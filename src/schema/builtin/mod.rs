@@ -69,6 +69,14 @@ pub const LOCK: BuiltinSchema = BuiltinSchema {
     code: Code::ConfigInvalid,
     text: include_str!("lock.schema.json"),
 };
+/// The originals of a project's overriding files.
+pub const EJECTED: BuiltinSchema = BuiltinSchema {
+    name: "ejected",
+    files: &["flows/.ejected.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("ejected.schema.json"),
+};
 /// The file that kept the grants of packs up to 2026-11.
 pub const GRANTS: BuiltinSchema = BuiltinSchema {
     name: "grants",
@@ -113,7 +121,7 @@ pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
 
 /// All kinds of files.
 pub const ALL: &[&BuiltinSchema] =
-    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
+    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &EJECTED, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
 
 /// The formats of a journal's lines, by the `v` that each line begins with: a new format needs a schema and a row here.
 pub const JOURNALS: &[(u64, &BuiltinSchema)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];

@@ -1,0 +1,156 @@
+//! `nietz eject FLOW [FILE…]`: writes prompts and data of a flow from elsewhere into the project, to be changed there.
+
+use clap::Args;
+
+use crate::cli::output;
+use crate::disk;
+use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::model::difference::text_differences;
+use crate::model::text::excerpt;
+use crate::pack::ejected::{Ejected, Original, OriginalState};
+use crate::pack::overlay::{folder, is_data};
+use crate::pack::path::join;
+use crate::pack::resolve::{self, ResolvedFlow};
+use crate::pack::tree::OverridingFile;
+use crate::run::machine::Machine;
+
+/// Write prompts and data of a bundled flow, or of one of a pack, into this folder: the copies are read in their place
+#[derive(Args)]
+pub(super) struct EjectArgs {
+    /// The flow's name
+    flow: String,
+    /// What is written, such as `prompts/select.md`; without it, all files that can be overridden and are not yet
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    /// Write nothing but that these files, which are here, have what is new in their originals
+    #[arg(long)]
+    merged: bool,
+}
+
+pub(super) fn run(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
+    let located = resolve::flow(&args.flow, &machine.workspace, &machine.packs())?;
+    require_overridable(machine, &located)?;
+    let mut ejected = Ejected::read(&machine.workspace)?;
+    let wanted = wanted(&located, &args.files)?;
+    let is_there = |path: &String| machine.workspace.join(path).symlink_metadata().is_ok();
+    let (there, missing): (Vec<String>, Vec<String>) = wanted.into_iter().partition(is_there);
+    if args.merged {
+        return merged(machine, &located, ejected, &there);
+    }
+    if let Some(path) = there.first().filter(|_| !args.files.is_empty()) {
+        return Err(Failure::new(Code::Usage, format!("{path} is here already"))
+            .hint("edit it; `nietz flows` tells whether its original has changed"));
+    }
+    for path in &missing {
+        ejected.files.insert(path.clone(), original(&located, path)?);
+    }
+    if !missing.is_empty() {
+        // A record of a file that was not written does no harm, and a file without a record cannot be told of.
+        ejected.write(&machine.workspace)?;
+    }
+    for path in &missing {
+        let text = &ejected.files[path].text;
+        disk::write_below(&machine.workspace, &machine.workspace.join(path), text.as_bytes())?;
+        output::line(format!("wrote {path}"))?;
+    }
+    for path in &there {
+        output::line(format!("{path} is here already: it was left as it is"))?;
+    }
+    if let Some(path) = missing.first() {
+        let from = &ejected.files[path].from;
+        let name = located.name();
+        output::line(format!(
+            "from {from}; what you change is read in place of it: nietz run {name}   nietz check {path}"
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Refuses flows whose files would not be read from here.
+fn require_overridable(machine: &Machine, located: &ResolvedFlow) -> Result<()> {
+    let name = located.name();
+    if located.is_of_folder() {
+        let message = format!("{} is no flow of a pack, and not bundled", located.source());
+        return Err(Failure::new(Code::Usage, message).hint("its files can be edited where they are"));
+    }
+    let meant = resolve::flow(name, &machine.workspace, &machine.packs())?;
+    if meant.source() != located.source() {
+        let message =
+            format!("{name} means {} here: what overrides another flow of that name is not read", meant.source());
+        return Err(Failure::new(Code::Usage, message).hint("rename or remove that flow first"));
+    }
+    Ok(())
+}
+
+/// Returns the paths of the files to write: those that were named, relative to the flow's folder, or all.
+fn wanted(located: &ResolvedFlow, named: &[String]) -> Result<Vec<String>> {
+    let own = folder(&located.path);
+    let all: Vec<String> = located.tree.list("flows", "").into_iter().filter(|path| is_data(path)).collect();
+    let here: Vec<&str> = all.iter().filter_map(|path| path.strip_prefix(&own)).collect();
+    if named.is_empty() {
+        return Ok(all.iter().filter(|path| path.starts_with(&own)).cloned().collect());
+    }
+    let find = |name: &String| {
+        let relative = join(&own, &format!("./{name}")).filter(|path| all.contains(path));
+        let found = relative.or_else(|| all.contains(name).then(|| name.clone()));
+        found.ok_or_else(|| {
+            if name.ends_with(".lua") || name.ends_with(".luau") {
+                return Failure::new(
+                    Code::Usage,
+                    format!("{} is a module: what a flow does is not overridden", excerpt(name)),
+                )
+                .hint("its prompts and data are; for other code, write a flow of your own: nietz new flow NAME");
+            }
+            let failure = Failure::new(Code::Usage, format!("{} has no file {}", located.name(), excerpt(name)));
+            match nearest(name, here.iter().copied()) {
+                Some(near) => failure.hint(format!("did you mean {near}?")),
+                None => failure.hint(format!("it has {}", here.join(", "))),
+            }
+        })
+    };
+    named.iter().map(find).collect()
+}
+
+fn original(located: &ResolvedFlow, path: &str) -> Result<Original> {
+    let text = located.tree.own_text(path)?.unwrap_or_default().to_string();
+    let from = match located.tree.seal() {
+        Some(seal) => format!("pack {} {}", seal.pack, seal.version),
+        None => Machine::version(),
+    };
+    Ok(Original { from, text })
+}
+
+/// Notes the originals of now for files that are here.
+fn merged(machine: &Machine, located: &ResolvedFlow, mut ejected: Ejected, paths: &[String]) -> Result<Exit> {
+    if paths.is_empty() {
+        return Err(Failure::new(Code::Usage, "none of these files is here").hint("without --merged, they are written"));
+    }
+    for path in paths {
+        ejected.files.insert(path.clone(), original(located, path)?);
+    }
+    ejected.write(&machine.workspace)?;
+    for path in paths {
+        output::line(format!("noted: {path} has what is new in {}", ejected.files[path].from))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Describes an overriding file in one line, and how its original has changed since it was made from it.
+pub(super) fn describe(file: &OverridingFile, ejected: &Ejected) -> (String, Vec<String>) {
+    let path = &file.path;
+    let (told, was, now) = match (ejected.state(file), &file.original) {
+        (OriginalState::Same(was), _) => (format!("from {}", was.from), None, None),
+        (OriginalState::Changed(was), Some(now)) => {
+            let edited =
+                if was.text == *file.text { "; this file was not edited: without it, the new one is read" } else { "" };
+            (format!("from {}; its original has changed since{edited}", was.from), Some(&was.text), Some(now))
+        }
+        (OriginalState::Gone(was) | OriginalState::Changed(was), _) => {
+            (format!("from {}; the flow has no such file any more", was.from), None, None)
+        }
+        (OriginalState::Unknown, Some(_)) => ("not ejected: its original is not known".to_owned(), None, None),
+        (OriginalState::Unknown, None) => ("the flow has no such file of its own".to_owned(), None, None),
+    };
+    let difference = was.zip(now).map(|(was, now)| text_differences(was, now));
+    (format!("{path} ({told})"), difference.unwrap_or_default())
+}

@@ -230,6 +230,26 @@ impl From<Spent> for budget::Spent {
     }
 }
 
+/// What a flow decided.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RunVerdict {
+    ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl From<&event::RunVerdict> for RunVerdict {
+    fn from(event::RunVerdict { ok, why }: &event::RunVerdict) -> RunVerdict {
+        RunVerdict { ok: *ok, why: why.clone() }
+    }
+}
+
+impl From<RunVerdict> for event::RunVerdict {
+    fn from(RunVerdict { ok, why }: RunVerdict) -> event::RunVerdict {
+        event::RunVerdict { ok, why }
+    }
+}
+
 /// How a run ended, by name. A name that this version does not know is read as an end that can be resumed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Status(String);

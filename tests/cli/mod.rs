@@ -22,6 +22,7 @@ mod git_as_it_is;
 mod git_limits;
 mod git_programs;
 mod git_references;
+mod git_revisions;
 mod git_users;
 mod homes;
 mod hostile_names;

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use mlua::{Function, Lua, MultiValue, Table};
+use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::Result;
-use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::request::{Request, ScopeLimit};
+use crate::lua::api::{ModuleBuilder, is_written_for};
+use crate::lua::request::{BranchName, Request, ScopeLimit};
 use crate::lua::vm::Vm;
 
 /// The most branches that one call may start.
@@ -24,16 +24,21 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 }
 
 fn all(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { branches: branches(&Args::new(lua, "task.all", values))?, settle: false })
+    Ok(Request::All { branches: branches(lua, &Args::new(lua, "task.all", values))?, settle: false })
 }
 
 fn settle(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { branches: branches(&Args::new(lua, "task.settle", values))?, settle: true })
+    Ok(Request::All { branches: branches(lua, &Args::new(lua, "task.settle", values))?, settle: true })
 }
 
-fn branches(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
+fn branches(lua: &Lua, args: &Args<'_>) -> Result<Vec<(BranchName, Function)>> {
+    let table = args.table(0)?;
+    // In the first version of the host API, the results of a list had texts as keys, in no order.
+    if is_written_for(lua, 2) && table.raw_len() > 0 {
+        return items(&table);
+    }
     let mut branches = Vec::new();
-    for pair in args.table(0)?.pairs::<String, Function>() {
+    for pair in table.pairs::<String, Function>() {
         let (name, run) =
             pair.map_err(|_| invalid("branches must be functions by name: { one = function() … end }"))?;
         check_name(&name)?;
@@ -43,7 +48,23 @@ fn branches(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
         }
     }
     branches.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(branches)
+    Ok(branches.into_iter().map(|(name, run)| (BranchName::Named(name), run)).collect())
+}
+
+/// Returns the functions of a list, in its order.
+fn items(table: &Table) -> Result<Vec<(BranchName, Function)>> {
+    let wrong = || invalid("branches are either a list of functions, or functions by name: not both");
+    let mut count = 0;
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        pair.map_err(|_| wrong())?;
+        count += 1;
+    }
+    if count > MOST {
+        return Err(invalid(format!("more than {MOST} branches at once")));
+    }
+    let item = |index: i64| Ok((BranchName::Item(index), table.raw_get(index).map_err(|_| wrong())?));
+    let items = (1..).take(table.raw_len()).map(item).collect::<Result<Vec<_>>>()?;
+    if items.len() == count { Ok(items) } else { Err(wrong()) }
 }
 
 fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -51,7 +51,7 @@ where
     Vec::<P>::deserialize(deserializer).map(|values| values.into_iter().map(Into::into).collect())
 }
 
-/// A failure, or a reference to one.
+/// A failure or another value that may be absent, or a reference to one.
 pub(super) trait Borrowed {
     type Of;
     fn of(&self) -> &Self::Of;
@@ -67,6 +67,13 @@ impl Borrowed for error::Failure {
 impl Borrowed for &error::Failure {
     type Of = error::Failure;
     fn of(&self) -> &error::Failure {
+        self
+    }
+}
+
+impl Borrowed for event::RunVerdict {
+    type Of = event::RunVerdict;
+    fn of(&self) -> &event::RunVerdict {
         self
     }
 }

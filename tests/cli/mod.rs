@@ -25,6 +25,7 @@ mod git_references;
 mod git_revisions;
 mod git_users;
 mod homes;
+mod host_api;
 mod hostile_names;
 mod hostile_packs;
 mod idle;

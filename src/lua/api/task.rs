@@ -62,7 +62,9 @@ fn items(table: &Table) -> Result<Vec<(BranchName, Function)>> {
     if count > MOST {
         return Err(invalid(format!("more than {MOST} branches at once")));
     }
-    let item = |index: i64| Ok((BranchName::Item(index), table.raw_get(index).map_err(|_| wrong())?));
+    let item = |index: i64| -> Result<(BranchName, Function)> {
+        Ok((BranchName::Item(index), table.raw_get(index).map_err(|_| wrong())?))
+    };
     let items = (1..).take(table.raw_len()).map(item).collect::<Result<Vec<_>>>()?;
     if items.len() == count { Ok(items) } else { Err(wrong()) }
 }

@@ -19,6 +19,8 @@ pub enum Exit {
     Refused = 5,
     Budget = 6,
     Waiting = 7,
+    /// The run is done, and its verdict is no.
+    No = 8,
     Interrupted = 130,
 }
 

@@ -26,6 +26,7 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
             (Some(_), _, _) => "broken",
             (_, true, _) => "running",
             (_, _, Some(end)) => match end.status {
+                EndStatus::Done if end.verdict.as_ref().is_some_and(|verdict| !verdict.ok) => "done, no",
                 EndStatus::Done => "done",
                 EndStatus::Failed => "failed",
                 EndStatus::Waiting => "waiting",
@@ -41,6 +42,7 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
                 "run": id, "flow": flow, "status": status, "started": started,
                 "calls": summary.end.as_ref().map(|end| end.calls), "usage": summary.end.as_ref().map(|end| end.usage),
                 "foreign": summary.origin != Origin::Own, "failure": summary.failure,
+                "verdict": summary.end.as_ref().and_then(|end| end.verdict.as_ref()),
             }))?;
         } else {
             let status = match summary.origin {

@@ -423,6 +423,9 @@ impl Gate {
     pub fn close(&self, mut end: EndRecord) -> Result<()> {
         end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
         end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
+        for why in end.verdict.iter_mut().filter_map(|verdict| verdict.why.as_mut()) {
+            *why = self.cleaner.redactor().text(why).into_owned();
+        }
         let state = &mut *self.state.borrow_mut();
         if state.resume.is_some() && state.history.end.as_ref().is_some_and(|before| before.status == end.status) {
             return Ok(());

@@ -17,7 +17,7 @@ use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::Grants;
 use crate::model::effect::Sources;
-use crate::model::event::EndStatus;
+use crate::model::event::{EndStatus, RunVerdict};
 use crate::model::param::ParamOrigin;
 
 /// The format that is written, as each line says.
@@ -352,6 +352,14 @@ pub struct EndRecord {
         deserialize_with = "take_all::<persisted::Spent, _, _>"
     )]
     pub spent: Vec<Spent>,
+    /// What the flow decided, if it had to decide something.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "put_some::<persisted::RunVerdict, _, _>",
+        deserialize_with = "take_some::<persisted::RunVerdict, _, _>"
+    )]
+    pub verdict: Option<RunVerdict>,
     pub at: String,
     /// Members that this version does not know.
     #[serde(flatten)]

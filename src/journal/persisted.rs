@@ -51,7 +51,7 @@ where
     Vec::<P>::deserialize(deserializer).map(|values| values.into_iter().map(Into::into).collect())
 }
 
-/// A failure, or a reference to one.
+/// A failure or another value that may be absent, or a reference to one.
 pub(super) trait Borrowed {
     type Of;
     fn of(&self) -> &Self::Of;
@@ -67,6 +67,13 @@ impl Borrowed for error::Failure {
 impl Borrowed for &error::Failure {
     type Of = error::Failure;
     fn of(&self) -> &error::Failure {
+        self
+    }
+}
+
+impl Borrowed for event::RunVerdict {
+    type Of = event::RunVerdict;
+    fn of(&self) -> &event::RunVerdict {
         self
     }
 }
@@ -251,6 +258,26 @@ impl From<&budget::Spent> for Spent {
 impl From<Spent> for budget::Spent {
     fn from(Spent { model, label, calls, usage, cost }: Spent) -> budget::Spent {
         budget::Spent { model, label, calls, usage: usage.into(), cost }
+    }
+}
+
+/// What a flow decided.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RunVerdict {
+    ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl From<&event::RunVerdict> for RunVerdict {
+    fn from(event::RunVerdict { ok, why }: &event::RunVerdict) -> RunVerdict {
+        RunVerdict { ok: *ok, why: why.clone() }
+    }
+}
+
+impl From<RunVerdict> for event::RunVerdict {
+    fn from(RunVerdict { ok, why }: RunVerdict) -> event::RunVerdict {
+        event::RunVerdict { ok, why }
     }
 }
 

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use crate::engine::gate::Gate;
 use crate::error::{Code, Failure, Result, nearest};
-use crate::lua::api::{Context, DeclaredCollections, is_flow};
+use crate::lua::api::{Context, DeclaredCollections, HostApi, is_flow};
 use crate::lua::limits::FlowLimits;
 use crate::lua::manifest::{FlowCommand, Manifest};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, error_values, modules, vm_errors};
 use crate::model::effect::Sources;
+use crate::model::event::RunVerdict;
 use crate::model::text::clean;
 use crate::pack::path::join;
 use crate::pack::resolve::ResolvedFlow;
@@ -86,6 +87,7 @@ impl Flow {
         let collections = manifest.collections.iter();
         *context.collections.borrow_mut() =
             collections.map(|(name, declared)| (name.clone(), declared.collection.clone())).collect();
+        vm.lua.set_app_data(HostApi(manifest.host_api));
         vm.lua.set_app_data(DeclaredCollections(manifest.collections.clone()));
         Ok(Flow { vm, context, manifest, located })
     }
@@ -135,20 +137,25 @@ impl Flow {
         gate: Rc<Gate>,
         interrupts: &mut dyn Interrupts,
     ) -> Result<FlowOutcome> {
-        let run = self.command(command)?.run.clone();
+        let command = self.command(command)?;
+        let run = command.run.clone();
         let from_elsewhere = param_text_lengths(input);
         if from_elsewhere > 0 {
             // What the user gives is none of the flow's making: it has room for that, and for a prompt made of it.
             self.vm.make_room(from_elsewhere.saturating_mul(3))?;
         }
+        let mut params = input.params.clone();
+        if self.manifest.host_api >= 2 {
+            forget_absent(&mut params, command);
+        }
         let context = json!({
-            "params": input.params, "settings": input.settings, "run": input.run, "lang": input.lang,
+            "params": params, "settings": input.settings, "run": input.run, "lang": input.lang,
             "workspace": input.workspace, "origins": input.origins,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {
-            LuaOutcome::Returned(value) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
-                Ok(result) => Ok(FlowOutcome::Returned(result)),
+            LuaOutcome::Returned(value, verdict) => match convert::to_json(&self.vm.lua, &value, "the flow's result") {
+                Ok(result) => Ok(FlowOutcome::Returned(result, verdict)),
                 Err(failure) => Ok(FlowOutcome::Failed(failure)),
             },
             LuaOutcome::Raised(failure) => Ok(FlowOutcome::Failed(snippet(&self.located, failure))),
@@ -237,10 +244,19 @@ pub struct RuleFinding {
 
 /// How a flow's run ended.
 pub enum FlowOutcome {
-    Returned(Value),
+    Returned(Value, Option<RunVerdict>),
     Failed(Failure),
     Parked(Failure),
     Interrupted(Failure),
+}
+
+/// Takes params out that were not given and have no default: a list that is empty, and a switch that is off.
+fn forget_absent(params: &mut Value, command: &FlowCommand) {
+    let Some(members) = params.as_object_mut() else { return };
+    members.retain(|name, value| {
+        let absent = value.as_array().is_some_and(Vec::is_empty) || *value == Value::Bool(false);
+        !absent || command.params.get(name).is_none_or(|param| param.default.is_some())
+    });
 }
 
 fn raised_failure(vm: &Vm, value: &LuaValue) -> Failure {

@@ -4,15 +4,34 @@ use mlua::{Function, Value as LuaValue};
 use serde_json::Value;
 
 use crate::model::effect::Effect;
+use crate::model::event::RunVerdict;
 
 /// What a function of the API yields.
 pub enum Request {
     /// An effect, and how its outcome becomes Lua values.
     Effect(Box<Effect>, OutcomeToLua),
     /// Tasks by name; with `settle`, failures are results too.
-    All { tasks: Vec<(String, Function)>, settle: bool },
+    All { tasks: Vec<(TaskName, Function)>, settle: bool },
+    /// What the flow decides. It goes on at once.
+    Verdict(RunVerdict),
     /// A named scope, with a limit or without.
     Scope { name: String, run: Function, limit: Option<ScopeLimit> },
+}
+
+/// What a task is called.
+pub enum TaskName {
+    Named(String),
+    /// An item of a list, from 1.
+    Item(i64),
+}
+
+impl std::fmt::Display for TaskName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TaskName::Named(name) => f.write_str(name),
+            TaskName::Item(index) => write!(f, "{index}"),
+        }
+    }
 }
 
 /// How long the effects of a scope may take, in seconds.

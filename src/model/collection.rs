@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::canonical;
 use crate::model::digest::Digest;
+use crate::model::pointer::Pointer;
 
 /// A collection of documents, as the flow's manifest declares it.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,10 +61,28 @@ impl Collection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexTable {
     pub name: String,
-    /// The fields that lead to the items, through objects and lists; empty if each document is a row.
-    pub each: Vec<String>,
-    /// Each column with the fields that lead from the item to its value.
-    pub columns: Vec<(String, Vec<String>)>,
+    /// Where the items are.
+    pub each: IndexPath,
+    /// Each column, and where its value is in the item.
+    pub columns: Vec<(String, IndexPath)>,
+}
+
+/// Where something of an index is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexPath {
+    Pointer(Pointer),
+    /// The old spelling, `rounds.votes`: names of members, which lead through lists, too; none for the place itself.
+    Names(Vec<String>),
+}
+
+impl IndexPath {
+    /// Reads a JSON pointer, or names with dots between them.
+    pub fn parse(text: &str) -> IndexPath {
+        match text.starts_with('/') {
+            true => IndexPath::Pointer(Pointer::new(text)),
+            false => IndexPath::Names(text.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()),
+        }
+    }
 }
 
 /// The format of a collection's documents.

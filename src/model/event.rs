@@ -60,7 +60,25 @@ pub enum Event {
         calls: u64,
         /// By model and persona.
         spent: Vec<Spent>,
+        /// What the flow decided, if it had to decide something.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        verdict: Option<RunVerdict>,
     },
+}
+
+/// What a flow that has to decide something says of it: yes or no, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunVerdict {
+    pub ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl std::fmt::Display for RunVerdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.ok { "yes" } else { "no" })?;
+        self.why.iter().try_for_each(|why| write!(f, ": {why}"))
+    }
 }
 
 /// How a run ended.

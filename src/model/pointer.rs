@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 /// A pointer, parsed once for many documents.
-#[derive(Clone, Debug)]
-pub(crate) struct Pointer(Vec<PointerStep>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer(Vec<PointerStep>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum PointerStep {
     /// The name of a member, or the index of an item.
     Name(String, Option<usize>),
@@ -28,6 +28,11 @@ pub(crate) struct PointerMatch<'v> {
 /// The parts of a document to select, by the names that they get.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection(Vec<(String, Pointer)>);
+
+/// Returns how a place is spelled as a pointer, if it is not spelled so: `a.b` or `a/b` is `/a/b`.
+pub(crate) fn respelled(text: &str) -> Option<String> {
+    (!text.starts_with('/')).then(|| format!("/{}", text.replace('.', "/")))
+}
 
 impl Pointer {
     pub(crate) fn new(text: &str) -> Pointer {

@@ -20,7 +20,7 @@ use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
-use crate::model::event::{EndStatus, Event};
+use crate::model::event::{EndStatus, Event, RunVerdict};
 use crate::model::param::ParamOrigin;
 use crate::model::permission;
 use crate::pack::permission_items::Items;
@@ -379,13 +379,13 @@ fn announce_resume(front: &OpenFront, resume: &ResumeRecord) {
     }
 }
 
-/// Returns how a run ended, with its result or its failure.
-pub(crate) fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>) {
+/// Returns how a run ended, with its result and verdict or its failure.
+pub(crate) fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>, Option<Failure>, Option<RunVerdict>) {
     match outcome {
-        Ok(FlowOutcome::Returned(result)) => (EndStatus::Done, Some(result), None),
-        Ok(FlowOutcome::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure)),
-        Ok(FlowOutcome::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure)),
-        Ok(FlowOutcome::Parked(failure)) => (EndStatus::Waiting, None, Some(failure)),
+        Ok(FlowOutcome::Returned(result, verdict)) => (EndStatus::Done, Some(result), None, verdict),
+        Ok(FlowOutcome::Interrupted(failure)) => (EndStatus::Interrupted, None, Some(failure), None),
+        Ok(FlowOutcome::Failed(failure)) | Err(failure) => (EndStatus::Failed, None, Some(failure), None),
+        Ok(FlowOutcome::Parked(failure)) => (EndStatus::Waiting, None, Some(failure), None),
     }
 }
 
@@ -404,7 +404,7 @@ pub(crate) fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource
 
 /// Writes and shows how a run ended, and returns its exit status.
 fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome>, now: u64) -> Result<Exit> {
-    let (status, result, failure) = ending(outcome);
+    let (status, result, failure, verdict) = ending(outcome);
     let spent = gate.spent();
     let (usage, calls) = total_usage(&spent);
     let closed = gate.close(EndRecord {
@@ -414,6 +414,7 @@ fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome
         usage,
         calls,
         spent: spent.clone(),
+        verdict: verdict.clone(),
         at: iso(now),
         void: Vec::new(),
         more: serde_json::Map::new(),
@@ -421,8 +422,15 @@ fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome
     if status == EndStatus::Done && gate.only_replayed() {
         front_end.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
     }
-    let exit = failure.as_ref().map_or(Exit::Done, |failure| failure.code.exit());
-    front_end.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent });
+    let exit = match (&failure, &verdict) {
+        (Some(failure), _) => failure.code.exit(),
+        (None, Some(RunVerdict { ok: false, .. })) => Exit::No,
+        (None, _) => Exit::Done,
+    };
+    if let Some(verdict) = &verdict {
+        front_end.show(&Event::Notice { text: format!("the verdict is {verdict}") });
+    }
+    front_end.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent, verdict });
     // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => Err(failure),

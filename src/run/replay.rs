@@ -22,7 +22,7 @@ use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::budget::Budget;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::difference::differences;
-use crate::model::event::{EndStatus, Event};
+use crate::model::event::{EndStatus, Event, RunVerdict};
 use crate::model::question::Question;
 use crate::model::text::excerpt;
 use crate::pack::path::below;
@@ -51,6 +51,7 @@ pub(crate) struct ReplayResult {
     status: EndStatus,
     result: Option<Value>,
     failure: Option<Failure>,
+    verdict: Option<RunVerdict>,
     unused: Vec<String>,
     replay_source: Option<ReplaySource>,
 }
@@ -181,14 +182,25 @@ pub(crate) fn play(
     });
     let replay_source = gate.take_replay_source();
     let unused = replay_source.as_ref().map(ReplaySource::unused).transpose()?.unwrap_or_default();
-    let (status, result, failure) = ending(outcome);
+    let (status, result, failure, verdict) = ending(outcome);
     let spent = gate.spent();
     let (usage, calls) = total_usage(&spent);
-    let (ended, shown) = (result.clone(), failure.clone());
+    let (ended, shown, said) = (result.clone(), failure.clone(), verdict.clone());
     let (at, void, more) = (open.at.clone(), Vec::new(), serde_json::Map::new());
-    gate.close(EndRecord { status, result: ended, failure: shown, usage, calls, void, spent, at, more })?;
+    gate.close(EndRecord {
+        status,
+        result: ended,
+        failure: shown,
+        usage,
+        calls,
+        void,
+        spent,
+        verdict: said,
+        at,
+        more,
+    })?;
     let effects = replay_source.as_ref().map_or(0, ReplaySource::replayed_count);
-    Ok(ReplayResult { effects, status, result, failure, unused, replay_source })
+    Ok(ReplayResult { effects, status, result, failure, verdict, unused, replay_source })
 }
 
 impl ReplayResult {
@@ -239,6 +251,13 @@ impl ReplayResult {
         let (before, after) = (recorded.result.clone().unwrap_or_default(), self.result.clone().unwrap_or_default());
         if before != after {
             return Err(differs("the result is another").because(differences(&before, &after).join("\n")));
+        }
+        if self.verdict != recorded.verdict {
+            let describe =
+                |verdict: &Option<RunVerdict>| verdict.as_ref().map_or("none".to_owned(), RunVerdict::to_string);
+            return Err(differs("the verdict is another")
+                .because(format!("- {}", describe(&recorded.verdict)))
+                .because(format!("+ {}", describe(&self.verdict))));
         }
         if !self.unused.is_empty() {
             let failure = differs("the flow does not ask any more for all that is recorded");

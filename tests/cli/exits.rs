@@ -54,6 +54,37 @@ fn each_way_to_end_has_its_exit_status() {
 }
 
 #[test]
+fn a_verdict_of_no_is_a_run_that_is_done_with_its_own_exit_status() {
+    let env = Env::new().flow("ends", FLOW);
+    let no = env.run(["ends", "no"]).go().exits(8);
+    let end = no.events().into_iter().next_back().expect("a last event");
+    assert_eq!((&end["status"], &end["result"]["against"]), (&"done".into(), &2.into()), "{no:?}");
+    assert_eq!(end["verdict"], serde_json::json!({ "ok": false, "why": "two of three are against it" }));
+    let run = end["run"].as_str().expect("a run").to_owned();
+    let said = env.nietz(["runs"]).go().exits(0).stdout;
+    assert!(said.contains("done, no"), "{said}");
+    let listed: serde_json::Value =
+        serde_json::from_str(&env.nietz(["runs", "--json"]).go().exits(0).stdout).expect("one run");
+    assert_eq!((&listed["status"], &listed["verdict"]), (&"done".into(), &end["verdict"]));
+    env.nietz(["check", &format!(".nietz/runs/{run}/journal.jsonl")]).go().exits(0);
+    env.nietz(["resume", &run]).go().exits(8);
+
+    // A cassette keeps it, too.
+    env.nietz(["test", "--from-run", &run]).go().exits(0);
+    env.nietz(["test"]).go().exits(0);
+    let flow = FLOW.replace("two of three are", "all are");
+    let changed = env.flow("ends", &flow).nietz(["test"]).go().exits(1);
+    assert!(changed.stdout.contains("the verdict is another") || changed.stderr.contains("the verdict is another"));
+
+    let env = Env::new().flow("ends", FLOW);
+    assert_eq!(env.run(["ends", "yes"]).go().exits(0).events().pop().expect("an end")["verdict"]["ok"], true);
+    let failed = env.run(["ends", "no-then-error"]).go().exits(1);
+    assert_eq!(failed.events().pop().expect("an end").get("verdict"), None, "{failed:?}");
+    let plain = env.nietz(["run", "ends", "no"]).go().exits(8);
+    assert!(plain.stderr.contains("the verdict is no: two of three are against it"), "{plain:?}");
+}
+
+#[test]
 fn a_command_of_a_flow_is_one_whatever_stands_before_it() {
     let env = Env::new().flow("commands", COMMANDS);
     for arguments in [vec!["--json", "--seed", "1", "commands", "count", "3"], vec!["commands", "count", "3", "--json"]]

@@ -95,7 +95,7 @@ impl Bench {
         let done = self.go(session, params, parts, recorded);
         let _ = std::fs::remove_file(&journal);
         match done? {
-            FlowOutcome::Returned(value) => Ok(value),
+            FlowOutcome::Returned(value, _) => Ok(value),
             FlowOutcome::Failed(failure) | FlowOutcome::Parked(failure) => Err(failure),
             FlowOutcome::Interrupted(_) => unreachable!("nobody interrupts"),
         }

@@ -279,7 +279,7 @@ fn process(bench: &Bench, chance: &mut Chance, calls: &Rc<RefCell<Vec<String>>>,
     let slow = Slow { chance: RefCell::new(Chance::new(chance.below(1 << 30))), calls: Rc::clone(calls) };
     let parts = parts(Box::new(slow), Rc::new(Front::default()));
     match bench.go(&session, json!({}), parts, OpenJournal { writer, history: past, resume })? {
-        FlowOutcome::Returned(value) => Ok(value),
+        FlowOutcome::Returned(value, _) => Ok(value),
         FlowOutcome::Failed(failure) | FlowOutcome::Parked(failure) | FlowOutcome::Interrupted(failure) => Err(failure),
     }
 }
@@ -366,7 +366,7 @@ fn a_limit_is_over_when_all_processes_together_have_used_it_up() {
     // After the second outcome: two calls of 40 s each.
     assert!(matches!(process(Some(5)), Err(failure) if failure.code == Code::DiskFailed));
     let begun = std::time::Instant::now();
-    let Ok(FlowOutcome::Returned(result)) = process(None) else { panic!("it returns") };
+    let Ok(FlowOutcome::Returned(result, _)) = process(None) else { panic!("it returns") };
     assert_eq!(result, json!({ "ok": false, "code": "timed-out" }));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "nothing was left to wait for");
 }

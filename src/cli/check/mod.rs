@@ -189,7 +189,8 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     } else {
         let document = source::parse(&text, declared.collection.format, &name)?;
         if !store.is_newer(&declared.collection, &document) {
-            let document = migrate_document(flow, store, collection, document)?;
+            let document = migrate_document(flow, store, collection, document)
+                .map_err(|failure| failure.because(format!("in the migration of {name}")))?;
             located.extend(apply_rules(flow, collection, &document, &text, &name)?);
         }
     }
@@ -208,7 +209,8 @@ fn apply_rules(
     let declared = &flow.manifest.collections[collection].collection;
     let mut violations = Vec::new();
     let mut notes = expect::of_document(&declared.expects, document);
-    for ruled in flow.rules(collection, document)? {
+    let ruled = flow.rules(collection, document);
+    for ruled in ruled.map_err(|failure| failure.because(format!("raised by the rules for {name}")))? {
         let target = if ruled.note { &mut notes } else { &mut violations };
         target.push(Violation::new(ruled.pointer, "rule", ruled.message));
     }

@@ -23,7 +23,7 @@ use crate::pack::tree::{PackTree, Root};
 use crate::run::machine::Machine;
 use crate::run::session;
 use crate::schema::builtin::{self, BuiltinSchema};
-use crate::schema::report;
+use crate::schema::report::{self, Severity};
 use crate::schema::source::MAX_BYTES;
 use crate::schema::{TextPosition, source};
 use crate::template;
@@ -168,6 +168,28 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
         let findings =
             files.entry(finding.path).or_insert_with(|| FileReport { text, located: Vec::new(), code: finding.code });
         findings.located.push(located);
+    }
+    let remarks: Vec<_> = flow.manifest.collections.values().flat_map(|declared| &declared.remarks).collect();
+    if !remarks.is_empty() {
+        let text = tree.text(&path)?.unwrap_or_default().to_string();
+        let name = file.display().to_string();
+        let located = remarks.into_iter().map(|remark| {
+            // A text that is put together in another way is told at the beginning of the file.
+            let found = ['"', '\''].map(|quote| format!("{quote}{}{quote}", remark.found));
+            let at = text.lines().zip(1..).find_map(|(line, number)| {
+                let column = found.iter().find_map(|found| line.find(found.as_str()))?;
+                Some(TextPosition { line: number, column: line[..column].chars().count() + 1 })
+            });
+            let place = at.unwrap_or(TextPosition { line: 1, column: 1 });
+            let mut located = report::LocatedViolation::unreadable(&name, place, remark.message.as_str());
+            located.severity = Severity::Note;
+            Code::FlowInvalid.name().clone_into(&mut located.keyword);
+            located
+        });
+        let located: Vec<_> = located.collect();
+        let findings =
+            files.entry(path).or_insert_with(|| FileReport { text, located: Vec::new(), code: Code::FlowInvalid });
+        findings.located.extend(located);
     }
     Ok(files.into_values().collect())
 }

@@ -23,7 +23,7 @@ use super::list::DocumentFile;
 use super::sqlite::{cell, confine, quoted};
 use super::{PATIENCE, Store, disk};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, IndexTable};
+use crate::model::collection::{Collection, IndexPath, IndexTable};
 use crate::model::document::VersionStatus;
 
 /// The version of the layout of an index file.
@@ -288,11 +288,18 @@ impl<'t> IndexWriter<'t> {
 /// Returns the rows of a document for a table.
 fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
     let mut items = Vec::new();
-    collect(document, &table.each, &mut items);
-    let row = |item: &Value| {
-        let value = |steps: &[String]| steps.iter().try_fold(item, |value, step| value.get(step));
-        table.columns.iter().map(|(_, steps)| value(steps).map_or(Cell::Null, cell)).collect()
+    match &table.each {
+        IndexPath::Names(names) => collect(document, names, &mut items),
+        // A list at the end stands for its items.
+        IndexPath::Pointer(pointer) => {
+            pointer.matches(document).iter().for_each(|place| collect(place.value, &[], &mut items));
+        }
+    }
+    let value = |item: &Value, path: &IndexPath| match path {
+        IndexPath::Names(names) => names.iter().try_fold(item, |value, name| value.get(name)).map(cell),
+        IndexPath::Pointer(pointer) => pointer.of(item).as_ref().map(cell),
     };
+    let row = |item| table.columns.iter().map(|(_, path)| value(item, path).unwrap_or(Cell::Null)).collect();
     items.into_iter().map(row).collect()
 }
 
@@ -340,11 +347,10 @@ mod tests {
     use crate::model::collection::DocumentKey;
 
     fn indexed() -> Collection {
-        let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
         let table = |name: &str, each: &str, columns: &[(&str, &str)]| IndexTable {
             name: name.to_owned(),
-            each: steps(each),
-            columns: columns.iter().map(|(name, path)| ((*name).to_owned(), steps(path))).collect(),
+            each: IndexPath::parse(each),
+            columns: columns.iter().map(|(name, path)| ((*name).to_owned(), IndexPath::parse(path))).collect(),
         };
         let index = vec![
             table("note", "", &[("slug", "slug"), ("tags", "tags")]),

@@ -23,6 +23,14 @@ const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textco
 /// The command that lists the paths that differ.
 const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
 
+/// Returns the patch that git writes, up to the limit that it is given, with whether it was cut.
+pub(super) fn patch_of(write: impl FnOnce(usize) -> Result<Vec<u8>>) -> Result<Patch> {
+    let bytes = write(MOST_PATCH + 1)?;
+    let cut = bytes.len() > MOST_PATCH;
+    let patch = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
+    Ok(Patch { patch, cut })
+}
+
 /// Returns the texts of the messages about conflicts. Each message is a count of paths, the paths, a kind and a text. The
 /// paths have to be skipped by their count, since a path may look like any other part.
 fn conflict_messages<'a>(mut parts: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
@@ -115,16 +123,13 @@ impl Repository {
     }
 
     pub(super) fn diff(&self, from: &str, to: &str) -> Result<Patch> {
-        check_commit(from)?;
-        check_commit(to)?;
-        let bytes = match self.read_only_call()?.args(PATCH).args(["-M", from, to]).limit_output(MOST_PATCH + 1).bytes()
-        {
-            Ok(bytes) => bytes,
-            Err(_) => self.diff_by_path(from, to)?,
-        };
-        let cut = bytes.len() > MOST_PATCH;
-        let patch = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_PATCH)]).into_owned();
-        Ok(Patch { patch, cut })
+        let (from, to) = (self.need_commit(from)?, self.need_commit(to)?);
+        patch_of(|limit| {
+            match self.read_only_call()?.args(PATCH).args(["-M", &from, &to]).limit_output(limit).bytes() {
+                Ok(bytes) => Ok(bytes),
+                Err(_) => self.diff_by_path(&from, &to),
+            }
+        })
     }
 
     /// Returns a patch made path by path, for a partial clone that lacks objects for the complete patch.
@@ -149,16 +154,15 @@ impl Repository {
     }
 
     pub(super) fn changed(&self, from: &str, to: &str) -> Result<Vec<String>> {
-        check_commit(from)?;
-        check_commit(to)?;
-        self.read_only_call()?.changed_paths(from, to)
+        let (from, to) = (self.need_commit(from)?, self.need_commit(to)?);
+        self.read_only_call()?.changed_paths(&from, &to)
     }
 
     pub(super) fn files(&self, commit: &str, glob: &str) -> Result<FoundFiles> {
-        check_commit(commit)?;
         let matcher = globs(&[glob.to_owned()])?;
+        let commit = self.need_commit(commit)?;
         let bytes =
-            self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).bytes()?;
+            self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &commit]).bytes()?;
         Ok(limit_files(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
     }
 

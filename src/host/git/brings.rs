@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use super::Repository;
-use super::names::check_commit;
 use super::stage::summarize_names;
 use crate::error::Result;
 use crate::model::brings::{
@@ -33,9 +32,7 @@ struct Side<'a> {
 
 impl Repository {
     pub(super) fn brings(&self, from: &str, to: &str) -> Result<MergeRisks> {
-        check_commit(from)?;
-        check_commit(to)?;
-        let all = self.list_brought(from, to)?;
+        let all = self.list_brought(&self.need_commit(from)?, &self.need_commit(to)?)?;
         let cut = all.len() > MOST;
         let line = |brought: MergeRisk| MergeRiskLine { text: brought.line(), brought };
         Ok(MergeRisks { things: all.into_iter().take(MOST).map(line).collect(), cut })

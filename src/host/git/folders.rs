@@ -76,8 +76,13 @@ impl Repository {
 
     /// Refuses to read a branch through a link that leads out of the git folder.
     pub(super) fn check_read(&self, branch: &str) -> Result<()> {
+        self.check_reference(&format!("{BRANCHES}/{branch}"))
+    }
+
+    /// Does the same for any reference, by its full name.
+    pub(super) fn check_reference(&self, full: &str) -> Result<()> {
         let common = &self.git_folders()?.common;
-        parts(BRANCHES, branch).try_for_each(|way| match leads_out(common, &way, true) {
+        parts("", full).try_for_each(|way| match leads_out(common, &way, true) {
             true => Err(through_a_link(&common.join(way))),
             false => Ok(()),
         })

@@ -2,6 +2,7 @@
 //!
 //! - `call` is one git command without the user's hooks, signing and configuration; `programs` keeps out the commands that
 //!   the repository's own configuration would run; `process` runs git within limits;
+//! - `revisions` finds commits by their names; `uncommitted` shows what the user has not committed;
 //! - `branches` makes, compares and merges branches, all in memory; `brings` finds files of a change that start by themselves;
 //! - `worktrees` makes and removes worktrees (each a `worktree`); `commits` commits and restores them, with `stage` and
 //!   `host::sweep`, which cope with any state in which commands leave a folder; `files` and `search` read and write in
@@ -26,6 +27,8 @@ mod programs;
 mod process;
 mod search;
 mod stage;
+mod revisions;
+mod uncommitted;
 mod worktree;
 mod worktrees;
 
@@ -188,6 +191,13 @@ impl Repository {
             GitOp::Snapshot => GitOutcome::Snapshot(this.snapshot(now)?),
             GitOp::Diff { from, to } => GitOutcome::Diff(this.diff(from, to)?),
             GitOp::Changed { from, to } => GitOutcome::Changed(this.changed(from, to)?),
+            GitOp::Resolve { revision } => GitOutcome::Commit(this.resolve(revision)?),
+            GitOp::MergeBase { one, other } => GitOutcome::Commit(this.merge_base(one, other)?),
+            GitOp::Log { from, to, path, most } => {
+                GitOutcome::Log(this.log(from.as_deref(), to, path.as_deref(), *most)?)
+            }
+            GitOp::Staged => GitOutcome::Diff(this.staged()?),
+            GitOp::Unstaged => GitOutcome::Diff(this.unstaged()?),
             GitOp::Brings { from, to } => GitOutcome::Brings(this.brings(from, to)?),
             GitOp::Files { commit, glob } => GitOutcome::Files(this.files(commit, glob)?),
             GitOp::Merge { from, into, message } => GitOutcome::Merge(this.merge(from, into, message, now)?),
@@ -253,6 +263,11 @@ impl Repository {
             | GitOp::Branch { .. }
             | GitOp::Delete { .. }
             | GitOp::Snapshot
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged
+            | GitOp::Unstaged
             | GitOp::Diff { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
@@ -276,6 +291,11 @@ impl Repository {
             | GitOp::Commit { .. }
             | GitOp::Delete { .. }
             | GitOp::Snapshot
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged
+            | GitOp::Unstaged
             | GitOp::Diff { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }

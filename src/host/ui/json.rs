@@ -169,6 +169,7 @@ impl Drop for Json {
                 usage,
                 calls: 0,
                 spent: Vec::new(),
+                verdict: None,
             });
         }
     }

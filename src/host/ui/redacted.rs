@@ -117,13 +117,15 @@ impl FrontEnd for RedactingFrontEnd {
                 Event::Answered { id: id.clone(), answer }
             }
             Event::Notice { text } => Event::Notice { text: self.text(text) },
-            Event::RunEnded { status, result, failure, usage, calls, spent } => {
+            Event::RunEnded { status, result, failure, usage, calls, spent, verdict } => {
                 let mut result = result.clone();
                 result.iter_mut().for_each(|result| self.redactor.value(result));
                 let failure = failure.clone().map(|failure| self.redactor.failure(failure));
                 let mut spent = spent.clone();
                 spent.iter_mut().for_each(|spent| spent.label = self.text(&spent.label));
-                Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls, spent }
+                let mut verdict = verdict.clone();
+                verdict.iter_mut().filter_map(|verdict| verdict.why.as_mut()).for_each(|why| *why = self.text(why));
+                Event::RunEnded { status: *status, result, failure, usage: *usage, calls: *calls, spent, verdict }
             }
             // These hold no foreign text; the gate has already redacted questions.
             Event::RunStarted { .. } | Event::Replayed { .. } | Event::Asked { .. } => return self.inner.show(event),

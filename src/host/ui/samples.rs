@@ -87,6 +87,7 @@ pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
         usage,
         calls: 1,
         spent: vec![spent("test/model", "Hypatia", Some(0.0123))],
+        verdict: None,
     }
 }
 

@@ -53,6 +53,13 @@ impl<'a> Args<'a> {
         }
     }
 
+    pub(super) fn boolean(&self, index: usize) -> Result<bool> {
+        match self.at(index) {
+            LuaValue::Boolean(value) => Ok(value),
+            _ => Err(self.wrong(index, "true or false")),
+        }
+    }
+
     pub(super) fn number(&self, index: usize) -> Result<f64> {
         match self.at(index) {
             #[allow(clippy::cast_precision_loss)]

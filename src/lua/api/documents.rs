@@ -11,16 +11,17 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::api::args::{Args, data, invalid};
 use crate::lua::api::schema::violations_to_lua;
 use crate::lua::api::{ModuleBuilder, context, vm_error};
-use crate::lua::convert;
 use crate::lua::manifest::DeclaredCollection;
 use crate::lua::request::{Request, outcome_to_nil};
 use crate::lua::vm::Vm;
+use crate::lua::{convert, error_values};
 use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::document::Expect;
 use crate::model::effect::Effect;
 use crate::model::effect::documents::DocumentOp;
 use crate::model::path_template::PathTemplate;
-use crate::model::pointer::Projection;
+use crate::model::pointer::{Projection, respelled};
+use crate::model::text::excerpt;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
@@ -28,6 +29,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("key", key)?
         .pure("path", path)?
         .pure("check", check)?
+        .pure("problem", problem)?
         .effect("load", load)?
         .effect("save", save)?
         .effect("list", list)?
@@ -142,6 +144,14 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     violations_to_lua(lua, &violations)
 }
 
+/// Returns what a migration or a rule raised as an error value that names the document.
+fn problem(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let mut failure = error_values::from_lua(lua, values.get(0).unwrap_or(&LuaValue::Nil), "");
+    let path = Args::new(lua, "documents", values).text(1)?;
+    failure.message = format!("{path}: {}", failure.message);
+    error_values::to_lua(lua, &failure).map(LuaValue::Table).map_err(vm_error)
+}
+
 /// Reads the first two arguments of an operation: the collection and the key.
 fn target(lua: &Lua, args: &Args<'_>) -> Result<(String, DocumentKey)> {
     let name = args.text(0)?;
@@ -205,7 +215,16 @@ type Fields = std::collections::BTreeMap<String, String>;
 fn fields(args: &Args<'_>, index: usize) -> Result<Option<Fields>> {
     match args.json(index, "fields")? {
         Value::Null => Ok(None),
-        _ => args.data(index, "fields").map(Some),
+        _ => {
+            let fields: Fields = args.data(index, "fields")?;
+            match fields.values().find_map(|place| Some((place, respelled(place).filter(|_| !place.is_empty())?))) {
+                None => Ok(Some(fields)),
+                Some((place, right)) => {
+                    Err(invalid(format!("documents.each: fields: `{}` must be a JSON pointer", excerpt(place)))
+                        .hint(format!("write `{}`", excerpt(&right))))
+                }
+            }
+        }
     }
 }
 

@@ -25,6 +25,9 @@ const MOST_SECONDS: f64 = 86_400.0;
 /// The most bytes of a command's output that a flow may ask for.
 const MOST_OUTPUT: usize = 1 << 20;
 
+/// The most commits that a flow may ask for at once.
+const MOST_COMMITS: usize = 1000;
+
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
         .effect("head", head)?
@@ -32,6 +35,11 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("branch", branch)?
         .effect("delete_branch", delete_branch)?
         .effect("snapshot", snapshot)?
+        .effect("resolve", resolve)?
+        .effect("merge_base", merge_base)?
+        .effect("log", log)?
+        .effect("staged", staged)?
+        .effect("unstaged", unstaged)?
         .effect("diff", diff)?
         .effect("changed", changed)?
         .effect("brings", brings)?
@@ -74,6 +82,52 @@ fn delete_branch(lua: &Lua, values: MultiValue) -> Result<Request> {
 
 fn snapshot(_: &Lua, _: MultiValue) -> Result<Request> {
     Ok(git(GitOp::Snapshot, convert::to_lua))
+}
+
+fn resolve(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let revision = Args::new(lua, "git.resolve", values).text(0)?;
+    Ok(git(GitOp::Resolve { revision }, present))
+}
+
+fn merge_base(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.merge_base", values);
+    Ok(git(GitOp::MergeBase { one: args.text(0)?, other: args.text(1)? }, present))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogOptions {
+    from: Option<String>,
+    #[serde(default = "head_revision")]
+    to: String,
+    path: Option<String>,
+    #[serde(default = "some_commits")]
+    most: usize,
+}
+
+fn head_revision() -> String {
+    "HEAD".to_owned()
+}
+
+fn some_commits() -> usize {
+    100
+}
+
+fn log(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.log", values);
+    let LogOptions { from, to, path, most } = args.data(0, "options")?;
+    if !(1..=MOST_COMMITS).contains(&most) {
+        return Err(invalid(format!("git.log: most goes from 1 to {MOST_COMMITS}")));
+    }
+    Ok(git(GitOp::Log { from, to, path, most }, convert::to_lua))
+}
+
+fn staged(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(git(GitOp::Staged, convert::to_lua))
+}
+
+fn unstaged(_: &Lua, _: MultiValue) -> Result<Request> {
+    Ok(git(GitOp::Unstaged, convert::to_lua))
 }
 
 fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -102,6 +102,14 @@ pub struct Context {
     pub collections: RefCell<BTreeMap<String, Collection>>,
 }
 
+/// The version of the host API that the flow was written for.
+pub(in crate::lua) struct HostApi(pub u64);
+
+/// Returns whether the flow was written for this version of the host API, or a later one.
+pub(in crate::lua) fn is_written_for(lua: &Lua, version: u64) -> bool {
+    lua.app_data_ref::<HostApi>().is_some_and(|flow| flow.0 >= version)
+}
+
 /// Returns the run's context.
 fn context(lua: &Lua) -> Result<Rc<Context>> {
     lua.app_data_ref::<Rc<Context>>()

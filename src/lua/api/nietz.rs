@@ -8,7 +8,9 @@ use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::Args;
 use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::manifest::Manifest;
+use crate::lua::request::Request;
 use crate::lua::vm::Vm;
+use crate::model::event::RunVerdict;
 
 /// Registry name of the metatable of flows.
 const FLOW: &str = "nietz.flow";
@@ -17,7 +19,12 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let metatable = vm.lua.create_table()?;
     metatable.raw_set("__metatable", "flow")?;
     vm.lua.set_named_registry_value(FLOW, metatable)?;
-    Ok(ModuleBuilder::new(vm)?.pure("flow", flow)?.pure("fail", fail)?.pure("usage", usage)?.build())
+    Ok(ModuleBuilder::new(vm)?
+        .pure("flow", flow)?
+        .pure("fail", fail)?
+        .pure("usage", usage)?
+        .effect("verdict", verdict)?
+        .build())
 }
 
 /// Returns whether a table came from `nietz.flow`.
@@ -40,6 +47,13 @@ fn fail(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 fn usage(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     raise(Code::Usage, &Args::new(lua, "nietz.usage", values))
+}
+
+/// It is no effect: nothing happens, and a resumed run says the same again. As a request, it is refused where effects are:
+/// while a file is loaded, and in migrations and rules.
+fn verdict(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "nietz.verdict", values);
+    Ok(Request::Verdict(RunVerdict { ok: args.boolean(0)?, why: args.maybe_text(1)? }))
 }
 
 fn raise(code: Code, args: &Args) -> Result<LuaValue> {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use mlua::{Function, Lua, MultiValue, Table};
+use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::Result;
-use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::request::{Request, ScopeLimit};
+use crate::lua::api::{ModuleBuilder, is_written_for};
+use crate::lua::request::{TaskName, Request, ScopeLimit};
 use crate::lua::vm::Vm;
 
 /// The most tasks that one call may start.
@@ -24,17 +24,23 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
 }
 
 fn all(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { tasks: tasks(&Args::new(lua, "task.all", values))?, settle: false })
+    Ok(Request::All { tasks: tasks(lua, &Args::new(lua, "task.all", values))?, settle: false })
 }
 
 fn settle(lua: &Lua, values: MultiValue) -> Result<Request> {
-    Ok(Request::All { tasks: tasks(&Args::new(lua, "task.settle", values))?, settle: true })
+    Ok(Request::All { tasks: tasks(lua, &Args::new(lua, "task.settle", values))?, settle: true })
 }
 
-fn tasks(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
+fn tasks(lua: &Lua, args: &Args<'_>) -> Result<Vec<(TaskName, Function)>> {
+    let table = args.table(0)?;
+    // In the first version of the host API, the results of a list had texts as keys, in no order.
+    if is_written_for(lua, 2) && table.raw_len() > 0 {
+        return items(&table);
+    }
     let mut tasks = Vec::new();
-    for pair in args.table(0)?.pairs::<String, Function>() {
-        let (name, run) = pair.map_err(|_| invalid("tasks must be functions by name: { one = function() … end }"))?;
+    for pair in table.pairs::<String, Function>() {
+        let (name, run) =
+            pair.map_err(|_| invalid("tasks must be functions by name: { one = function() … end }"))?;
         check_name(&name)?;
         tasks.push((name, run));
         if tasks.len() > MOST {
@@ -42,7 +48,25 @@ fn tasks(args: &Args<'_>) -> Result<Vec<(String, Function)>> {
         }
     }
     tasks.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(tasks)
+    Ok(tasks.into_iter().map(|(name, run)| (TaskName::Named(name), run)).collect())
+}
+
+/// Returns the functions of a list, in its order.
+fn items(table: &Table) -> Result<Vec<(TaskName, Function)>> {
+    let wrong = || invalid("tasks are either a list of functions, or functions by name: not both");
+    let mut count = 0;
+    for pair in table.pairs::<LuaValue, LuaValue>() {
+        pair.map_err(|_| wrong())?;
+        count += 1;
+    }
+    if count > MOST {
+        return Err(invalid(format!("more than {MOST} tasks at once")));
+    }
+    let item = |index: i64| -> Result<(TaskName, Function)> {
+        Ok((TaskName::Item(index), table.raw_get(index).map_err(|_| wrong())?))
+    };
+    let items = (1..).take(table.raw_len()).map(item).collect::<Result<Vec<_>>>()?;
+    if items.len() == count { Ok(items) } else { Err(wrong()) }
 }
 
 fn scope(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -20,10 +20,11 @@ use crate::engine::history::DeliverySlot;
 use crate::engine::world::Heartbeat;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::EffectKey;
-use crate::lua::request::{OutcomeToLua, Request, ScopeLimit, outcome_to_nil};
+use crate::lua::request::{TaskName, OutcomeToLua, Request, ScopeLimit, outcome_to_nil};
 use crate::lua::vm::{Vm, YieldedRequest};
-use crate::lua::{error_values, vm_errors};
+use crate::lua::{api, error_values, vm_errors};
 use crate::model::effect::Effect;
+use crate::model::event::RunVerdict;
 
 mod limits;
 
@@ -31,7 +32,7 @@ use limits::{Limit, LimitKind};
 
 /// How a flow ended.
 pub enum LuaOutcome {
-    Returned(LuaValue),
+    Returned(LuaValue, Option<RunVerdict>),
     Raised(Failure),
     /// The run waits for something that only the user or time can give, and has nothing else left to do.
     Parked(Failure),
@@ -75,8 +76,15 @@ impl TaskFailure {
 /// Who waits for a task's result.
 enum TaskRole {
     Root,
-    Child { of: Id, name: String },
-    Scoped { of: Id },
+    /// `at` is its place among the tasks.
+    Child {
+        of: Id,
+        at: usize,
+        name: TaskName,
+    },
+    Scoped {
+        of: Id,
+    },
 }
 
 /// What a task is resumed with.
@@ -101,7 +109,8 @@ struct PendingEffect {
 struct Gathering {
     left: usize,
     settle: bool,
-    results: BTreeMap<String, std::result::Result<LuaValue, LuaValue>>,
+    /// By their place among the tasks.
+    results: BTreeMap<usize, (TaskName, std::result::Result<LuaValue, LuaValue>)>,
     /// The failures of effects that ended tasks.
     escaped: Vec<EffectKey>,
 }
@@ -123,6 +132,8 @@ pub struct Scheduler<'a> {
     deadline: Option<(tokio::time::Instant, Failure)>,
     gatherings: HashMap<Id, Gathering>,
     parked: Option<Failure>,
+    /// The last one that the flow gave.
+    verdict: Option<RunVerdict>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -140,6 +151,7 @@ impl<'a> Scheduler<'a> {
             limits: Vec::new(),
             gatherings: HashMap::new(),
             parked: None,
+            verdict: None,
         }
     }
 
@@ -260,6 +272,10 @@ impl<'a> Scheduler<'a> {
                     task.finish = finish;
                 }
                 self.admit(id, *effect).map(|()| None)
+            }
+            Some(Request::Verdict(verdict)) => {
+                self.verdict = Some(verdict);
+                self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
             Some(Request::All { tasks, settle }) => self.spawn_all(id, tasks, settle).map(|()| None),
             Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
@@ -428,16 +444,16 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    fn spawn_all(&mut self, id: Id, tasks: Vec<(String, Function)>, settle: bool) -> Result<()> {
+    fn spawn_all(&mut self, id: Id, tasks: Vec<(TaskName, Function)>, settle: bool) -> Result<()> {
         let parent = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
         self.gatherings
             .insert(id, Gathering { left: tasks.len(), settle, results: BTreeMap::new(), escaped: Vec::new() });
         if tasks.is_empty() {
             return self.finish_gathering(id);
         }
-        for (name, run) in tasks {
-            let scope = self.gate.scope(&parent, &name);
-            self.spawn(run, scope, TaskRole::Child { of: id, name }, LuaValue::Nil)?;
+        for (at, (name, run)) in tasks.into_iter().enumerate() {
+            let scope = self.gate.scope(&parent, &name.to_string());
+            self.spawn(run, scope, TaskRole::Child { of: id, at, name }, LuaValue::Nil)?;
         }
         Ok(())
     }
@@ -465,7 +481,7 @@ impl<'a> Scheduler<'a> {
         let escaped = failure.as_ref().map(|failure| self.escaped_failures(&task, failure)).unwrap_or_default();
         match task.role {
             TaskRole::Root => Ok(Some(match (result, failure) {
-                (Ok(value), _) => LuaOutcome::Returned(value),
+                (Ok(value), _) => LuaOutcome::Returned(value, self.verdict.take()),
                 (Err(raised), failure) => {
                     self.gate.set_void_failures(escaped);
                     LuaOutcome::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
@@ -477,11 +493,15 @@ impl<'a> Scheduler<'a> {
                 self.ready.push_back((of, result_to_input(result)));
                 Ok(None)
             }
-            TaskRole::Child { of, name } => {
+            TaskRole::Child { of, at, name } => {
+                let result = result.map_err(|raised| match api::is_written_for(&self.vm.lua, 2) {
+                    true => self.error_value(&raised),
+                    false => unwrap_problem(&raised),
+                });
                 if let Some(gathering) = self.gatherings.get_mut(&of) {
                     gathering.left -= 1;
                     gathering.escaped.extend(escaped);
-                    gathering.results.insert(name, result.map_err(|raised| unwrap_problem(&raised)));
+                    gathering.results.insert(at, (name, result));
                     if gathering.left == 0 {
                         self.finish_gathering(of)?;
                     }
@@ -497,21 +517,25 @@ impl<'a> Scheduler<'a> {
         let lua = &self.vm.lua;
         let build = || -> mlua::Result<std::result::Result<LuaValue, LuaValue>> {
             let table = lua.create_table()?;
-            for (name, result) in &gathering.results {
+            for (name, result) in gathering.results.values() {
+                let name = match name {
+                    TaskName::Named(name) => LuaValue::String(lua.create_string(name)?),
+                    TaskName::Item(index) => LuaValue::Integer(*index),
+                };
                 match result {
                     Ok(value) if gathering.settle => {
                         let settled: Table = lua.create_table()?;
                         settled.raw_set("ok", true)?;
                         settled.raw_set("value", value.clone())?;
-                        table.raw_set(name.as_str(), settled)?;
+                        table.raw_set(name, settled)?;
                     }
                     Err(error) if gathering.settle => {
                         let settled: Table = lua.create_table()?;
                         settled.raw_set("ok", false)?;
                         settled.raw_set("error", error.clone())?;
-                        table.raw_set(name.as_str(), settled)?;
+                        table.raw_set(name, settled)?;
                     }
-                    Ok(value) => table.raw_set(name.as_str(), value.clone())?,
+                    Ok(value) => table.raw_set(name, value.clone())?,
                     Err(error) => return Ok(Err(error.clone())),
                 }
             }
@@ -522,6 +546,14 @@ impl<'a> Scheduler<'a> {
         self.note_escaped(id, gathering.escaped, failure.as_ref());
         self.ready.push_back((id, result_to_input(answer)));
         Ok(())
+    }
+
+    /// Returns the error value for what `guard` caught: a table that was raised as it is, anything else as one of the host's.
+    fn error_value(&self, raised: &LuaValue) -> LuaValue {
+        match unwrap_problem(raised) {
+            table @ LuaValue::Table(_) => table,
+            other => error_values::to_lua(&self.vm.lua, &self.failure(raised)).map_or(other, LuaValue::Table),
+        }
     }
 
     /// Returns the failure for what `guard` caught: a problem with its traceback.

@@ -26,6 +26,24 @@ pub enum GitOp {
     Delete { name: String },
     /// Makes a commit of the workspace as it is now, on no branch.
     Snapshot,
+    /// Returns the commit that a revision names.
+    Resolve { revision: String },
+    /// Returns the best common ancestor of two revisions.
+    MergeBase { one: String, other: String },
+    /// Returns the commits that `to` reaches and `from` does not, newest first.
+    Log {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        to: String,
+        /// Only those that change this file or folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        most: usize,
+    },
+    /// Returns the difference between the commit that is checked out and what is staged.
+    Staged,
+    /// Returns the difference between what is staged and the files of the workspace.
+    Unstaged,
     /// Returns the difference between two commits as a patch.
     Diff { from: String, to: String },
     /// Returns the paths that differ between two commits.
@@ -45,8 +63,9 @@ pub enum GitOp {
 #[serde(untagged)]
 pub enum GitOutcome {
     Head(Head),
-    /// `None` if there is no such branch.
+    /// `None` if there is no such commit.
     Commit(Option<String>),
+    Log(Commits),
     Branch(NewBranch),
     Deleted,
     Snapshot(Committed),
@@ -83,6 +102,25 @@ pub struct Committed {
     /// The tree object, for a commit of a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+}
+
+/// Commits, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Commits {
+    pub commits: Vec<LoggedCommit>,
+    /// Whether there are more.
+    pub cut: bool,
+}
+
+/// What a commit says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LoggedCommit {
+    pub commit: String,
+    pub parents: Vec<String>,
+    pub author: String,
+    /// When it was written, in seconds since 1970.
+    pub time: i64,
+    pub message: String,
 }
 
 /// The difference between two commits, as a patch.
@@ -152,12 +190,14 @@ impl GitOp {
     /// Returns the branches that the request depends on, and the one that it moves.
     fn branches(&self) -> (Vec<&str>, Option<&str>) {
         match self {
-            GitOp::Head
-            | GitOp::Snapshot
-            | GitOp::Diff { .. }
-            | GitOp::Changed { .. }
-            | GitOp::Brings { .. }
-            | GitOp::Files { .. } => (Vec::new(), None),
+            GitOp::Head | GitOp::Snapshot | GitOp::Staged | GitOp::Unstaged => (Vec::new(), None),
+            GitOp::Diff { from, to } | GitOp::Changed { from, to } | GitOp::Brings { from, to } => {
+                (named([from, to]), None)
+            }
+            GitOp::Files { commit, .. } => (named([commit]), None),
+            GitOp::Resolve { revision } => (named([revision]), None),
+            GitOp::MergeBase { one, other } => (named([one, other]), None),
+            GitOp::Log { from, to, .. } => (named(from.iter().chain([to])), None),
             GitOp::Delete { name } => (vec![name], Some(name)),
             GitOp::Commit { branch } => (vec![branch], None),
             GitOp::Branch { name, .. } => (vec![name], Some(name)),
@@ -165,6 +205,13 @@ impl GitOp {
             GitOp::Worktree { branch, .. } => (vec![branch], None),
         }
     }
+}
+
+/// Returns the branches that revisions may name. A hash names none: what it leads to never changes.
+fn named<'a>(revisions: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
+    let name = |revision: &'a String| revision.split(['~', '^']).next().unwrap_or_default();
+    let is_hash = |name: &&str| matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    revisions.into_iter().map(name).filter(|name| !is_hash(name)).collect()
 }
 
 impl EffectFacts for GitOp {
@@ -178,6 +225,11 @@ impl EffectFacts for GitOp {
             GitOp::Branch { .. } | GitOp::Merge { .. } => Recovery::Probe,
             GitOp::Head
             | GitOp::Commit { .. }
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged
+            | GitOp::Unstaged
             | GitOp::Diff { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
@@ -236,12 +288,17 @@ impl EffectFacts for GitOp {
     fn redact(&mut self, cleaner: &Cleaner) {
         match self {
             GitOp::Merge { message, .. } => cleaner.text(message),
-            // They hold no free text: only names of branches and commits, and globs.
+            // They hold no free text: only names of branches, commits and files, and globs.
             GitOp::Head
             | GitOp::Commit { .. }
             | GitOp::Branch { .. }
             | GitOp::Delete { .. }
             | GitOp::Snapshot
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged
+            | GitOp::Unstaged
             | GitOp::Diff { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }

@@ -3,6 +3,7 @@
 local nietz = require("@nietz")
 local documents = require("@nietz/documents")
 local llm = require("@nietz/llm")
+local task = require("@nietz/task")
 local ui = require("@nietz/ui")
 
 local notes = documents.collection("notes")
@@ -40,6 +41,15 @@ return nietz.flow {
 		elseif how == "stubborn" then
 			local ok, said = pcall(talk)
 			return if ok then said else "stubborn"
+		elseif how == "no" then
+			task.all { one = function() nietz.verdict(true, "so far") end }
+			nietz.verdict(false, "two of three are against it")
+			return { against = 2 }
+		elseif how == "yes" then
+			nietz.verdict(true)
+		elseif how == "no-then-error" then
+			nietz.verdict(false, "which nobody will hear")
+			error("it went wrong")
 		elseif how == "talk" then
 			return talk()
 		end

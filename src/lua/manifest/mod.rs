@@ -1,22 +1,25 @@
 //! A flow's manifest: read from the table that its file returns, with every field checked.
 
+mod collections;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use mlua::{Function, Lua, Table, Value as LuaValue};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
 use crate::lua::limits::{FlowLimits, MOST};
 use crate::model::budget::Budget;
-use crate::model::collection::{Collection, Expectation, Format, IndexTable, Version};
+use crate::model::collection::Collection;
 use crate::model::command;
 use crate::model::param::{Param, ParamKind};
 use crate::model::permission::Permissions;
 use crate::model::setting::Setting;
 use crate::model::text::{excerpt, line};
+use crate::pack::manifest::HOST_API;
+use collections::read_collection;
 
 /// The most characters of a command that a flow asks for: the person who grants it reads it.
 const COMMAND: usize = 200;
@@ -28,6 +31,8 @@ const NAME: usize = 64;
 const SUMMARY: usize = 500;
 /// The longest text of any field, in bytes.
 const SHORT: usize = 4096;
+/// The most faults that are told at once.
+const MOST_FAULTS: usize = 30;
 /// The most params, settings, collections or commands.
 const MOST_OF_A_KIND: usize = 200;
 
@@ -36,6 +41,8 @@ const MOST_OF_A_KIND: usize = 200;
 pub struct Manifest {
     pub name: String,
     pub summary: String,
+    /// The version of the host API that the flow was written for.
+    pub host_api: u64,
     pub permissions: Permissions,
     pub limits: Option<FlowLimits>,
     /// The most that each command of a run may use.
@@ -71,6 +78,16 @@ pub struct DeclaredCollection {
     pub formats: Option<String>,
     pub migrations: BTreeMap<String, Function>,
     pub rules: Option<Function>,
+    /// What is accepted and should be written in another way.
+    pub remarks: Vec<ManifestRemark>,
+}
+
+/// Something of a manifest that is accepted and should be written in another way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestRemark {
+    /// The text that stands in the flow.
+    pub found: String,
+    pub message: String,
 }
 
 /// Refuses a field that is not known, and names the nearest known field.
@@ -99,13 +116,14 @@ impl Manifest {
     ///
     /// `flow-invalid` if a field is missing, unknown or wrong; `request-invalid` if a value has no JSON form.
     pub fn read(lua: &Lua, table: &Table) -> Result<Manifest> {
-        let reader = &ManifestReader { lua, budget: RefCell::default() };
-        check_fields(
+        let reader = &ManifestReader { lua, budget: RefCell::default(), faults: RefCell::default() };
+        let known = check_fields(
             table,
             "nietz.flow",
             &[
                 "name",
                 "summary",
+                "host_api",
                 "params",
                 "permissions",
                 "settings",
@@ -116,35 +134,35 @@ impl Manifest {
                 "budget",
                 "run",
             ],
-        )?;
-        let name = text(table, "nietz.flow", "name")?;
-        let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-        if name.is_empty() || name.len() > NAME || !kebab || name.starts_with('-') {
-            return Err(invalid(format!("nietz.flow: name `{}` is not kebab-case", excerpt(&name)))
-                .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
-        }
-        let permissions: Permissions = reader.part(table, "nietz.flow", "permissions")?.unwrap_or_default();
-        let main = read_command(reader, table, "nietz.flow")?;
+        );
+        reader.keep(known);
+        let name = reader.keep(read_name(table));
+        let host_api = reader.keep(read_host_api(table)).unwrap_or(1);
+        let permissions: Permissions =
+            reader.keep(reader.part(table, "nietz.flow", "permissions")).flatten().unwrap_or_default();
+        let main = reader.keep(read_command(reader, table, "nietz.flow"));
         if permissions.exec.len() > MOST_COMMANDS {
             let why =
                 format!("nietz.flow: permissions.exec names more than {MOST_COMMANDS} commands, which nobody reads");
             return Err(invalid(why));
         }
-        for grant in &permissions.exec {
-            check_grant(grant, &main)?;
+        for (grant, main) in permissions.exec.iter().zip(main.iter().cycle()) {
+            reader.keep(check_grant(grant, main));
         }
-        let settings = read_settings(reader, table)?;
+        let settings = reader.keep(read_settings(reader, table)).unwrap_or_default();
         let mut collections = BTreeMap::new();
-        if let Some(declared) = maybe_table(table, "nietz.flow", "collections")? {
+        if let Some(declared) = reader.keep(maybe_table(table, "nietz.flow", "collections")).flatten() {
             for pair in declared.pairs::<String, Table>() {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: collections must be `name = {…}`".to_owned()))?;
-                collections.insert(name.clone(), read_collection(reader, &name, &table)?);
+                if let Some(collection) = reader.keep(read_collection(reader, &name, &table)) {
+                    collections.insert(name, collection);
+                }
                 check_count(collections.len(), "nietz.flow", "collections")?;
             }
         }
         let mut commands = BTreeMap::new();
-        if let Some(declared) = maybe_table(table, "nietz.flow", "commands")? {
+        if let Some(declared) = reader.keep(maybe_table(table, "nietz.flow", "commands")).flatten() {
             for pair in declared.pairs::<String, Table>() {
                 let (name, table) =
                     pair.map_err(|_| invalid("nietz.flow: commands must be `name = {…}`".to_owned()))?;
@@ -154,27 +172,68 @@ impl Manifest {
                     return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
-                check_fields(&table, &what, &["summary", "params", "reads_only", "run"])?;
-                commands.insert(name, read_command(reader, &table, &what)?);
+                reader.keep(check_fields(&table, &what, &["summary", "params", "reads_only", "run"]));
+                if let Some(command) = reader.keep(read_command(reader, &table, &what)) {
+                    commands.insert(name, command);
+                }
                 check_count(commands.len(), "nietz.flow", "commands")?;
             }
         }
-        let limits = maybe_table(table, "nietz.flow", "limits")?.map(|limits| read_limits(&limits)).transpose()?;
-        let budget: Budget = reader.part(table, "nietz.flow", "budget")?.unwrap_or_default();
+        let limits = reader.keep(maybe_table(table, "nietz.flow", "limits")).flatten();
+        let limits = limits.and_then(|limits| reader.keep(read_limits(&limits)));
+        let budget: Budget = reader.keep(reader.part(table, "nietz.flow", "budget")).flatten().unwrap_or_default();
         if let Some(problem) = budget.problem() {
-            return Err(invalid(format!("nietz.flow: budget.{problem}")));
+            reader.tell(invalid(format!("nietz.flow: budget.{problem}")));
         }
         for grant in &permissions.exec {
-            for command in std::iter::once(&main).chain(commands.values()) {
-                check_default(grant, command, &permissions.exec)?;
+            for command in main.iter().chain(commands.values()) {
+                reader.keep(check_default(grant, command, &permissions.exec));
             }
         }
-        let exec_limits: command::CommandLimits = reader.part(table, "nietz.flow", "exec_limits")?.unwrap_or_default();
+        let exec_limits: command::CommandLimits =
+            reader.keep(reader.part(table, "nietz.flow", "exec_limits")).flatten().unwrap_or_default();
         if let Some(problem) = exec_limits.problem() {
-            return Err(invalid(format!("nietz.flow: exec_limits: {problem}")));
+            reader.tell(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
-        let summary = summary(table, "nietz.flow")?;
-        Ok(Manifest { name, summary, permissions, limits, exec_limits, budget, collections, settings, main, commands })
+        let summary = main.as_ref().map(|main| main.summary.clone());
+        match (reader.end(), name, summary, main) {
+            (None, Some(name), Some(summary), Some(main)) => Ok(Manifest {
+                name,
+                summary,
+                host_api,
+                permissions,
+                limits,
+                exec_limits,
+                budget,
+                collections,
+                settings,
+                main,
+                commands,
+            }),
+            (failure, ..) => Err(failure.unwrap_or_else(|| invalid("nietz.flow cannot be read".to_owned()))),
+        }
+    }
+}
+
+fn read_name(table: &Table) -> Result<String> {
+    let name = text(table, "nietz.flow", "name")?;
+    let kebab = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if name.is_empty() || name.len() > NAME || !kebab || name.starts_with('-') {
+        return Err(invalid(format!("nietz.flow: name `{}` is not kebab-case", excerpt(&name)))
+            .hint("use lower-case letters, digits and hyphens: `second-opinion`"));
+    }
+    Ok(name)
+}
+
+/// Returns the version of the host API that a flow was written for; 1 if it does not say.
+fn read_host_api(table: &Table) -> Result<u64> {
+    match table.raw_get::<Option<u64>>("host_api") {
+        Ok(version) if (1..=HOST_API).contains(&version.unwrap_or(1)) => Ok(version.unwrap_or(1)),
+        Ok(Some(version)) if version > HOST_API => {
+            let why = format!("nietz.flow: it needs version {version} of the host API; this nietz has {HOST_API}");
+            Err(invalid(why).hint("use a newer nietz"))
+        }
+        _ => Err(invalid(format!("nietz.flow: host_api must be a whole number from 1 to {HOST_API}"))),
     }
 }
 
@@ -230,17 +289,20 @@ fn is_easy_to_overlook(grant: &str) -> bool {
 
 fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Result<FlowCommand> {
     let run = match table.raw_get::<LuaValue>("run") {
-        Ok(LuaValue::Function(run)) => run,
-        _ => return Err(invalid(format!("{what}: run must be a function"))),
+        Ok(LuaValue::Function(run)) => Ok(run),
+        _ => Err(invalid(format!("{what}: run must be a function"))),
     };
+    let (run, summary) = (reader.keep(run), reader.keep(summary(table, what)));
     let mut params = BTreeMap::new();
     let value = reader.json(&table.raw_get("params").unwrap_or(LuaValue::Nil), "params")?;
     if let Value::Object(declared) = value {
         for (name, param) in declared {
-            let param: Param =
-                serde_json::from_value(param).map_err(|error| invalid(format!("{what}: param `{name}`: {error}")))?;
-            param.check(&name).map_err(|why| invalid(format!("{what}: param `{name}`: {why}")))?;
-            params.insert(name, param);
+            let param = serde_json::from_value(param).map_err(|error| error.to_string());
+            let param = param.and_then(|param: Param| param.check(&name).map(|()| param));
+            let param = param.map_err(|why| invalid(format!("{what}: param `{name}`: {why}")));
+            if let Some(param) = reader.keep(param) {
+                params.insert(name, param);
+            }
         }
     }
     let mut shorts = vec!['h', 'C'];
@@ -256,9 +318,13 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
     let reads_only = match table.raw_get("reads_only") {
         Ok(LuaValue::Nil) => false,
         Ok(LuaValue::Boolean(reads_only)) => reads_only,
-        _ => return Err(invalid(format!("{what}: reads_only must be true or false"))),
+        _ => reader.keep(Err(invalid(format!("{what}: reads_only must be true or false")))).unwrap_or_default(),
     };
-    Ok(FlowCommand { summary: summary(table, what)?, params, reads_only, run })
+    // What is missing was told, so that the manifest is not used.
+    let nothing =
+        || reader.lua.create_function(|_, ()| Ok(())).map_err(|error| crate::lua::vm_errors::from_error(&error));
+    let run = run.map_or_else(nothing, Ok)?;
+    Ok(FlowCommand { summary: summary.unwrap_or_default(), params, reads_only, run })
 }
 
 fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {
@@ -304,166 +370,6 @@ fn read_limits(table: &Table) -> Result<FlowLimits> {
     Ok(limits)
 }
 
-/// The fields of a collection's `version`, without the migrations.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VersionData {
-    field: String,
-    current: Value,
-    #[serde(default)]
-    read_newer: bool,
-}
-
-fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &Table) -> Result<DeclaredCollection> {
-    let what = format!("collection `{name}`");
-    check_fields(
-        table,
-        &what,
-        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"],
-    )?;
-    let path = text(table, &what, "path")?;
-    let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
-        Some(format) => Format::parse(format)
-            .ok_or_else(|| invalid(format!("{what}: format must be yaml, json, jsonl or text, found `{format}`")))?,
-        None => Format::of_path(&path).ok_or_else(|| {
-            invalid(format!("{what}: the path's ending says no format")).hint("add `format = \"yaml\"` or the like")
-        })?,
-    };
-    let (schema, schema_path) = match table.raw_get::<LuaValue>("schema") {
-        Ok(LuaValue::String(_)) => (Value::Null, Some(text(table, &what, "schema")?)),
-        Ok(LuaValue::Table(schema)) => (reader.json(&LuaValue::Table(schema), "schema")?, None),
-        _ => return Err(invalid(format!("{what}: schema must be a table or the path of one"))),
-    };
-    let keys: BTreeMap<String, String> = reader.part(table, &what, "keys")?.unwrap_or_default();
-    let mut migrations = BTreeMap::new();
-    let version = match maybe_table(table, &what, "version")? {
-        Some(declared) => {
-            let mut data = convert_without(reader, &declared, "migrations", &mut migrations)?;
-            let data: VersionData =
-                serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
-            let mut migrates: Vec<String> = migrations.keys().cloned().collect();
-            migrates.sort_by_key(|version| version_parts(version));
-            Some(Version { field: data.field, current: data.current, migrates, read_newer: data.read_newer })
-        }
-        None => None,
-    };
-    let rules = match table.raw_get::<LuaValue>("rules") {
-        Ok(LuaValue::Function(rules)) => Some(rules),
-        Ok(LuaValue::Nil) => None,
-        _ => return Err(invalid(format!("{what}: rules must be a function"))),
-    };
-    let expects = read_expects(&what, reader.part(table, &what, "expects")?.unwrap_or_default())?;
-    let index = read_index(&what, format, reader.part(table, &what, "index")?.unwrap_or_default())?;
-    let formats = match table.raw_get::<LuaValue>("formats") {
-        Ok(LuaValue::Nil) => None,
-        Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
-            Some(word.to_string_lossy())
-        }
-        _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
-    };
-    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects };
-    Ok(DeclaredCollection { collection, schema_path, formats, migrations, rules })
-}
-
-/// An item of a collection's `expects`: one of the first four fields, and `within` for `numbered` and `rising`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExpectData {
-    numbered: Option<String>,
-    rising: Option<String>,
-    ordered: Option<(String, String)>,
-    follows: Option<String>,
-    #[serde(default)]
-    within: Vec<String>,
-}
-
-fn read_expects(what: &str, data: Vec<ExpectData>) -> Result<Vec<Expectation>> {
-    let mut expects = Vec::new();
-    for ExpectData { numbered, rising, ordered, follows, within } in data {
-        let places = [&numbered, &rising, &follows].into_iter().flatten();
-        let pair = ordered.iter().flat_map(|(first, second)| [first, second]);
-        if let Some(place) = places.chain(pair).chain(&within).find(|place| !place.starts_with('/')) {
-            let place = excerpt(place);
-            return Err(invalid(format!(
-                "{what}: expects: `{place}` must be a JSON pointer, such as `/turns/*/number`"
-            )));
-        }
-        expects.push(match (numbered, rising, ordered, follows) {
-            (Some(at), None, None, None) => Expectation::Numbered { at, within },
-            (None, Some(at), None, None) => Expectation::Rising { at, within },
-            (None, None, Some((first, second)), None) if within.is_empty() => Expectation::Ordered { first, second },
-            (None, None, None, Some(at)) if within.is_empty() => Expectation::Follows { at },
-            _ => {
-                let message = format!("{what}: expects: each is one of numbered, rising, ordered and follows");
-                return Err(invalid(message).hint("`within` goes with numbered and rising"));
-            }
-        });
-    }
-    Ok(expects)
-}
-
-/// A table of a collection's `index`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct IndexData {
-    #[serde(default)]
-    each: String,
-    columns: BTreeMap<String, String>,
-}
-
-fn read_index(what: &str, format: Format, data: BTreeMap<String, IndexData>) -> Result<Vec<IndexTable>> {
-    if !data.is_empty() && !matches!(format, Format::Yaml | Format::Json) {
-        return Err(invalid(format!(
-            "{what}: only documents in YAML or JSON have an index; rows can be asked as they are"
-        )));
-    }
-    let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-    let is_word = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let mut tables = Vec::new();
-    for (name, table) in data {
-        for word in table.columns.keys().chain([&name]) {
-            if !is_word(word) || word == "document" {
-                let word = excerpt(word);
-                return Err(invalid(format!(
-                    "{what}: index: `{word}` must be a name of letters, digits and _, and not `document`"
-                )));
-            }
-        }
-        let columns = table.columns.iter().map(|(column, path)| (column.clone(), steps(path))).collect();
-        tables.push(IndexTable { each: steps(&table.each), name, columns });
-    }
-    Ok(tables)
-}
-
-/// Returns a version's numbers, for sorting: `1.10` comes after `1.9`.
-fn version_parts(version: &str) -> Vec<u64> {
-    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
-}
-
-/// Returns a table as JSON without one member, whose functions go to `functions`.
-fn convert_without(
-    reader: &ManifestReader<'_>,
-    table: &Table,
-    without: &str,
-    functions: &mut BTreeMap<String, Function>,
-) -> Result<Value> {
-    let mut members = serde_json::Map::new();
-    for pair in table.pairs::<String, LuaValue>() {
-        let (name, value) = pair.map_err(|_| invalid("version must be a table of named fields".to_owned()))?;
-        if name != without {
-            let value = reader.json(&value, &name)?;
-            members.insert(name, value);
-        } else if let LuaValue::Table(declared) = value {
-            for pair in declared.pairs::<String, Function>() {
-                let (version, function) =
-                    pair.map_err(|_| invalid("migrations must be `[\"1.0\"] = function(doc) … end`".to_owned()))?;
-                functions.insert(version, function);
-            }
-        }
-    }
-    Ok(Value::Object(members))
-}
-
 fn text(table: &Table, what: &str, name: &str) -> Result<String> {
     match table.raw_get::<LuaValue>(name) {
         Ok(LuaValue::String(text)) if text.as_bytes().len() <= SHORT => Ok(text.to_string_lossy()),
@@ -492,9 +398,33 @@ fn check_count(count: usize, what: &str, kind: &str) -> Result<()> {
 struct ManifestReader<'a> {
     lua: &'a Lua,
     budget: RefCell<convert::ConversionBudget>,
+    /// What is wrong, so that all of it is told at once.
+    faults: RefCell<Vec<Failure>>,
 }
 
 impl ManifestReader<'_> {
+    fn tell(&self, fault: Failure) {
+        self.faults.borrow_mut().push(fault);
+    }
+
+    /// Returns what was read, or keeps what is wrong with it.
+    fn keep<T>(&self, read: Result<T>) -> Option<T> {
+        read.map_err(|fault| self.tell(fault)).ok()
+    }
+
+    /// Returns one failure for all faults.
+    fn end(&self) -> Option<Failure> {
+        let mut faults = std::mem::take(&mut *self.faults.borrow_mut());
+        if faults.len() < 2 {
+            return faults.pop();
+        }
+        let failure = Failure::new(Code::FlowInvalid, format!("the manifest has {} faults", faults.len()));
+        Some(faults.into_iter().take(MOST_FAULTS).fold(failure, |failure, fault| {
+            let hint = fault.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            failure.because(format!("{}{hint}", fault.message))
+        }))
+    }
+
     fn json(&self, value: &LuaValue, what: &str) -> Result<Value> {
         convert::to_json_within(self.lua, value, what, &mut self.budget.borrow_mut())
     }

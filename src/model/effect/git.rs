@@ -244,6 +244,11 @@ impl EffectFacts for GitOp {
         match self {
             GitOp::Head
             | GitOp::Commit { .. }
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged
+            | GitOp::Unstaged
             | GitOp::Diff { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }

@@ -310,7 +310,11 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
         }
     }
     for declared in manifest.collections.values() {
-        crate::schema::Schema::compile(&declared.collection.schema)?;
+        let file = declared.schema_path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
+        crate::schema::Schema::compile(&declared.collection.schema).map_err(|failure| {
+            let message = format!("collection `{}`{file}: {}", declared.collection.name, failure.message);
+            Failure { message, ..failure }
+        })?;
         crate::model::path_template::PathTemplate::of(&declared.collection)?;
     }
     Ok(manifest)

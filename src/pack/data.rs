@@ -80,7 +80,7 @@ impl DataFolder {
     }
 
     fn compiled(&self, tree: &PackTree) -> Result<CompiledRule> {
-        let schema = self.schema.as_deref().map(|path| Schema::compile(&parsed(tree, path)?)).transpose()?;
+        let schema = self.schema.as_deref().map(|path| compiled(tree, path)).transpose()?;
         let like = self.like.as_deref().map(|path| parsed(tree, path)).transpose()?;
         Ok(CompiledRule { schema, like })
     }
@@ -90,6 +90,13 @@ impl DataFolder {
 struct CompiledRule {
     schema: Option<Schema>,
     like: Option<Value>,
+}
+
+fn compiled(tree: &PackTree, path: &str) -> Result<Schema> {
+    Schema::compile(&parsed(tree, path)?).map_err(|failure| {
+        let message = format!("{}: {}", tree.display(path), failure.message);
+        Failure { message, ..failure }
+    })
 }
 
 fn text(tree: &PackTree, path: &str) -> Result<std::sync::Arc<str>> {

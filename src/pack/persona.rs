@@ -104,7 +104,13 @@ impl PersonaNeeds {
     ///
     /// Those of [`Schema::compile`].
     pub(crate) fn compile(schemas: &BTreeMap<String, Value>) -> Result<PersonaNeeds> {
-        let compile = |(tag, schema): (&String, &Value)| Ok((tag.clone(), Schema::compile(schema)?));
+        let compile = |(tag, schema): (&String, &Value)| {
+            let named = |failure: Failure| {
+                let message = format!("personas with the tag `{tag}`: {}", failure.message);
+                Failure { message, ..failure }
+            };
+            Ok((tag.clone(), Schema::compile(schema).map_err(named)?))
+        };
         schemas.iter().map(compile).collect::<Result<_>>().map(PersonaNeeds)
     }
 

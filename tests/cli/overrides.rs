@@ -175,7 +175,7 @@ fn it_is_told_when_the_original_has_changed_since() {
     git(&author.workspace(), ["add", "-A"]);
     git(&author.workspace(), ["commit", "-q", "-m", "1.1.0"]);
     git(&author.workspace(), ["tag", "v1.1.0"]);
-    env.nietz(["pack", "update", "team", "--yes", "--allow", "llm"]).go().exits(0);
+    env.nietz(["pack", "update", "team", "--yes"]).go().exits(0);
     for verb in [["flows"].as_slice(), &["check", "flows/retro/tone.md"]] {
         let told = env.nietz(verb.iter().copied()).go().exits(0).stdout;
         assert!(told.contains("its original has changed since") && told.contains("+ Be short."), "{told}");

@@ -35,8 +35,10 @@ fn a_session_that_a_voice_of_ones_own_begins_has_the_nearest_intensity() {
     talk(&desk, &["-i", "diogenes"], &["exit", ""]).exits(0);
     let session = desk.saved();
     assert_eq!((&session["intensity"], &session["voices"]), (&json!("zarathustra"), &json!(["diogenes"])));
+    let _ = std::fs::remove_dir_all(desk.env.path(".nietz"));
     let ended = talk(&desk, &["-i", "diogene"], &[]).exits(2);
-    assert!(ended.stderr.contains("did you mean \"diogenes\"?"), "{}", ended.stderr);
+    let hint = ended.ending()["failure"]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint.contains("did you mean \"diogenes\"?"), "{hint}");
 }
 
 #[test]
@@ -45,7 +47,8 @@ fn what_a_voice_lacks_is_told_with_its_line() {
     let ended = desk.env.nietz(["check", "personas/diogenes.md"]).go().exits(4);
     assert!(ended.stdout.contains("diogenes.md:4:8") && ended.stdout.contains("diogenes.md:5"), "{ended:?}");
     let ended = talk(&desk, &[], &["exit", ""]).exits(4);
-    assert!(ended.stderr.contains("/level") && desk.server.requests().is_empty(), "{}", ended.stderr);
+    let told = ended.ending()["failure"]["details"].to_string();
+    assert!(told.contains("/level") && desk.server.requests().is_empty(), "{told}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct FileRule {
 /// A folder whose files a flow reads all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataFolder {
-    /// `flows/brainstorm/techniques`.
+    /// `flows/hello/rooms`.
     pub path: String,
     /// The schema's path in the pack.
     pub(super) schema: Option<String>,

@@ -179,7 +179,10 @@ const CTEST: &str = "Test project /build\n    Start 1: adds\n1/3 Test #1: adds .
 
 #[test]
 fn runners_that_are_described_and_those_of_a_project() {
-    assert_snapshot!(understood("ctest", CTEST, 8, &[]), @"");
+    assert_snapshot!(understood("ctest", CTEST, 8, &[]), @r"
+    ctest: ctest -: total 3, passed 1, failed 1, errors 0, skipped 1
+      heads (-:null) Other: Failed | - for - | list.c:12
+    ");
     let server = ModelServer::start(|_| analysis("out.txt", "look at it more closely than that"));
     let output = "GOOD adds\nBAD heads at list.c:12 because it is empty\nthat was all of acme\n";
     let runner = "known: '(?m)^that was all of acme$'\npassed: { line: '^GOOD (\\S+)', name: 1 }\n\

@@ -128,6 +128,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	permissions = { llm = true },
 	budget = { calls = 3000 },
+	personas = { facilitator = "./brainstorm/facilitator.schema.json", panel = "./brainstorm/expert.schema.json" },
 	collections = {
 		sessions = {
 			path = ".project-memory/brainstorm-sessions/{slug}.yaml",

@@ -135,6 +135,7 @@ return nietz.flow({
 	permissions = { llm = true },
 	budget = { calls = 2000 },
 	collections = files.COLLECTIONS,
+	personas = { council = "./council/member.schema.json" },
 	commands = {
 		export = {
 			summary = "Writes the session of a run to a file, .json or .yaml",

@@ -12,7 +12,6 @@ local judge = require("./debug/judge")
 local lang = require("./debug/lang")
 local migrations = require("./debug/migrations")
 local nietz = require("@nietz")
-local personas = require("@nietz/personas")
 local profile = require("./debug/profile")
 local question = require("./debug/question")
 local random = require("@nietz/random")
@@ -54,14 +53,17 @@ local function run(ctx: nietz.Context)
 		-- Fails where there is no repository, because the command could not be run: better now than after an hour.
 		git.head()
 	end
-	for _, slug in intensity.LADDER do
+	local voices = intensity.voices()
+	for _, voice in voices do
 		-- Any of these personas may be one of the user's own. What is wrong with it is said before any model call.
-		question.own_questions(personas.get(slug), code)
+		question.own_questions(voice, code)
 	end
-	local doc = session.new(random.uuid(), clock.now(), description, params.intensity)
-	local self = app.new(doc, code, params)
+	local voice = intensity.find(params.intensity, voices)
+	local doc = session.new(random.uuid(), clock.now(), description, intensity.nearest(voice))
+	session.note_voice(doc, voice.slug)
+	local self = app.new(doc, code, params, voice.slug)
 	app.save(self)
-	ui.say(t("begin", { name = personas.get(self.intensity).name }))
+	ui.say(t("begin", { name = voice.name }))
 	if params.verifier and not verifier.is_available(true, params.verifier_model) then
 		ui.say(t("no_verifier"))
 	end
@@ -82,9 +84,8 @@ return nietz.flow({
 		intensity = {
 			type = "string",
 			short = "i",
-			choices = intensity.LADDER,
 			default = "nietzsche",
-			help = "Who asks, from the mildest to the hardest",
+			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or a persona of yours with the tag `intensity`",
 		},
 		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
@@ -99,6 +100,7 @@ return nietz.flow({
 	},
 	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
 	budget = { calls = 1000 },
+	personas = { intensity = "./debug/voice.schema.json" },
 	collections = {
 		sessions = {
 			path = ".nietzschian/sessions/{id}.json",

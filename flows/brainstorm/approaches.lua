@@ -11,6 +11,7 @@ local random = require("@nietz/random")
 local session = require("./session")
 local techniques = require("./techniques")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local approaches = {}
@@ -47,8 +48,7 @@ local function record_technique(self: app.App, technique: techniques.Technique, 
 end
 
 local function announce(self: app.App, technique: techniques.Technique)
-	local words: { [string]: any } = technique :: any
-	ui.say(self.t("technique.now", { name = technique.name[self.lang], text = words[self.lang] }))
+	ui.say(self.t("technique.now", techniques.words(technique, self.lang)))
 end
 
 --- Returns why a technique is proposed: `Clarte 42%`, as session files have it, or in the user's language where `labels` are
@@ -107,14 +107,9 @@ function approaches.propose(self: app.App): app.Signal?
 	local lines: { string } = {}
 	local labels = context.axis_labels(self)
 	for _, technique in found do
-		local words: { [string]: any } = technique :: any
-		table.insert(
-			lines,
-			self.t(
-				"technique.offer",
-				{ name = technique.name[self.lang], reason = reason_for(self, technique, labels), text = words[self.lang] }
-			)
-		)
+		local words = techniques.words(technique, self.lang)
+		local reason = reason_for(self, technique, labels)
+		table.insert(lines, self.t("technique.offer", { name = words.name, reason = reason, text = words.text }))
 		table.insert(lines, "")
 	end
 	table.insert(lines, self.t("technique.ask"))
@@ -167,7 +162,7 @@ function approaches.framework(self: app.App, name: string): app.Signal?
 	local options: { dialogue.Option } = {}
 	for _, slug in FRAMEWORKS do
 		local technique = techniques.find(slug) :: techniques.Technique
-		table.insert(options, { value = slug, label = technique.name[self.lang] })
+		table.insert(options, { value = slug, label = translations.pick(technique.name, self.lang) })
 	end
 	local chosen, signal = dialogue.choose(self, "framework", self.t("technique.which"), options, FRAMEWORKS[1])
 	return if chosen ~= nil then approaches.technique(self, chosen) else signal

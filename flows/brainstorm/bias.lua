@@ -1,19 +1,21 @@
 --!strict
---- Biases that the user's own words show. The list is data (`biases.yaml`); here is when one is named: rarely, so that it is
+--- Biases that the user's own words show. The list is data (`biases/*.yaml`); here is when one is named: rarely, so that it is
 --- taken seriously.
 
 local app = require("./app")
+local data_files = require("../common/data_files")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
 
 local bias = {}
 
-export type Bias = { slug: string, signals: { string }, name: { [string]: string }, en: string, fr: string }
+export type Bias = { slug: string, signals: { string }, name: { [string]: string }, en: string }
 --- A bias that was named, and in which iteration.
 export type Alert = { slug: string, iteration: number }
 
-bias.ALL = yaml.load("./biases.yaml").biases :: { Bias }
+bias.ALL = data_files.ordered(yaml.load_all("./biases", { schema = "./bias.schema.json" })) :: { Bias }
 
 --- No bias is named before this iteration.
 bias.FIRST_ITERATION = 3
@@ -77,7 +79,8 @@ function bias.announce(self: app.App)
 	end
 	table.insert(raised, { slug = found.slug, iteration = s.iteration })
 	state.biases = raised
-	ui.say(self.t("bias.alert", { name = found.name[self.lang], question = (found :: any)[self.lang] }))
+	local name, question = translations.pick(found.name, self.lang), translations.pick(found :: any, self.lang)
+	ui.say(self.t("bias.alert", { name = name, question = question }))
 	app.save(self)
 end
 

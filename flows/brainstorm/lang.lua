@@ -1,5 +1,6 @@
 --!strict
---- The texts of this mode in English and French. They are data (`lang/*.yaml`), in which `{name}` is filled in.
+--- The texts of this mode in English, French and what a project adds. They are data (`lang/*.yaml`), in which `{name}` is
+--- filled in.
 
 local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
@@ -9,7 +10,7 @@ local lang = {}
 export type Say = translations.Translate
 export type Vars = translations.Vars
 
-local TEXTS = translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
+local TEXTS = translations.of(yaml.load_all("./lang", { like = "en" }))
 
 lang.code = TEXTS.code
 lang.data = TEXTS.data

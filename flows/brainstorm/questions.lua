@@ -9,6 +9,7 @@ local lang = require("./lang")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
+local techniques = require("./techniques")
 local text = require("@nietz/text")
 local yaml = require("@nietz/yaml")
 
@@ -148,7 +149,7 @@ function questions.next(self: app.App, count: number): { Question }
 	vars.focus = self.focus or ""
 	vars.techniques = {}
 	for _, technique in self.techniques do
-		table.insert(vars.techniques, { name = technique.name[self.lang], text = technique[self.lang] })
+		table.insert(vars.techniques, techniques.words(technique, self.lang))
 	end
 	local value = app.ask_model(self, {
 		prompt = "questions",

@@ -1,8 +1,10 @@
 --!strict
---- Which creative technique fits now. The techniques themselves are data (`techniques.yaml`); here are the rules
+--- Which creative technique fits now. The techniques themselves are data (`techniques/*.yaml`); here are the rules
 --- by which one is chosen. Chance comes in as a function, so that the rules can be tested.
 
+local data_files = require("../common/data_files")
 local list = require("../common/list")
+local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
 local techniques = {}
@@ -14,8 +16,8 @@ export type Technique = {
 	axes: { string },
 	difficulty: string,
 	name: { [string]: string },
+	--- What to do; the same in other languages stands beside it, under their codes.
 	en: string,
-	fr: string,
 }
 export type Pick = (items: { any }) -> any
 export type Situation = {
@@ -28,7 +30,7 @@ export type Situation = {
 	history: { any },
 }
 
-techniques.ALL = yaml.load("./techniques.yaml").techniques :: { Technique }
+techniques.ALL = data_files.ordered(yaml.load_all("./techniques", { schema = "./technique.schema.json" })) :: { Technique }
 
 --- The most techniques in one session.
 techniques.MAX_USED = 5
@@ -67,6 +69,11 @@ function techniques.find(slug: string): Technique?
 	return list.find(techniques.ALL, function(technique): boolean
 		return technique.slug == slug
 	end)
+end
+
+--- Returns what a technique is called and what to do, in this language, or in English where it has none.
+function techniques.words(technique: Technique, code: string): translations.Vars
+	return { name = translations.pick(technique.name, code), text = translations.pick(technique :: any, code) }
 end
 
 --- Returns all slugs, for completion and for guessing.

@@ -2,6 +2,7 @@
 --- The texts of a flow in several languages: one table of texts for each language, in which `{name}` is filled in.
 
 local nietz = require("@nietz")
+local yaml = require("@nietz/yaml")
 
 local translations = {}
 
@@ -16,8 +17,30 @@ export type Translations = {
 	translator: (code: string) -> Translate,
 }
 
---- Returns the texts of a flow, from one table for each language.
-function translations.new(tables: { [string]: nietz.Values }): Translations
+--- How many of the texts that a language lacks are told.
+local MOST_TOLD = 5
+
+--- Returns what is there in this language, or in English.
+function translations.pick(texts: { [string]: string }, code: string): string
+	return texts[code] or texts.en
+end
+
+--- Returns the texts of a flow from the files of a folder, `yaml.load_all("./lang", { like = "en" })`: one for each language,
+--- with all texts that English has. A project adds a language by adding a file.
+function translations.of(files: { yaml.DataFile }): Translations
+	local tables: { [string]: nietz.Values } = {}
+	local incomplete: { [string]: yaml.DataFile } = {}
+	for _, file in files do
+		tables[file.name] = file.value
+		if #file.lacks > 0 then
+			incomplete[file.name] = file
+		end
+	end
+	return translations.new(tables, incomplete)
+end
+
+--- Returns the texts of a flow, from one table for each language. One that is incomplete is refused when it is used.
+function translations.new(tables: { [string]: nietz.Values }, incomplete: { [string]: yaml.DataFile }?): Translations
 	local function data(code: string, key: string): any
 		local value: any = tables[code]
 		for _, part in string.split(key, ".") do
@@ -34,6 +57,12 @@ function translations.new(tables: { [string]: nietz.Values }): Translations
 		end,
 		data = data,
 		translator = function(code: string): Translate
+			local file = if incomplete then incomplete[code] else nil
+			if file ~= nil then
+				local told = table.concat(file.lacks, ", ", 1, math.min(#file.lacks, MOST_TOLD))
+				local rest = if #file.lacks > MOST_TOLD then ` and {#file.lacks - MOST_TOLD} more` else ""
+				nietz.fail(`{file.file} lacks {told}{rest}`, "add what en.yaml has, or use another language: `nietz check` lists all of it")
+			end
 			return function(key: string, vars: Vars?): string
 				local value = data(code, key)
 				if type(value) ~= "string" then

@@ -1,6 +1,7 @@
 --!strict
 --- Who can take part in a council: the personas with the tag `council`, among them the moderator and the contrarian.
 
+local data_files = require("../common/data_files")
 local list = require("../common/list")
 local personas = require("@nietz/personas")
 local similarity = require("../common/similarity")
@@ -9,8 +10,13 @@ local yaml = require("@nietz/yaml")
 
 local members = {}
 
---- By kind of request: the words that it is recognised by, and who is asked then.
-local ROUTES: { { kind: string, words: { string }, personas: { string } } } = yaml.load("./routes.yaml")
+--- By kind of request, which is `slug`: the words that it is recognised by, and who is asked then.
+type Route = { slug: string, words: { string }, personas: { string } }
+local ROUTES = data_files.ordered(yaml.load_all("./routes", { schema = "./route.schema.json" })) :: { Route }
+--- The kind of a request that has no words of any other.
+local GENERAL = list.find(ROUTES, function(route): boolean
+	return route.slug == "general"
+end) :: Route
 
 --- Returns everybody, sorted by slug.
 function members.all(): { personas.Persona }
@@ -81,14 +87,14 @@ end
 
 --- Returns the kind of a request by its words, and who is asked for that kind: used where no model can classify it.
 function members.classify(request: string): (string, { string })
-	local best, most = ROUTES[#ROUTES], 0
+	local best, most = GENERAL, 0
 	for _, route in ROUTES do
 		local count = similarity.shared_words(table.concat(route.words, " "), request)
 		if count > most then
 			best, most = route, count
 		end
 	end
-	return best.kind, best.personas
+	return best.slug, best.personas
 end
 
 return members

@@ -24,7 +24,7 @@ export type App = {
 	lang: string,
 	params: nietz.Values,
 	--- The slug of the persona that asks now.
-	intensity: string,
+	voice: string,
 	code_files: { CodeFile },
 	--- The file names that were looked for already, found or not: nobody is asked for one twice.
 	requested_paths: { [string]: boolean },
@@ -45,13 +45,13 @@ local sessions = documents.collection("sessions")
 local UNKNOWN_WINDOW = 32768
 
 --- Returns the state of a new session.
-function app.new(doc: session.Doc, code: string, params: nietz.Values): App
+function app.new(doc: session.Doc, code: string, params: nietz.Values, voice: string): App
 	return {
 		doc = doc,
 		t = lang.translator(code),
 		lang = code,
 		params = params,
-		intensity = doc.intensity,
+		voice = voice,
 		code_files = {},
 		requested_paths = {},
 		summary = nil,
@@ -64,7 +64,7 @@ end
 
 --- Returns the voice that asks now.
 function app.voice(self: App): personas.Persona
-	return personas.get(self.intensity)
+	return personas.get(self.voice)
 end
 
 --- Saves the session and returns its path below the workspace.

@@ -1,27 +1,82 @@
 --!strict
---- The three voices, from the mildest to the hardest. Who asks for the answer gets the next harder one for the rest of the
---- session.
+--- The voices, from the mildest to the hardest: the three of the specification, and the user's own. Who asks for the answer
+--- gets the next harder one for the rest of the session.
 
 local app = require("./app")
+local list = require("../common/list")
+local nietz = require("@nietz")
 local personas = require("@nietz/personas")
+local session = require("./session")
+local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local intensity = {}
 
-intensity.LADDER = { "socrates", "nietzsche", "zarathustra" }
+--- What a session can say of a voice. The level of each is its place here.
+intensity.LADDER = session.INTENSITIES
+
+--- The level of a voice that does not say it.
+local DEFAULT_LEVEL = 2
+
+--- How hard a voice is.
+local function level(voice: personas.Persona): number
+	local known = table.find(intensity.LADDER, voice.slug)
+	return if known then known else (tonumber(voice.meta.level) or DEFAULT_LEVEL)
+end
+
+--- Returns all voices, from the mildest to the hardest: personas with the tag `intensity`.
+function intensity.voices(): { personas.Persona }
+	local all: { personas.Persona } = {}
+	for _, slug in intensity.LADDER do
+		table.insert(all, personas.get(slug))
+	end
+	for _, voice in personas.list({ tag = "intensity" }) do
+		if table.find(intensity.LADDER, voice.slug) == nil then
+			table.insert(all, voice)
+		end
+	end
+	table.sort(all, function(one: personas.Persona, other: personas.Persona): boolean
+		local first, second = level(one), level(other)
+		return if first == second then one.slug < other.slug else first < second
+	end)
+	return all
+end
+
+--- Returns the voice that the user names; raises where there is none.
+function intensity.find(slug: string, voices: { personas.Persona }): personas.Persona
+	local slugs = list.map(voices, function(voice): string
+		return voice.slug
+	end)
+	for _, voice in voices do
+		if voice.slug == slug then
+			return voice
+		end
+	end
+	local near = text.nearest(slug, slugs)
+	local here = `here are {table.concat(slugs, ", ")}; a persona of yours with the tag \`intensity\` is one more`
+	return nietz.usage(`--intensity: there is no voice "{slug}"`, (if near then `did you mean "{near}"? ` else "") .. here)
+end
+
+--- Returns which of the three of the specification a voice is nearest to, the milder of two.
+function intensity.nearest(voice: personas.Persona): string
+	local at = math.ceil(level(voice) - 0.5)
+	return intensity.LADDER[math.clamp(at, 1, #intensity.LADDER)]
+end
 
 --- Changes to the next harder voice, and says so. Returns whether there is one.
 function intensity.raise(self: app.App): boolean
-	local at = table.find(intensity.LADDER, self.intensity) or 1
-	local harder = intensity.LADDER[at + 1]
-	local name = app.voice(self).name
+	local voice = app.voice(self)
+	local harder = list.find(intensity.voices(), function(other): boolean
+		return level(other) > level(voice)
+	end)
 	if harder == nil then
-		ui.say(self.t("intensity.top", { name = name }))
+		ui.say(self.t("intensity.top", { name = voice.name }))
 		return false
 	end
-	self.intensity = harder
-	self.doc.escalatedTo = harder
-	ui.say(self.t("intensity.rises", { from = name, to = personas.get(harder).name }))
+	self.voice = harder.slug
+	self.doc.escalatedTo = intensity.nearest(harder)
+	session.note_voice(self.doc, harder.slug)
+	ui.say(self.t("intensity.rises", { from = voice.name, to = harder.name }))
 	return true
 end
 

@@ -1,7 +1,7 @@
 --!strict
---- The texts of this mode in English and French: `lang/*.yaml`.
+--- The texts of this mode in English, French and what a project adds: `lang/*.yaml`.
 
 local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
-return translations.new({ en = yaml.load("./lang/en.yaml"), fr = yaml.load("./lang/fr.yaml") })
+return translations.of(yaml.load_all("./lang", { like = "en" }))

@@ -22,6 +22,18 @@ export type Doc = documents.Document
 --- The score without tags, and the limits of scores.
 local BASE_SCORE, MIN_SCORE, MAX_SCORE = 5, 1, 10
 
+--- What the specification knows of voices, from the mildest to the hardest.
+session.INTENSITIES = { "socrates", "nietzsche", "zarathustra" }
+
+--- Keeps that a voice of the user's own asks from here on. The three of the specification need no word.
+function session.note_voice(doc: Doc, slug: string)
+	local heard: { string } = doc.voices or json.array({} :: { string })
+	if table.find(session.INTENSITIES, slug) == nil then
+		table.insert(heard, slug)
+		doc.voices = heard
+	end
+end
+
 --- Returns a new session. It counts as abandoned until it ends, because nobody may come back to it.
 function session.new(id: string, now: string, problem: string, intensity: string): Doc
 	local doc = {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::output;
+use crate::cli::{names, output};
 use crate::disk;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::model::difference::text_differences;
@@ -11,8 +11,9 @@ use crate::pack::ejected::{Ejected, Original, OriginalState};
 use crate::pack::overlay::{folder, is_data};
 use crate::pack::path::join;
 use crate::pack::resolve::{self, ResolvedFlow};
-use crate::pack::tree::OverridingFile;
+use crate::pack::tree::{OverridingFile, PackTree};
 use crate::run::machine::Machine;
+use crate::run::session;
 
 /// Write prompts and data of a bundled flow, or of one of a pack, into this folder: the copies are read in their place
 #[derive(Args)]
@@ -25,6 +26,9 @@ pub(super) struct EjectArgs {
     /// Write nothing but that these files, which are here, have what is new in their originals
     #[arg(long)]
     merged: bool,
+    /// Write FILE beside it under this name: `techniques/what-if --as my-technique` begins a technique of your own
+    #[arg(long = "as", value_name = "NAME", requires = "files", conflicts_with = "merged")]
+    name: Option<String>,
 }
 
 pub(super) fn run(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
@@ -32,6 +36,9 @@ pub(super) fn run(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
     require_overridable(machine, &located)?;
     let mut ejected = Ejected::read(&machine.workspace)?;
     let wanted = wanted(&located, &args.files)?;
+    if let Some(name) = &args.name {
+        return begin(machine, located, &wanted, name);
+    }
     let is_there = |path: &String| machine.workspace.join(path).symlink_metadata().is_ok();
     let (there, missing): (Vec<String>, Vec<String>) = wanted.into_iter().partition(is_there);
     if args.merged {
@@ -85,14 +92,19 @@ fn require_overridable(machine: &Machine, located: &ResolvedFlow) -> Result<()> 
 /// Returns the paths of the files to write: those that were named, relative to the flow's folder, or all.
 fn wanted(located: &ResolvedFlow, named: &[String]) -> Result<Vec<String>> {
     let own = folder(&located.path);
-    let all: Vec<String> = located.tree.list("flows", "").into_iter().filter(|path| is_data(path)).collect();
+    let all: Vec<String> = located.tree.own_list("flows", "").into_iter().filter(|path| is_data(path)).collect();
     let here: Vec<&str> = all.iter().filter_map(|path| path.strip_prefix(&own)).collect();
     if named.is_empty() {
         return Ok(all.iter().filter(|path| path.starts_with(&own)).cloned().collect());
     }
     let find = |name: &String| {
         let relative = join(&own, &format!("./{name}")).filter(|path| all.contains(path));
-        let found = relative.or_else(|| all.contains(name).then(|| name.clone()));
+        let found = relative.or_else(|| all.contains(name).then(|| name.clone())).or_else(|| {
+            // A file may be named without its ending, and one that flows share by the end of its path.
+            let endings = [format!("/{name}"), format!("/{name}.yaml")];
+            let mut fitting = all.iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending.as_str())));
+            fitting.next().filter(|_| fitting.next().is_none()).cloned()
+        });
         found.ok_or_else(|| {
             if name.ends_with(".lua") || name.ends_with(".luau") {
                 return Failure::new(
@@ -109,6 +121,37 @@ fn wanted(located: &ResolvedFlow, named: &[String]) -> Result<Vec<String>> {
         })
     };
     named.iter().map(find).collect()
+}
+
+/// Writes a copy of a file under another name beside it, where the flow reads all files of that folder.
+fn begin(machine: &Machine, located: ResolvedFlow, wanted: &[String], name: &str) -> Result<Exit> {
+    names::require(name)?;
+    let [path] = wanted else {
+        return Err(Failure::new(Code::Usage, "--as takes one file").hint("nietz eject FLOW FOLDER/FILE --as NAME"));
+    };
+    let flow = located.name().to_owned();
+    let tree = located.tree.clone();
+    // The flow says which folders it reads whole while it is loaded; what is wrong with one of their files is told by `check`.
+    let loaded = session::load(machine, located);
+    let Some(folder) = tree.folder_of(path) else {
+        loaded?;
+        let folders: Vec<String> = tree.folders().into_iter().map(|folder| folder.path).collect();
+        let failure = Failure::new(Code::Usage, format!("{flow} reads {path} by its name: nothing reads another one"));
+        return Err(match folders.as_slice() {
+            [] => failure.hint("without --as, your copy of it is read in its place"),
+            folders => failure.hint(format!("it reads whatever stands in {}", folders.join(", "))),
+        });
+    };
+    let new = folder.file(name);
+    if machine.workspace.join(&new).symlink_metadata().is_ok() || tree.own_text(&new)?.is_some() {
+        let failure = Failure::new(Code::Usage, format!("{new} is there already"));
+        return Err(failure.hint("choose another name; without --as, your copy of a file is read in its place"));
+    }
+    let text = tree.own_text(path)?.unwrap_or_default();
+    disk::write_below(&machine.workspace, &machine.workspace.join(&new), text.as_bytes())?;
+    output::line(format!("wrote {new}"))?;
+    output::line(format!("as {path} is; {flow} reads it with its own: nietz check {new}"))?;
+    Ok(Exit::Done)
 }
 
 fn original(located: &ResolvedFlow, path: &str) -> Result<Original> {
@@ -136,7 +179,7 @@ fn merged(machine: &Machine, located: &ResolvedFlow, mut ejected: Ejected, paths
 }
 
 /// Describes an overriding file in one line, and how its original has changed since it was made from it.
-pub(super) fn describe(file: &OverridingFile, ejected: &Ejected) -> (String, Vec<String>) {
+pub(super) fn describe(tree: &PackTree, file: &OverridingFile, ejected: &Ejected) -> (String, Vec<String>) {
     let path = &file.path;
     let (told, was, now) = match (ejected.state(file), &file.original) {
         (OriginalState::Same(was), _) => (format!("from {}", was.from), None, None),
@@ -149,6 +192,9 @@ pub(super) fn describe(file: &OverridingFile, ejected: &Ejected) -> (String, Vec
             (format!("from {}; the flow has no such file any more", was.from), None, None)
         }
         (OriginalState::Unknown, Some(_)) => ("not ejected: its original is not known".to_owned(), None, None),
+        (OriginalState::Unknown, None) if tree.folder_of(path).is_some() => {
+            ("one more of those in its folder".to_owned(), None, None)
+        }
         (OriginalState::Unknown, None) => ("the flow has no such file of its own".to_owned(), None, None),
     };
     let difference = was.zip(now).map(|(was, now)| text_differences(was, now));

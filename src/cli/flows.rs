@@ -7,7 +7,7 @@ use crate::cli::{eject, output};
 use crate::error::{Exit, Result};
 use crate::pack::ejected::{Ejected, OriginalState};
 use crate::pack::resolve;
-use crate::pack::tree::OverridingFile;
+use crate::pack::tree::{OverridingFile, PackTree};
 use crate::run::machine::Machine;
 use crate::run::session;
 
@@ -27,16 +27,17 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
         let (source, full_name) = (located.source(), located.full_name());
         let origin = located.tree.origin(&machine.workspace);
-        let mut files = located.tree.overriding()?;
-        files.retain(OverridingFile::is_different);
         let unused = located.tree.unused_modules().to_vec();
+        let tree = located.tree.clone();
         let (name, summary) = match session::load(machine, located) {
             Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),
             Err(failure) => ("(invalid)".to_owned(), failure.message),
         };
+        let mut files = tree.reached_overriding()?;
+        files.retain(OverridingFile::is_different);
         let shadowed = !seen.insert(name.clone()) && name != "(invalid)";
         if args.json {
-            let overrides: Vec<_> = files.iter().map(|file| as_json(file, &ejected)).collect();
+            let overrides: Vec<_> = files.iter().map(|file| as_json(&tree, file, &ejected)).collect();
             output::json(&json!({
                 "name": name, "full_name": full_name, "summary": summary, "source": source, "origin": origin,
                 "shadowed": shadowed, "overrides": overrides, "unused": unused,
@@ -49,12 +50,12 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
             (false, _) => String::new(),
         };
         rows.push(vec![name.clone(), summary, format!("{source}{note}")]);
-        overridden.push((name, files, unused));
+        overridden.push((name, tree, files, unused));
     }
     output::table(&rows)?;
-    for (name, files, unused) in &overridden {
+    for (name, tree, files, unused) in &overridden {
         for file in files {
-            let (told, difference) = eject::describe(file, &ejected);
+            let (told, difference) = eject::describe(tree, file, &ejected);
             output::line(format!("{name} reads this folder's own {told}"))?;
             difference.iter().try_for_each(output::line)?;
         }
@@ -67,12 +68,12 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn as_json(file: &OverridingFile, ejected: &Ejected) -> serde_json::Value {
+fn as_json(tree: &PackTree, file: &OverridingFile, ejected: &Ejected) -> serde_json::Value {
     let (from, state) = match ejected.state(file) {
         OriginalState::Same(was) => (Some(&was.from), "same"),
         OriginalState::Changed(was) => (Some(&was.from), "changed"),
         OriginalState::Gone(was) => (Some(&was.from), "gone"),
         OriginalState::Unknown => (None, "unknown"),
     };
-    json!({ "path": file.path, "from": from, "original": state, "difference": eject::describe(file, ejected).1 })
+    json!({ "path": file.path, "from": from, "original": state, "difference": eject::describe(tree, file, ejected).1 })
 }

@@ -18,6 +18,7 @@ mod grants;
 mod listing;
 mod log;
 mod models;
+mod names;
 mod new;
 mod output;
 mod pack;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::output;
+use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, prices_as_of};
@@ -33,6 +34,8 @@ struct Plan {
     limits: FlowLimits,
     budget: Budget,
     settings: Vec<(String, String)>,
+    /// The files of the workspace that it reads in place of its own, or beside them.
+    overriding: Vec<String>,
 }
 
 pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: bool) -> Result<Exit> {
@@ -65,6 +68,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(machine, begin.budget),
         settings: session.settings(machine)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
+        overriding: overriding_files(&session.flow)?,
     };
     match json {
         true => output::json(&plan.json())?,
@@ -86,6 +90,10 @@ impl Plan {
         let mut add = |head: &str, text: String| rows.push([head.to_owned(), text]);
         add("flow", format!("{}: {}", self.name, self.summary));
         add("from", self.source.clone());
+        let mut head = "this folder's";
+        for path in &self.overriding {
+            add(std::mem::take(&mut head), format!("{path} (read with the flow's own files)"));
+        }
         if let Some(command) = &self.command {
             add("command", command.clone());
         }
@@ -163,7 +171,7 @@ impl Plan {
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "grants": self.grants,
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
-            "budget": self.budget.bounded(), "settings": map(&self.settings),
+            "budget": self.budget.bounded(), "settings": map(&self.settings), "overrides": self.overriding,
         })
     }
 }

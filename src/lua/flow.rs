@@ -17,6 +17,7 @@ use crate::model::effect::Sources;
 use crate::model::event::RunVerdict;
 use crate::model::text::clean;
 use crate::pack::path::join;
+use crate::pack::persona::PersonaNeeds;
 use crate::pack::resolve::ResolvedFlow;
 use crate::schema::source;
 
@@ -84,6 +85,7 @@ impl Flow {
         if let Some(limits) = manifest.limits {
             vm.limit(limits)?;
         }
+        context.personas.set_needs(PersonaNeeds::compile(&manifest.personas)?);
         let collections = manifest.collections.iter();
         *context.collections.borrow_mut() =
             collections.map(|(name, declared)| (name.clone(), declared.collection.clone())).collect();
@@ -284,16 +286,23 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
     };
     let mut manifest = Manifest::read(&vm.lua, table)?;
     let mut left = convert::TEXT;
-    for (name, declared) in &mut manifest.collections {
-        let Some(relative) = &declared.schema_path else { continue };
-        let invalid = |why: String| Failure::new(Code::FlowInvalid, format!("collection `{name}`: {why}"));
-        let path =
-            join(&located.path, relative).ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
+    let collections = manifest.collections.iter_mut().filter_map(|(name, declared)| {
+        let path = declared.schema_path.clone()?;
+        Some((format!("collection `{name}`"), path, &mut declared.collection.schema))
+    });
+    let personas = manifest.personas.iter_mut().map(|(tag, schema)| {
+        let path = schema.as_str().unwrap_or_default().to_owned();
+        (format!("personas with the tag `{tag}`"), path, schema)
+    });
+    for (what, relative, schema) in collections.chain(personas) {
+        let invalid = |why: String| Failure::new(Code::FlowInvalid, format!("{what}: {why}"));
+        let path = join(&located.path, &relative)
+            .ok_or_else(|| invalid(format!("`{relative}` is not a path in this pack")))?;
         let text = located.tree.text(&path)?.ok_or_else(|| invalid(format!("there is no file `{path}`")))?;
         left =
             left.checked_sub(text.len()).ok_or_else(|| invalid("the schemas have more than 4 MB in all".to_owned()))?;
         let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
-        declared.collection.schema = source::parse(&text, format, &located.tree.display(&path))?;
+        *schema = source::parse(&text, format, &located.tree.display(&path))?;
     }
     for declared in manifest.collections.values_mut() {
         if let (Some(formats), Some(schema)) = (&declared.formats, declared.collection.schema.as_object_mut()) {
@@ -301,7 +310,11 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
         }
     }
     for declared in manifest.collections.values() {
-        crate::schema::Schema::compile(&declared.collection.schema)?;
+        let file = declared.schema_path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
+        crate::schema::Schema::compile(&declared.collection.schema).map_err(|failure| {
+            let message = format!("collection `{}`{file}: {}", declared.collection.name, failure.message);
+            Failure { message, ..failure }
+        })?;
         crate::model::path_template::PathTemplate::of(&declared.collection)?;
     }
     Ok(manifest)

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::pack::path;
 use crate::pack::tree::{Overlay, PackTree, Root};
 
 /// The endings of the files that can be overridden.
@@ -34,19 +35,25 @@ impl ProjectFiles {
         let shared: Vec<&String> = self.paths.iter().filter(|path| is_data(path) && self.is_shared(path)).collect();
         if !shared.is_empty() {
             let theirs: BTreeSet<String> = flow.list("flows", "").into_iter().collect();
-            let beside = |path: &&&String| theirs.contains(**path) && !theirs.contains(&main_file(path));
+            let meant = |path: &str| theirs.contains(path) || is_beside_data(path, &theirs);
+            let beside = |path: &&&String| meant(path) && !theirs.contains(&main_file(path));
             files.extend(shared.iter().filter(beside).map(|path| (*path).clone()));
         }
-        let is_code = |path: &&String| path.ends_with(".lua") || path.ends_with(".luau");
-        let unused: Vec<String> = self.paths.iter().filter(own).filter(is_code).cloned().collect();
+        let unused: Vec<String> = self.paths.iter().filter(own).filter(|path| path::is_code(path)).cloned().collect();
         let any = !files.is_empty() || !unused.is_empty();
-        any.then(|| Overlay::new(self.tree.clone(), files, unused))
+        any.then(|| Overlay { tree: self.tree.clone(), folder, files, unused })
     }
 
     /// Tells whether a file stands in a folder below `flows` that is not the folder of a flow of the project's own.
     fn is_shared(&self, path: &str) -> bool {
         path.matches('/').count() > 1 && !self.paths.contains(&main_file(path))
     }
+}
+
+/// Tells whether a file can be one more of a folder that holds nothing but YAML: flows read such a folder whole.
+fn is_beside_data(path: &str, theirs: &BTreeSet<String>) -> bool {
+    let mut there = theirs.iter().filter(|other| path::folder(other) == path::folder(path)).peekable();
+    path.ends_with(".yaml") && there.peek().is_some() && there.all(|other| other.ends_with(".yaml"))
 }
 
 /// Returns the folder of a flow's own files: `flows/hello/` for `flows/hello.lua`.

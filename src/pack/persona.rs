@@ -1,6 +1,7 @@
 //! Personas: Markdown files with front matter (who) and a prompt body (how it speaks).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -9,6 +10,8 @@ use crate::error::{Code, Failure, Result, nearest};
 use crate::model::collection::Format;
 use crate::model::text::excerpt;
 use crate::pack::tree::{PackTree, Root};
+use crate::schema::report::{self, LocatedViolation, Severity};
+use crate::schema::{Schema, source};
 
 /// A persona: who speaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +55,7 @@ impl Persona {
             .and_then(|rest| rest.split_once("\n---\n"))
             .ok_or_else(|| invalid("a persona begins with front matter between two lines of `---`".to_owned()))?;
         // The front matter starts on the file's second line.
-        let front = crate::schema::source::parse(&format!("\n{front}"), Format::Yaml, source)?;
+        let front = source::parse(&format!("\n{front}"), Format::Yaml, source)?;
         let front: FrontMatter =
             serde_json::from_value(front).map_err(|error| invalid(format!("front matter: {error}")))?;
         let body = body.trim().to_owned();
@@ -86,11 +89,52 @@ pub struct Personas {
     trees: Vec<PackTree>,
     /// Whether to ignore the models that personas name, except for bundled personas.
     ignores_models: Cell<bool>,
+    /// What the flow needs of personas.
+    needs: RefCell<PersonaNeeds>,
+}
+
+/// What a flow needs of the personas that have a tag: the schema of their front matter.
+#[derive(Debug, Default)]
+pub(crate) struct PersonaNeeds(BTreeMap<String, Schema>);
+
+impl PersonaNeeds {
+    /// Compiles the schemas, by tag.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Schema::compile`].
+    pub(crate) fn compile(schemas: &BTreeMap<String, Value>) -> Result<PersonaNeeds> {
+        let compile = |(tag, schema): (&String, &Value)| {
+            let named = |failure: Failure| {
+                let message = format!("personas with the tag `{tag}`: {}", failure.message);
+                Failure { message, ..failure }
+            };
+            Ok((tag.clone(), Schema::compile(schema).map_err(named)?))
+        };
+        schemas.iter().map(compile).collect::<Result<_>>().map(PersonaNeeds)
+    }
+
+    /// Returns what a persona's text lacks of what is needed of its tags.
+    pub(crate) fn faults(&self, text: &str, source: &str) -> Vec<LocatedViolation> {
+        let text = text.replace("\r\n", "\n");
+        let front = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+        // The front matter starts on the file's second line.
+        let Some(front) = front.map(|(front, _)| format!("\n{front}")) else { return Vec::new() };
+        let Ok(value) = source::read(&front, Format::Yaml) else { return Vec::new() };
+        let tags = value["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let needed = tags.filter_map(|tag| self.0.get(tag)).flat_map(|schema| schema.violations(&value)).collect();
+        report::locate(needed, Severity::Error, &front, Format::Yaml, source)
+    }
 }
 
 impl Personas {
     pub fn new(trees: Vec<PackTree>) -> Personas {
-        Personas { trees, ignores_models: Cell::new(false) }
+        Personas { trees, ignores_models: Cell::new(false), needs: RefCell::default() }
+    }
+
+    /// Sets what personas that are not bundled must have, to be found.
+    pub(crate) fn set_needs(&self, needs: PersonaNeeds) {
+        *self.needs.borrow_mut() = needs;
     }
 
     /// Sets whether to ignore the models that personas name, because the user named one for all.
@@ -137,7 +181,7 @@ impl Personas {
     ///
     /// Those of [`Personas::find`], for any of the personas.
     pub fn list(&self) -> Result<Vec<Persona>> {
-        let mut personas = std::collections::BTreeMap::new();
+        let mut personas = BTreeMap::new();
         for tree in &self.trees {
             for path in tree.list("personas", ".md") {
                 if !personas.contains_key(slug(&path)) {
@@ -151,6 +195,12 @@ impl Personas {
     fn load(&self, tree: &PackTree, path: &str) -> Result<Persona> {
         let text = tree.text(path)?.unwrap_or_default();
         let mut persona = Persona::parse(slug(path), &text, &tree.display(path))?;
+        if tree.root != Root::Bundled {
+            let faults = self.needs.borrow().faults(&text, &persona.source);
+            if !faults.is_empty() {
+                return Err(report::failure(&persona.source, &faults));
+            }
+        }
         if self.ignores_models.get() && tree.root != Root::Bundled {
             persona.model = None;
         }

@@ -10,7 +10,8 @@ use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 use crate::model::effect::Sources;
 use crate::model::text::excerpt;
-use crate::pack::path::below;
+use crate::pack::data_folder::DataFolder;
+use crate::pack::path::{below, is_reached};
 use crate::pack::seal::Seal;
 
 /// Source files with more bytes than this are refused: people are meant to read them.
@@ -36,13 +37,19 @@ pub struct PackTree {
     /// What a project has in place of files of the flow that this tree was found for.
     overlay: Option<Arc<Overlay>>,
     texts: Arc<Mutex<BTreeMap<String, Arc<str>>>>,
+    /// The folders that the flow has read whole, also where it could not be loaded in the end.
+    folders: Arc<Mutex<BTreeMap<String, DataFolder>>>,
 }
 
 /// The files of a project that override those of one flow.
 pub(crate) struct Overlay {
-    tree: PackTree,
-    files: BTreeSet<String>,
-    unused: Vec<String>,
+    /// The project's files.
+    pub tree: PackTree,
+    /// The folder of the flow's own files: `flows/hello/`.
+    pub folder: String,
+    pub files: BTreeSet<String>,
+    /// The modules that stand beside them, and that nothing reads.
+    pub unused: Vec<String>,
 }
 
 /// A file of a project that overrides one of a flow.
@@ -56,7 +63,7 @@ pub(crate) struct OverridingFile {
 
 impl PackTree {
     pub fn new(root: Root) -> PackTree {
-        PackTree { root, single_flow: None, seal: None, overlay: None, texts: Arc::default() }
+        PackTree { root, single_flow: None, seal: None, overlay: None, texts: Arc::default(), folders: Arc::default() }
     }
 
     /// Returns the files of an installed pack.
@@ -77,7 +84,22 @@ impl PackTree {
     /// Returns the same files with those of a project over them.
     pub(crate) fn under(&self, overlay: Option<Overlay>) -> PackTree {
         // Other flows of the tree keep the texts that they have read.
-        PackTree { overlay: overlay.map(Arc::new), texts: Arc::default(), ..self.clone() }
+        PackTree { overlay: overlay.map(Arc::new), texts: Arc::default(), folders: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the files of a project that a flow reads in place of its own, or beside them: all of those over its own folder,
+    /// and of those that flows share what the modules reach that it has read. So the flow was loaded before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PackTree::text`].
+    pub(crate) fn reached_overriding(&self) -> Result<Vec<OverridingFile>> {
+        let mut files = self.overriding()?;
+        let Some(overlay) = self.overlay.as_ref().filter(|_| !files.is_empty()) else { return Ok(files) };
+        let theirs = self.own_list("flows", "");
+        let read = self.lock_texts().keys().cloned().collect();
+        files.retain(|file| file.path.starts_with(&overlay.folder) || is_reached(&file.path, &theirs, &read));
+        Ok(files)
     }
 
     /// Returns the files of a project that are over those of this tree, sorted by their paths.
@@ -91,12 +113,12 @@ impl PackTree {
             let Some(text) = overlay.text(path)? else { return Ok(None) };
             Ok(Some(OverridingFile { path: path.clone(), text, original: self.own_text(path)? }))
         };
-        overlay.files().iter().filter_map(|path| read(path).transpose()).collect()
+        overlay.files.iter().filter_map(|path| read(path).transpose()).collect()
     }
 
     /// Returns the modules of a project that stand where its overriding files do, and are not read.
     pub(crate) fn unused_modules(&self) -> &[String] {
-        self.overlay.as_ref().map_or(&[], |overlay| overlay.unused())
+        self.overlay.as_ref().map_or(&[], |overlay| &overlay.unused)
     }
 
     /// Returns the text of a file by its path below the root, if there is such a file. A project's file that overrides it
@@ -200,7 +222,7 @@ impl PackTree {
         if let Some(overlay) = &self.overlay {
             let start = format!("{top}/");
             paths.extend(
-                overlay.files().iter().filter(|path| path.starts_with(&start) && path.ends_with(ending)).cloned(),
+                overlay.files.iter().filter(|path| path.starts_with(&start) && path.ends_with(ending)).cloned(),
             );
             paths.sort();
             paths.dedup();
@@ -208,7 +230,8 @@ impl PackTree {
         paths
     }
 
-    fn own_list(&self, top: &str, ending: &str) -> Vec<String> {
+    /// Returns what [`PackTree::list`] does, without what a project has over the tree.
+    pub(crate) fn own_list(&self, top: &str, ending: &str) -> Vec<String> {
         if let (Some(seal), Root::Disk(root)) = (&self.seal, &self.root)
             && let Ok(contents) = seal.contents(root)
         {
@@ -229,6 +252,25 @@ impl PackTree {
                 .filter(|path| path.ends_with(ending))
                 .collect(),
         }
+    }
+
+    /// Notes that the flow reads all files of this folder.
+    pub(crate) fn note_folder(&self, folder: &DataFolder) {
+        self.lock_folders().insert(folder.path.clone(), folder.clone());
+    }
+
+    /// Returns the folder that a file is read with, if the flow has read that folder whole.
+    pub(crate) fn folder_of(&self, path: &str) -> Option<DataFolder> {
+        self.lock_folders().values().find(|folder| folder.has(path)).cloned()
+    }
+
+    /// Returns the folders that the flow has read whole.
+    pub(crate) fn folders(&self) -> Vec<DataFolder> {
+        self.lock_folders().values().cloned().collect()
+    }
+
+    fn lock_folders(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, DataFolder>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the digests of all files that were read.
@@ -259,10 +301,6 @@ impl PackTree {
 }
 
 impl Overlay {
-    pub(crate) fn new(tree: PackTree, files: BTreeSet<String>, unused: Vec<String>) -> Overlay {
-        Overlay { tree, files, unused }
-    }
-
     /// Returns the text that stands in place of a file's, if there is one.
     ///
     /// # Errors
@@ -270,15 +308,6 @@ impl Overlay {
     /// Those of [`PackTree::text`].
     fn text(&self, path: &str) -> Result<Option<Arc<str>>> {
         if self.files.contains(path) { self.tree.text(path) } else { Ok(None) }
-    }
-
-    fn files(&self) -> &BTreeSet<String> {
-        &self.files
-    }
-
-    /// Returns the modules that stand beside the overriding files, and that nothing reads.
-    fn unused(&self) -> &[String] {
-        &self.unused
     }
 
     /// Returns the path on disk of a file that overrides another.

@@ -6,6 +6,7 @@ mod endings;
 mod flags;
 mod history;
 mod model;
+mod own;
 mod rules;
 mod session_files;
 mod strict;

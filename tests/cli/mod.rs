@@ -43,6 +43,7 @@ mod odd_files;
 mod order;
 mod output;
 mod overrides;
+mod own_data;
 mod own_files;
 mod packs;
 mod permissions;

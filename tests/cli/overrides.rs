@@ -53,11 +53,16 @@ fn author(server: &ModelServer) -> Env {
     env
 }
 
-/// A project of a stranger that has the pack and trusts nothing.
+/// A project of a stranger that has the pack, whose models it may call, and trusts the folder with nothing.
 fn user(server: &ModelServer, author: &Env) -> Env {
-    let env = Env::with(server).trusting(NOTHING);
+    user_trusting(server, author, NOTHING)
+}
+
+/// The same project, whose folder is trusted with this.
+fn user_trusting(server: &ModelServer, author: &Env, items: &str) -> Env {
+    let env = Env::with(server).trusting(items);
     let source = format!("file://{}#v1.0.0", author.workspace().display());
-    env.nietz(["pack", "add", &source, "--yes"]).go().exits(0);
+    env.nietz(["pack", "add", &source, "--yes", "--allow", "llm"]).go().exits(0);
     env
 }
 
@@ -141,7 +146,7 @@ fn modules_are_not_overridden_and_that_is_said() {
 fn what_overrides_is_pinned_with_the_run_as_every_source_is() {
     let server = server();
     let author = author(&server);
-    let env = user(&server, &author).trusting("'*'").file("flows/retro/words.yaml", "topic: the year\nasks: true\n");
+    let env = user_trusting(&server, &author, "'*'").file("flows/retro/words.yaml", "topic: the year\nasks: true\n");
     env.run(["retro"]).go().exits(7);
     env.write("flows/retro/words.yaml", "topic: the month\nasks: false\n");
     let ended = env.resume().go().exits(0);
@@ -160,7 +165,7 @@ fn what_overrides_is_pinned_with_the_run_as_every_source_is() {
 fn it_is_told_when_the_original_has_changed_since() {
     let server = server();
     let author = author(&server);
-    let env = user(&server, &author).trusting("'*'");
+    let env = user_trusting(&server, &author, "'*'");
     env.nietz(["eject", "retro", "tone.md"]).go().exits(0);
     env.write("flows/retro/tone.md", "Be blunt.\n");
     let told = env.nietz(["flows"]).go().exits(0).stdout;
@@ -190,7 +195,7 @@ fn it_is_told_when_the_original_has_changed_since() {
 fn check_finds_what_is_wrong_with_an_overriding_file() {
     let server = server();
     let author = author(&server);
-    let env = user(&server, &author).trusting("'*'");
+    let env = user_trusting(&server, &author, "'*'");
     env.write("flows/retro/tone.md", "Be {{ tone.\n");
     let ended = env.nietz(["check", "flows/retro/tone.md"]).go().exits(4);
     assert!(ended.stdout.contains("tone.md"), "{ended:?}");

@@ -1,7 +1,7 @@
 //! Who sits in a council, and why.
 
 use super::model::Brain;
-use super::table::{Table, complaint, each, list, says};
+use super::table::{REQUEST, Table, complaint, each, list, says};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
@@ -94,4 +94,26 @@ fn a_project_can_add_a_persona_of_its_own() {
     );
     let listed = Env::new().nietz(["run", "council", "personas"]).go().exits(0);
     assert!(listed.stdout.matches("- ").count() >= 14 || listed.stdout.lines().count() >= 14, "{}", listed.stdout);
+}
+
+#[test]
+fn a_project_can_say_who_is_asked_about_what() {
+    let brain = Brain::default();
+    let server = ModelServer::start(move |request| {
+        if request.body["messages"][1]["content"].as_str().unwrap_or_default().starts_with("Prepare a debate") {
+            Response::text("I would rather not.")
+        } else {
+            brain.answer(request)
+        }
+    });
+    let route = "words: [split, billing, service, quarter]\npersonas: [financial-officer, product-owner]\n";
+    let env = Env::with(&server).file("flows/council/routes/accounts.yaml", route);
+    let ended = env.run(["council", REQUEST, "--no-pause", "--cycles", "1", "--clarify", "never"]).go();
+    says(&ended, &["The request is taken as accounts, by its words"]);
+    let session = ended.result();
+    assert!(each(list(&session["personaSelection"]["selectedPersonas"]), "name").contains(&"Financial Officer"));
+    env.nietz(["check", "flows/council/routes/accounts.yaml"]).go().exits(0);
+    env.write("flows/council/routes/accounts.yaml", "words: [split]\npersona: [financial-officer]\n");
+    let ended = env.nietz(["check", "flows/council/routes/accounts.yaml"]).go().exits(4);
+    assert!(ended.stdout.contains("accounts.yaml:2:1"), "{ended:?}");
 }

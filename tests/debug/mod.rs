@@ -6,6 +6,7 @@ pub(crate) mod desk;
 mod growth;
 mod life;
 mod long;
+mod own;
 mod quotes;
 mod strict;
 mod verify;

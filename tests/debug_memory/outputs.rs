@@ -172,3 +172,42 @@ fn a_long_output_is_counted_whole() {
       module::last (-:null) RuntimeError: no | - for - | src/lib.rs:3
     ");
 }
+
+const CTEST: &str = "Test project /build\n    Start 1: adds\n1/3 Test #1: adds ......   Passed    0.00 sec\n    \
+                     Start 2: heads\n2/3 Test #2: heads .....***Failed    0.01 sec\nlist.c:12: expected 3\n\n    Start 3: slow\n\
+                     3/3 Test #3: slow ......***Skipped   0.00 sec\n\n67% tests passed, 1 tests failed out of 3\n";
+
+#[test]
+fn runners_that_are_described_and_those_of_a_project() {
+    assert_snapshot!(understood("ctest", CTEST, 8, &[]), @r"
+    ctest: ctest -: total 3, passed 1, failed 1, errors 0, skipped 1
+      heads (-:null) Other: Failed | - for - | list.c:12
+    ");
+    let server = ModelServer::start(|_| analysis("out.txt", "look at it more closely than that"));
+    let output = "GOOD adds\nBAD heads at list.c:12 because it is empty\nthat was all of acme\n";
+    let runner = "known: '(?m)^that was all of acme$'\npassed: { line: '^GOOD (\\S+)', name: 1 }\n\
+                  failed: { line: '^BAD (\\S+) at (\\S+):(\\d+) because (.*)', name: 1, file: 2, row: 3, message: 4 }\n";
+    let files = [("out.txt", output), ("flows/common/memory/runners/acme.yaml", runner)];
+    let env = project(&server, &files);
+    env.nietz(["check", "flows/common/memory/runners/acme.yaml"]).go().exits(0);
+    // Whoever reads it says so, and nobody else.
+    let told = env.nietz(["flows"]).go().exits(0).stdout;
+    let reads =
+        |flow: &str| told.contains(&format!("{flow} reads this folder's own flows/common/memory/runners/acme.yaml"));
+    assert!(reads("debug") && reads("debug-memory") && !reads("ask") && !reads("council"), "{told}");
+    let ended = debug(&env, "r1", &["--no-fix", "--test", "cat out.txt; exit 1"]);
+    let memory = memory_of(&env, &ended);
+    let execution = &memory["executions"][0];
+    assert_eq!(execution["environment"]["test_framework"], "acme");
+    assert_eq!((&execution["test_results"]["passed"], &execution["test_results"]["failed"]), (&1.into(), &1.into()));
+    let failure = &execution["failures"][0];
+    assert_eq!((&failure["test_name"], &failure["test_line"]), (&"heads".into(), &12.into()));
+    assert!(failure["error_message"].as_str().is_some_and(|text| text.contains("it is empty")), "{failure}");
+    // An expression that is none is told before anything is run.
+    env.write("flows/common/memory/runners/acme.yaml", runner.replace("(\\S+)'", "(\\S+'"));
+    let ended = env.nietz(["check", "flows/common/memory/runners/acme.yaml"]).go().exits(4);
+    assert!(ended.stdout.contains("acme.yaml"), "{ended:?}");
+    env.write("flows/common/memory/runners/acme.yaml", runner.replace("known", "knows"));
+    let ended = env.nietz(["check", "flows/common/memory/runners/acme.yaml"]).go().exits(4);
+    assert!(ended.stdout.contains("knows"), "{ended:?}");
+}

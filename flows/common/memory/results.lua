@@ -2,6 +2,7 @@
 --- Reads what a test run wrote: finds the parser for its output, and adds what no parser may overlook, such as a limit that
 --- ended the run.
 
+local described = require("./parsers/described")
 local errors = require("./errors")
 local git = require("@nietz/git")
 local go = require("./parsers/go")
@@ -25,8 +26,12 @@ export type Results = report.Report & {
 	cut: boolean,
 }
 
---- In the order in which they are tried: the first that knows the output is taken.
-local PARSERS = { rust.nextest, rust.cargo, jest, python.pytest, python.unittest, tap, go } :: { (string) -> report.Report? }
+--- In the order in which they are tried: the first that knows the output is taken. Runners that are described come first:
+--- who describes one has output that nothing else reads right.
+local PARSERS = described.parsers()
+for _, parser in { rust.nextest, rust.cargo, jest, python.pytest, python.unittest, tap, go } :: { (string) -> report.Report? } do
+	table.insert(PARSERS, parser)
+end
 
 --- How much of an unknown output is kept as the message of its failure.
 local TAIL = 1500

@@ -136,8 +136,9 @@ fn check(flows: &mut FlowCache<'_>, file: &Path, named: Option<&str>) -> Result<
     let bytes = disk::read(file, Links::All, reader::MAX_BYTES)?;
     let bytes = bytes.ok_or_else(|| Failure::new(Code::Usage, format!("there is no file {name}")))?;
     if named.is_none()
-        && let Some(findings) = sources::check(flows.machine, file)?
+        && let Some(mut findings) = sources::check(flows.machine, file)?
     {
+        sources::add_needs(flows, file, &mut findings)?;
         return Ok(findings);
     }
     let text = source::decode(&bytes, &name)?.to_owned();

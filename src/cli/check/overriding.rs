@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::cli::check::FileReport;
 use crate::cli::eject;
 use crate::error::{Code, Failure, Result};
 use crate::lua::audit;
 use crate::model::collection::Format;
+use crate::pack::data::lacking;
 use crate::pack::ejected::Ejected;
 use crate::pack::overlay::is_data;
 use crate::pack::path::below;
@@ -34,12 +33,20 @@ fn find(machine: &Machine, full: &Path) -> Result<Option<(ResolvedFlow, Overridi
     if !is_data(&path) || !path.starts_with("flows/") || path.matches('/').count() < 2 {
         return Ok(None);
     }
+    let mut found = None;
     for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
-        if let Some(overriding) = located.tree.overriding()?.into_iter().find(|file| file.path == path) {
-            return Ok(Some((located, overriding)));
+        let Some(overriding) = located.tree.overriding()?.into_iter().find(|file| file.path == path) else { continue };
+        // Of flows that share the file, one that reads it says what is wrong with it. What is wrong with the flow is told later.
+        let _ = session::load(machine, located.clone());
+        let is_reached = located.tree.reached_overriding()?.iter().any(|file| file.path == path);
+        if is_reached || found.is_none() {
+            found = Some((located, overriding));
+        }
+        if is_reached {
+            break;
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Checks a file that overrides one; `None` if it overrides nothing.
@@ -47,11 +54,13 @@ pub(super) fn check(machine: &Machine, file: &Path) -> Result<Option<FileReport>
     let name = file.display().to_string();
     let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
     let Some((flow, overriding)) = find(machine, &full)? else { return Ok(None) };
+    let tree = flow.tree.clone();
     let mut located = faults(machine, flow, &overriding, &name)?;
     if overriding.is_different() {
-        let (told, difference) = eject::describe(&overriding, &Ejected::read(&machine.workspace)?);
-        let all: Vec<String> =
-            std::iter::once(format!("stands in place of the flow's own {told}")).chain(difference).collect();
+        let (told, difference) = eject::describe(&tree, &overriding, &Ejected::read(&machine.workspace)?);
+        let how =
+            if overriding.original.is_some() { "stands in place of the flow's own" } else { "is this folder's own:" };
+        let all: Vec<String> = std::iter::once(format!("{how} {told}")).chain(difference).collect();
         located.push(LocatedViolation::remark(&name, "overrides", all.join("\n")));
     }
     Ok(Some(FileReport { text: overriding.text.to_string(), located, code: Code::DocumentInvalid }))
@@ -70,11 +79,20 @@ fn faults(
             Ok(value) => value,
             Err((place, reason)) => return Ok(vec![LocatedViolation::unreadable(name, place, reason)]),
         };
+        let tree = located.tree.clone();
+        // The flow reads its data and schemas while it is loaded, and says what is wrong with them.
+        let loaded = session::load(machine, located);
+        let found = match tree.folder_of(&file.path) {
+            Some(folder) => folder.faults(&tree, &file.path)?,
+            None => Vec::new(),
+        };
+        if !found.is_empty() {
+            return Ok(found.into_iter().map(|fault| LocatedViolation { file: name.to_owned(), ..fault }).collect());
+        }
+        loaded?;
         // The original was read before it was packed: what cannot be read there has no members.
         let original = file.original.as_deref().and_then(|text| source::read(text, format).ok()).unwrap_or_default();
-        // The flow reads its data and schemas while it is loaded, and says what is wrong with them.
-        session::load(machine, located)?;
-        let lacking = missing_members(&original, &value);
+        let lacking = lacking(&original, &value);
         let note =
             |names: String| LocatedViolation::remark(name, "lacks", format!("lacks what its original has: {names}"));
         return Ok((!lacking.is_empty()).then(|| note(lacking.join(", "))).into_iter().collect());
@@ -110,14 +128,4 @@ fn faults(
         all.push(LocatedViolation::remark(name, "names", message));
     }
     Ok(all)
-}
-
-/// Returns the pointers of the members that an original has and what overrides it has not.
-fn missing_members(original: &Value, value: &Value) -> Vec<String> {
-    let (Some(original), Some(value)) = (original.as_object(), value.as_object()) else { return Vec::new() };
-    let below = |(name, original): (&String, &Value)| match value.get(name) {
-        None => vec![format!("/{name}")],
-        Some(value) => missing_members(original, value).into_iter().map(|rest| format!("/{name}{rest}")).collect(),
-    };
-    original.iter().flat_map(below).collect()
 }

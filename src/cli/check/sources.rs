@@ -17,7 +17,7 @@ use crate::lua::vm::Vm;
 use crate::pack::ejected::Ejected;
 use crate::pack::lock;
 use crate::pack::permission_items::ItemsByFlow;
-use crate::pack::persona::Persona;
+use crate::pack::persona::{Persona, PersonaNeeds};
 use crate::pack::resolve;
 use crate::pack::tree::{PackTree, Root};
 use crate::run::machine::Machine;
@@ -169,6 +169,10 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
             files.entry(finding.path).or_insert_with(|| FileReport { text, located: Vec::new(), code: finding.code });
         findings.located.push(located);
     }
+    for (path, located) in data_faults(&tree)? {
+        let text = tree.text(&path)?.unwrap_or_default().to_string();
+        files.insert(path, FileReport { text, located, code: Code::DocumentInvalid });
+    }
     let remarks: Vec<_> = flow.manifest.collections.values().flat_map(|declared| &declared.remarks).collect();
     if !remarks.is_empty() {
         let text = tree.text(&path)?.unwrap_or_default().to_string();
@@ -192,6 +196,21 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
         findings.located.extend(located);
     }
     Ok(files.into_values().collect())
+}
+
+/// Returns what is wrong with files of the folders that a flow reads whole, by their paths. Those of a project that stand
+/// beside files from elsewhere are checked by themselves.
+fn data_faults(tree: &PackTree) -> Result<Vec<(String, Vec<report::LocatedViolation>)>> {
+    let mut all = Vec::new();
+    for folder in tree.folders() {
+        for path in folder.files(tree) {
+            let located = folder.faults(tree, &path)?;
+            if !located.is_empty() {
+                all.push((path, located));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Checks whether a module is valid Lua. The rest is checked with the flows that require it.
@@ -221,6 +240,19 @@ fn persona(text: &str, name: &str) -> Result<FileReport> {
         Persona::parse("persona", text, name)?;
     }
     Ok(FileReport { text: plain, located, code: Code::DocumentInvalid })
+}
+
+/// Adds what the flows here need of a persona by its tags, if the file is one and nothing else is wrong with it.
+pub(super) fn add_needs(flows: &mut FlowCache<'_>, file: &Path, reports: &mut [FileReport]) -> Result<()> {
+    let [report] = reports else { return Ok(()) };
+    if !report.located.is_empty() || !matches!(kind(flows.machine, file), Some(FileKind::Persona)) {
+        return Ok(());
+    }
+    let name = file.display().to_string();
+    for flow in flows.all() {
+        report.located.extend(PersonaNeeds::compile(&flow.manifest.personas)?.faults(&report.text, &name));
+    }
+    Ok(())
 }
 
 /// Checks that the `pack.yaml` of a pack lists the permissions that its flows declare.

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::output;
+use crate::cli::{names, output};
 use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::model::text::excerpt;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::Root;
 use crate::run::machine::Machine;
@@ -52,15 +51,7 @@ enum ExampleKind {
 
 pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     let name = args.name.as_str();
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty()
-        || name.len() > 64
-        || !name.chars().all(is_allowed)
-        || !name.starts_with(|c: char| c.is_ascii_lowercase())
-    {
-        let failure = Failure::new(Code::Usage, format!("`{}` is not a valid name", excerpt(name)));
-        return Err(failure.hint("use lower-case letters, digits and hyphens: `second-opinion`"));
-    }
+    names::require(name)?;
     let root = match args.kind {
         ExampleKind::Pack => base(machine, args.kind).join(name),
         ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => base(machine, args.kind).to_owned(),

@@ -25,8 +25,8 @@ use crate::run::machine::Machine;
 use crate::run::project::Found;
 use crate::run::runtime;
 
-pub(super) use wants::Invocation;
 use wants::PERSONA_MODELS;
+pub(super) use wants::{Invocation, overriding_files};
 
 /// The longest permission item that is put into a command line to copy, in bytes.
 const MOST_SHOWN: usize = 200;

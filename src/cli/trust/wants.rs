@@ -131,8 +131,8 @@ pub(super) fn overriding_notices(flow: &Flow) -> Result<Vec<String>> {
 }
 
 /// Returns the paths of the workspace's files that a flow from elsewhere reads in place of its own, or beside them.
-fn overriding_files(flow: &Flow) -> Result<Vec<String>> {
-    let files = flow.located.tree.overriding()?;
+pub(in crate::cli) fn overriding_files(flow: &Flow) -> Result<Vec<String>> {
+    let files = flow.located.tree.reached_overriding()?;
     Ok(files.into_iter().filter(OverridingFile::is_different).map(|file| file.path).collect())
 }
 

@@ -50,6 +50,8 @@ pub struct Manifest {
     /// The most that a run of this flow should use.
     pub budget: Budget,
     pub collections: BTreeMap<String, DeclaredCollection>,
+    /// What the flow needs of personas with a tag: the schema of their front matter, as a path until the flow is loaded.
+    pub personas: BTreeMap<String, Value>,
     /// The settings that people may give for this flow in their configuration.
     pub settings: BTreeMap<String, Setting>,
     /// What `nietz run FLOW` runs.
@@ -128,6 +130,7 @@ impl Manifest {
                 "permissions",
                 "settings",
                 "collections",
+                "personas",
                 "commands",
                 "limits",
                 "exec_limits",
@@ -161,6 +164,9 @@ impl Manifest {
                 check_count(collections.len(), "nietz.flow", "collections")?;
             }
         }
+        let personas: BTreeMap<String, String> =
+            reader.keep(reader.part(table, "nietz.flow", "personas")).flatten().unwrap_or_default();
+        check_count(personas.len(), "nietz.flow", "personas")?;
         let mut commands = BTreeMap::new();
         if let Some(declared) = reader.keep(maybe_table(table, "nietz.flow", "commands")).flatten() {
             for pair in declared.pairs::<String, Table>() {
@@ -206,6 +212,7 @@ impl Manifest {
                 exec_limits,
                 budget,
                 collections,
+                personas: personas.into_iter().map(|(tag, path)| (tag, Value::String(path))).collect(),
                 settings,
                 main,
                 commands,

@@ -1,0 +1,60 @@
+//! A debugging session with data of the user's own: a voice and a language.
+
+use serde_json::json;
+
+use super::desk::{Desk, For, PROBLEM, says};
+use crate::support::process::Ended;
+
+const ENGLISH: &str = include_str!("../../flows/debug/lang/en.yaml");
+
+fn talk(desk: &Desk, arguments: &[&str], lines: &[&str]) -> Ended {
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    desk.env.run(["debug", PROBLEM].into_iter().chain(arguments.iter().copied())).stdin(lines).go()
+}
+
+fn voice(front: &str) -> String {
+    format!("---\nname: Diogenes\ntags: [intensity]\n{front}---\nYou ask with a lamp in your hand.\n")
+}
+
+#[test]
+fn a_voice_of_ones_own_asks_and_stands_on_the_ladder_by_its_level() {
+    let desk = Desk::new().file("personas/diogenes.md", &voice("level: 1.4\n"));
+    let lines = ["just tell me the answer", "what's the fix?", "exit", ""];
+    let ended = talk(&desk, &["--intensity", "socrates"], &lines).exits(0);
+    says(&ended, &["Socrates makes room for Diogenes", "Diogenes makes room for Nietzsche"]);
+    assert!(desk.asked(For::Question).iter().any(|request| request.system().contains("lamp in your hand")));
+    let session = desk.saved();
+    assert_eq!((&session["intensity"], &session["escalatedTo"]), (&json!("socrates"), &json!("nietzsche")));
+    assert_eq!(session["voices"], json!(["diogenes"]));
+    desk.env.nietz(["check"]).go().exits(0);
+}
+
+#[test]
+fn a_session_that_a_voice_of_ones_own_begins_has_the_nearest_intensity() {
+    let desk = Desk::new().file("personas/diogenes.md", &voice("level: 5\nfallback: { en: [\"What is that?\"] }\n"));
+    talk(&desk, &["-i", "diogenes"], &["exit", ""]).exits(0);
+    let session = desk.saved();
+    assert_eq!((&session["intensity"], &session["voices"]), (&json!("zarathustra"), &json!(["diogenes"])));
+    let _ = std::fs::remove_dir_all(desk.env.path(".nietz"));
+    let ended = talk(&desk, &["-i", "diogene"], &[]).exits(2);
+    let hint = ended.ending()["failure"]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint.contains("did you mean \"diogenes\"?"), "{hint}");
+}
+
+#[test]
+fn what_a_voice_lacks_is_told_with_its_line() {
+    let desk = Desk::new().file("personas/diogenes.md", &voice("level: hard\nfallback: { fr: [\"Quoi ?\"] }\n"));
+    let ended = desk.env.nietz(["check", "personas/diogenes.md"]).go().exits(4);
+    assert!(ended.stdout.contains("diogenes.md:4:8") && ended.stdout.contains("diogenes.md:5"), "{ended:?}");
+    let ended = talk(&desk, &[], &["exit", ""]).exits(4);
+    let told = ended.ending()["failure"]["details"].to_string();
+    assert!(told.contains("/level") && desk.server.requests().is_empty(), "{told}");
+}
+
+#[test]
+fn a_language_of_ones_own_is_spoken() {
+    let german = ENGLISH.replacen("language: English", "language: Deutsch", 1).replacen("turn: Turn", "turn: Runde", 1);
+    let desk = Desk::new().file("flows/debug/lang/de.yaml", &german);
+    says(&talk(&desk, &["--lang", "de"], &["exit", ""]).exits(0), &["Runde"]);
+    assert!(desk.asked(For::Question)[0].system().contains("Deutsch"));
+}

@@ -62,7 +62,7 @@ pub(crate) fn notifier(machine: &Machine, open: &OpenRecord) -> Notifier {
         environment: llm::without_keys(&machine.environment, &machine.config.models),
         secret: machine.notify_secret().map(str::to_owned),
         redactor: machine.redactor(),
-        sent: Default::default(),
+        progress: Default::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ask;
+mod attach;
 mod authoring;
 mod bounds;
 mod brings;

@@ -279,6 +279,20 @@ fn it_is_asked_for_once_and_a_plan_says_where_it_goes() {
     assert!(!plan.contains("T0"), "{plan}");
 }
 
+/// Nobody reads a novel on a lock screen, and a long text is no reason for a run to end.
+#[test]
+fn what_is_long_is_cut_and_what_is_empty_is_refused() {
+    let env = env().config("notify: {command: [/bin/sh, -c, 'cat > payload']}\n");
+    let long = format!("first\nsecond {}", "x".repeat(500));
+    assert_eq!(told(&env.run(["teller", "--title", &long]).go().exits(0)), true);
+    let payload = std::fs::read(env.home().join("payload")).expect("it was sent");
+    let payload: Value = serde_json::from_slice(&payload).expect("it is JSON");
+    let title = payload["title"].as_str().expect("a text");
+    assert!(title.starts_with("first second xx") && title.ends_with("x…") && title.chars().count() == 201, "{title}");
+    let refused = env.run(["teller", "--title", " "]).var("NIETZ_RUN", "r2").go().exits(1);
+    assert_eq!(refused.ending()["failure"]["code"], "request-invalid");
+}
+
 #[test]
 fn one_process_sends_a_hundred_and_no_more() {
     let flow = FLOW.replace(

@@ -109,9 +109,13 @@ impl Client {
             KeySource::Command(command) => {
                 let mut cached_key = provider_state.key.lock().await;
                 if cached_key.is_none() {
-                    let place = provider.key.describe(&provider.name);
-                    let key = run_command(&place, command, &self.resolver.settings.child_environment).await?;
-                    key.tell(&self.redactor, &place);
+                    let key = run_command(
+                        &provider.key.describe(&provider.name),
+                        command,
+                        &self.resolver.settings.child_environment,
+                    )
+                    .await?;
+                    key.tell(&self.redactor, &provider.key.describe(&provider.name));
                     *cached_key = Some(key);
                 }
                 Ok(cached_key.clone())

@@ -39,7 +39,7 @@ pub(super) async fn run(
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("{program} cannot be run: {error}"))?;
-    let mut group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let mut group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let said = RefCell::new(Vec::new());
     let feed = async {
@@ -90,9 +90,9 @@ pub(super) async fn run(
 }
 
 /// Ends the program and what it started, unless the program has ended by itself.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
             // It may have ended in this moment.

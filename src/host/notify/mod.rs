@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::host::secret::{Secret, run_command};
 use crate::model::effect::notify::{Notification, Urgency};
@@ -36,8 +37,16 @@ pub struct Notifier {
     /// What the variable of `secret_env` has.
     pub secret: Option<String>,
     pub redactor: Redactor,
+    pub progress: NotifierProgress,
+}
+
+/// What a notifier remembers from one notification to the next.
+#[derive(Default)]
+pub struct NotifierProgress {
     /// How many were sent.
-    pub sent: Cell<u32>,
+    sent: Cell<u32>,
+    /// What the command of the secret printed: it may ask a person to unlock something.
+    printed: OnceCell<Secret>,
 }
 
 /// What a program or a receiver gets.
@@ -69,10 +78,11 @@ impl Notifier {
     ) -> Result<bool, String> {
         let Some(config) = &self.config else { return Ok(false) };
         let route = config.route().map_err(|(field, why)| format!("notify.{field}: {why}"))?;
-        if self.sent.get() >= MOST {
+        let sent = &self.progress.sent;
+        if sent.get() >= MOST {
             return Err(format!("this run has sent {MOST} since it was started"));
         }
-        self.sent.set(self.sent.get() + 1);
+        sent.set(sent.get() + 1);
         let body = self.payload(notification, id, now())?;
         match route {
             Route::Command(command) => command::run(&command, body, &self.environment, &self.redactor).await?,
@@ -85,13 +95,18 @@ impl Notifier {
 
     fn payload(&self, notification: &Notification, id: &str, at: u64) -> Result<String, String> {
         let time = i64::try_from(at).ok().and_then(DateTime::<Utc>::from_timestamp_millis).unwrap_or_default();
+        let mut clean = notification.clone();
+        for part in [&mut clean.title, &mut clean.text] {
+            *part = self.redactor.text(part).into_owned();
+        }
+        let (title, text) = clean.cut();
         let payload = Payload {
             v: 1,
             id,
             run: &self.run,
             flow: &self.flow,
-            title: &notification.title,
-            text: &notification.text,
+            title: &title,
+            text: &text,
             urgency: notification.urgency,
             time: time.to_rfc3339_opts(SecondsFormat::Secs, true),
             resume: &self.resume,
@@ -105,14 +120,14 @@ impl Notifier {
         let (name, secret) = match place {
             SecretPlace::Variable(name) => {
                 let secret = self.secret.as_deref().and_then(Secret::new);
-                (
-                    "notify.secret_env",
-                    secret.ok_or_else(|| format!("the variable {name} of notify.secret_env is not set"))?,
-                )
+                let missing = || format!("the variable {name} of notify.secret_env is not set");
+                ("notify.secret_env", secret.ok_or_else(missing)?)
             }
             SecretPlace::Command(command) => {
                 let place = "notify.secret_command";
-                (place, run_command(place, command, &self.environment).await.map_err(|failure| failure.message)?)
+                let print = || run_command(place, command, &self.environment);
+                let printed = self.progress.printed.get_or_try_init(print).await;
+                (place, printed.map_err(|failure| failure.message)?.clone())
             }
         };
         secret.tell(&self.redactor, name);

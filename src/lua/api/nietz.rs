@@ -63,10 +63,10 @@ fn verdict(lua: &Lua, values: MultiValue) -> Result<Request> {
 fn notify(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "nietz.notify", values);
     let notification: Notification = args.data(0, "a notification")?;
-    match notification.problem() {
-        Some(problem) => Err(invalid(format!("nietz.notify: {problem}"))),
-        None => Ok(Request::Effect(Box::new(Effect::Notify(notification)), convert::to_lua)),
+    if notification.title.trim().is_empty() {
+        return Err(invalid("nietz.notify: the title is empty"));
     }
+    Ok(Request::Effect(Box::new(Effect::Notify(notification)), convert::to_lua))
 }
 
 fn raise(code: Code, args: &Args) -> Result<LuaValue> {

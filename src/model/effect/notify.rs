@@ -7,7 +7,7 @@ use super::{EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
-/// The longest title and the longest text, in characters: both are read at a glance.
+/// The most characters of a title and a text that are sent.
 const TITLE: usize = 200;
 const TEXT: usize = 4000;
 
@@ -32,17 +32,18 @@ pub enum Urgency {
 }
 
 impl Notification {
-    /// Returns what is wrong with it, if anything.
-    pub fn problem(&self) -> Option<String> {
-        if self.title.trim().is_empty() || self.title.contains(char::is_control) {
-            return Some("the title must be one line, and not empty".to_owned());
-        }
-        for (name, text, most) in [("title", &self.title, TITLE), ("text", &self.text, TEXT)] {
-            if text.chars().count() > most {
-                return Some(format!("the {name} is longer than {most} characters"));
-            }
-        }
-        None
+    /// Returns the title as one line and the text, both cut to what is read at a glance. Secrets are taken out before: one that
+    /// is cut would not be known any more.
+    pub fn cut(&self) -> (String, String) {
+        let line: String = self.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        (cut(line.trim(), TITLE), cut(&self.text, TEXT))
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -77,5 +78,22 @@ impl EffectFacts for Notification {
     fn redact(&mut self, cleaner: &Cleaner) {
         cleaner.text(&mut self.title);
         cleaner.text(&mut self.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_short_and_its_title_one_line() {
+        let notification = |title: &str, text: &str| Notification {
+            title: title.to_owned(),
+            text: text.to_owned(),
+            urgency: Urgency::Normal,
+        };
+        assert_eq!(notification("\tone\ntwo\u{1b}", "a\nb").cut(), ("one two".to_owned(), "a\nb".to_owned()));
+        let (title, text) = notification(&"é".repeat(201), &"é".repeat(4000)).cut();
+        assert_eq!((title, text), (format!("{}…", "é".repeat(200)), "é".repeat(4000)));
     }
 }

@@ -97,7 +97,7 @@ fn render_source(tree: Option<&PackTree>, path: &str, source: &str, vars: &Value
     let mut out = BoundedWriter(Vec::new());
     template
         .render_captured_to(minijinja::Value::from(minijinja::value::Serde(vars)), &mut out)
-        .map_err(|error| named(invalid(path, &error), &undefined_names(&environment, &template, &error, vars)))?;
+        .map_err(|error| invalid(path, &error))?;
     let text = String::from_utf8_lossy(&out.0);
     Ok(text.trim().to_owned())
 }
@@ -166,43 +166,6 @@ impl std::io::Write for BoundedWriter {
     }
 }
 
-/// Returns the names that are undefined at the place of an error: those that the line needs and nobody gives.
-fn undefined_names(
-    environment: &Environment<'_>,
-    template: &minijinja::Template<'_, '_>,
-    error: &Error,
-    vars: &serde_json::Value,
-) -> Vec<String> {
-    if error.kind() != ErrorKind::UndefinedError {
-        return Vec::new();
-    }
-    let part =
-        error.name().filter(|name| *name != template.name()).and_then(|name| environment.get_template(name).ok());
-    let template = part.as_ref().unwrap_or(template);
-    let line = error.line().and_then(|line| template.source().lines().nth(line.checked_sub(1)?)).unwrap_or_default();
-    let is_given = |name: &str| name.split('.').try_fold(vars, |value, part| value.get(part)).is_some();
-    let words = regex::Regex::new(r"[A-Za-z_][\w.]*").expect("a valid pattern");
-    let words: BTreeSet<&str> = words.find_iter(line).map(|word| word.as_str().trim_end_matches('.')).collect();
-    let needed = template.undeclared_variables(true);
-    let missing: Vec<String> =
-        needed.into_iter().filter(|name| words.contains(name.as_str()) && !is_given(name)).collect();
-    if !missing.is_empty() {
-        return missing;
-    }
-    // A part of what a loop goes through, such as `vote.whom`.
-    words.into_iter().filter(|word| word.contains('.') && !is_given(word)).map(str::to_owned).collect()
-}
-
-/// Adds to a failure which names are undefined.
-fn named(mut failure: Failure, names: &[String]) -> Failure {
-    if !names.is_empty() {
-        let mut shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        shown.sort();
-        failure.message = format!("{}: {}", failure.message, shown.join(" or "));
-    }
-    failure
-}
-
 /// Returns the failure for a template's error, with its file and line.
 fn invalid(path: &str, error: &Error) -> Failure {
     let at = match (error.name(), error.line()) {
@@ -232,11 +195,11 @@ mod tests {
     fn what_is_undefined_is_named() {
         let vars = json!({ "a": { "b": 1 }, "votes": [{ "who": "Ann" }] });
         for (source, names) in [
-            ("one\n{{ a.b }} {{ nobody }}", "t:2: undefined value: `nobody`"),
-            ("{{ a.c }}", "t:1: undefined value: `a.c`"),
+            ("one\n{{ a.b }} {{ nobody }}", "t:2: undefined value: `nobody` is undefined"),
+            ("{{ a.c }}", "t:1: undefined value: `a.c` is undefined"),
             (
                 "{% for vote in votes %}\n{{ vote.whom }} of {{ a.b }}\n{% endfor %}",
-                "t:2: undefined value: `vote.whom`",
+                "t:2: undefined value: `vote.whom` is undefined",
             ),
         ] {
             let failure = render(None, "t", source, &vars).expect_err(source);

@@ -78,9 +78,9 @@ fn a_verdict_of_no_is_a_run_that_is_done_with_its_own_exit_status() {
 
     let env = Env::new().flow("ends", FLOW);
     assert_eq!(env.run(["ends", "yes"]).go().exits(0).events().pop().expect("an end")["verdict"]["ok"], true);
-    let failed = env.run(["ends", "no-then-error"]).go().exits(1);
+    let failed = Env::new().flow("ends", FLOW).run(["ends", "no-then-error"]).go().exits(1);
     assert_eq!(failed.events().pop().expect("an end").get("verdict"), None, "{failed:?}");
-    let plain = env.nietz(["run", "ends", "no"]).go().exits(8);
+    let plain = Env::new().flow("ends", FLOW).nietz(["run", "ends", "no"]).go().exits(8);
     assert!(plain.stderr.contains("the verdict is no: two of three are against it"), "{plain:?}");
 }
 

@@ -45,7 +45,7 @@ fn what_was_not_given_is_nil_for_a_flow_of_the_second_version() {
 }
 
 #[test]
-fn what_branches_raise_is_a_table_and_a_list_keeps_its_order() {
+fn what_tasks_raise_is_a_table_and_a_list_keeps_its_order() {
     let body = r#"
     local settled = task.settle {
       text = function() error("no") end, own = function() error({ mine = 1 }) end,

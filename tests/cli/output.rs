@@ -77,8 +77,8 @@ fn runs_and_logs_tell_what_happened() {
     assert_snapshot!(call(&env, &["runs", "--json"]), @r#"
     exit 0
     -- stdout
-    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null}
-    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null}
+    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null,"verdict":null}
+    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null,"verdict":null}
     "#);
     assert_snapshot!(call(&env, &["log", "r1"]), @r#"
     exit 0
@@ -242,12 +242,13 @@ fn documents_and_flows_are_checked_with_all_their_faults() {
     assert_snapshot!(call(&env, &["check", "flows/odd.lua"]), @r#"
     exit 4
     -- stdout
-    error[flow-invalid]: nietz.flow has no field `sumary`
+    error[flow-invalid]: the manifest has 2 faults
       --> /tmp/test/work/flows/odd.lua:1
         |
       1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
         |
-    hint: did you mean `summary`?
+      - nietz.flow has no field `sumary` (did you mean `summary`?)
+      - nietz.flow needs a summary
     "#);
     assert_snapshot!(call(&env, &["check", "--as", "short:note", "notes/bad.yaml"]), @r"
     exit 2
@@ -419,12 +420,13 @@ fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
     assert_snapshot!(call(&env, &["run", "odd"]), @r#"
     exit 4
     -- stderr
-    error[flow-invalid]: nietz.flow has no field `sumary`
+    error[flow-invalid]: the manifest has 2 faults
       --> /tmp/test/work/flows/odd.lua:1
         |
       1 | return require("@nietz").flow { name = "odd", sumary = "x", run = print }
         |
-    hint: did you mean `summary`?
+      - nietz.flow has no field `sumary` (did you mean `summary`?)
+      - nietz.flow needs a summary
     "#);
     assert_snapshot!(call(&env, &["rnu", "short"]), @r"
     exit 2

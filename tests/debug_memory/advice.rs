@@ -196,7 +196,6 @@ fn a_memory_that_cannot_be_asked_is_left_out_and_said_to_be() {
         })
         .collect();
     assert!(!held.is_empty());
-    std::fs::remove_dir_all(env.path(".nietz/runs")).expect("there was a run");
     assert_eq!(times(&questioned(&env, PROBLEM, &[]), CANNOT_HELP), 1);
 }
 

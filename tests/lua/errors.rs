@@ -173,7 +173,7 @@ return nietz.flow {
 "#,
     );
     assert_snapshot!(shown(&bench), @r#"
-    error[flow-error]: attempt to index nil with 'field'
+    error[flow-error]: notes/a.yaml: attempt to index nil with 'field'
       --> PACK/flows/wrong.lua:15
          |
       15 |             return doc.missing.field

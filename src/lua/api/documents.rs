@@ -146,7 +146,7 @@ fn check(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 
 /// Returns what a migration or a rule raised as an error value that names the document.
 fn problem(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
-    let mut failure = error_values::from_lua(lua, values.get(0).unwrap_or(&LuaValue::Nil), "");
+    let mut failure = error_values::from_lua(lua, values.front().unwrap_or(&LuaValue::Nil), "");
     let path = Args::new(lua, "documents", values).text(1)?;
     failure.message = format!("{path}: {}", failure.message);
     error_values::to_lua(lua, &failure).map(LuaValue::Table).map_err(vm_error)

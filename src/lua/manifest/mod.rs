@@ -425,6 +425,8 @@ impl ManifestReader<'_> {
     /// Returns one failure for all faults.
     fn end(&self) -> Option<Failure> {
         let mut faults = std::mem::take(&mut *self.faults.borrow_mut());
+        // What is too large as a whole is told for every part.
+        faults.dedup_by(|fault, before| fault.code == before.code && fault.message == before.message);
         if faults.len() < 2 {
             return faults.pop();
         }

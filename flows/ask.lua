@@ -5,7 +5,6 @@ local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local template = require("@nietz/template")
-local ui = require("@nietz/ui")
 
 --- Returns how a text is named to the model: by the file it came from, or by its number.
 local function name_of(origin: nietz.Origin?, number: number): string
@@ -27,13 +26,28 @@ local function fence(texts: { string }): string
 end
 
 --- Returns the texts with their names, each between two fences.
-local function set_apart(texts: { string }, origins: { nietz.Origin }): string
+local function set_apart(texts: { string }, names: { string }): string
 	local mark = fence(texts)
 	local parts = {}
 	for number, one in texts do
-		table.insert(parts, `{mark} {name_of(origins[number], number)}\n{one}\n{mark}\n`)
+		table.insert(parts, `{mark} {names[number]}\n{one}\n{mark}\n`)
 	end
 	return table.concat(parts, "\n")
+end
+
+--- Returns the texts that the user gave, those of params first, and what each is called.
+local function given(ctx: nietz.Context): ({ string }, { string })
+	local texts, names = {}, {}
+	local origins = ctx.origins.texts or {}
+	for number, one in ctx.params.texts do
+		table.insert(texts, one)
+		table.insert(names, name_of(origins[number], number))
+	end
+	for _, attached in ctx.attachments do
+		table.insert(texts, attached.text)
+		table.insert(names, attached.name)
+	end
+	return texts, names
 end
 
 return nietz.flow {
@@ -50,13 +64,14 @@ return nietz.flow {
 		},
 		persona = { type = "string", help = "Who answers: one of `nietz personas`" },
 	},
+	attachments = true,
 	permissions = { llm = true },
 	run = function(ctx)
-		local texts: { string } = ctx.params.texts
+		local texts, names = given(ctx)
 		local prompt = ctx.params.question
 		local system: string? = nil
 		if #texts > 0 then
-			prompt = set_apart(texts, ctx.origins.texts or {}) .. "\n" .. prompt
+			prompt = set_apart(texts, names) .. "\n" .. prompt
 			system = template.render("./ask/prompts/system.md")
 		end
 		local window, tokens = llm.window(), math.ceil(#prompt / 4)
@@ -67,8 +82,7 @@ return nietz.flow {
 			)
 		end
 		local persona = if ctx.params.persona ~= nil then personas.get(ctx.params.persona) else nil
-		local reply = llm.chat { persona = persona, system = system, prompt = prompt, label = "Answer" }
-		ui.say(reply.text)
+		local reply = llm.chat { persona = persona, system = system, prompt = prompt, stream = true, label = "" }
 		return reply.text
 	end,
 }

@@ -89,6 +89,12 @@ local function run(ctx: nietz.Context)
 		show.autostarts(root.base_commit, commit)
 		ui.say(`Look at it: \`git log -p {root.base_commit}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
 	end
+	-- A session takes long: whoever began it is told where they are.
+	nietz.notify {
+		title = if reached then "Goal reached" else "Goal not reached",
+		text = `{detail}\n{ctx.params.goal}`,
+		urgency = if reached then "normal" else "high",
+	}
 	return {
 		session = self.name,
 		status = if reached then "success" else "failed",
@@ -105,7 +111,7 @@ return nietz.flow({
 	name = "shots-on-goal",
 	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" } },
+	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" }, notify = true },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 10000 },
 	collections = collections,

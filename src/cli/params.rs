@@ -80,6 +80,9 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
         .action(ArgAction::SetTrue)
         .help_heading(OWN);
     }
+    if param.kind == ParamKind::Attachment {
+        return arg.long(flag.to_owned()).num_args(1..).action(ArgAction::Append).value_name("FILE").help_heading(OWN);
+    }
     let check = param.clone();
     arg = match param.choices.is_empty() {
         true => arg.value_parser(move |text: &str| check.parse(text).map(|_| text.to_owned())),
@@ -131,6 +134,10 @@ pub(super) fn values(
                 .enumerate()
                 .map(|(item, text)| parse_value((name, param), Some(item), text, exec, texts))
                 .collect::<Result<_>>()?;
+            // What a run did not use does not stand in its journal.
+            if given.is_empty() && param.kind == ParamKind::Attachment {
+                continue;
+            }
             match given.is_empty() {
                 true => param.default.clone().unwrap_or(Value::Array(Vec::new())),
                 false => Value::Array(given),
@@ -154,6 +161,9 @@ pub(super) fn parse_value(
     exec: &[String],
     texts: &mut TextReader,
 ) -> Result<Value> {
+    if param.kind == ParamKind::Attachment {
+        return texts.attach(name, item, text);
+    }
     if texts::takes_texts(name, param, exec) {
         return texts.take(name, item, text);
     }

@@ -7,6 +7,7 @@ use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, prices_as_of};
+use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
@@ -31,6 +32,8 @@ struct Plan {
     permissions: Permissions,
     /// What the user grants in addition.
     grants: Grants,
+    /// Where notifications go.
+    notify: String,
     limits: FlowLimits,
     budget: Budget,
     settings: Vec<(String, String)>,
@@ -65,6 +68,11 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
             .collect(),
         permissions: manifest.permissions.with_params(&begin.params),
         grants: begin.grants.clone(),
+        notify: machine
+            .config
+            .notify
+            .as_ref()
+            .map_or_else(|| "nowhere: your config.yaml has no `notify`".to_owned(), NotifyConfig::describe),
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(machine, begin.budget),
         settings: session.settings(machine)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
@@ -138,7 +146,8 @@ impl Plan {
             Permission::Exec if !self.permissions.commands().is_empty() => {
                 add("commands", command::describe_commands(self.permissions.commands(), &self.grants));
             }
-            Permission::Files | Permission::Git | Permission::Exec => {}
+            Permission::Notify if declared => add("notify", format!("sends you notifications {}", self.notify)),
+            Permission::Files | Permission::Git | Permission::Exec | Permission::Notify => {}
         }
     }
 
@@ -169,7 +178,7 @@ impl Plan {
             "model": model, "aliases": map(&self.aliases), "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
-            "grants": self.grants,
+            "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget.bounded(), "settings": map(&self.settings), "overrides": self.overriding,
         })

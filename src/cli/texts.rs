@@ -1,4 +1,4 @@
-//! What a text param takes: the words themselves, `@FILE` for what stands in a file, `-` for what comes from standard input.
+//! What the texts of a run are: attachments, and what a text param takes: the words themselves, `@FILE` for what stands in a file, `-` for what comes from standard input.
 //! A `\` in front of one of these makes words of it. Whoever types `@FILE` has read permission enough: the file is what
 //! they would have typed.
 
@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
+use crate::model::attachment::binary_type;
 use crate::model::command::placeholder;
 use crate::model::param::{FILE, PIPE, Param, ParamKind, ParamOrigin};
 use crate::model::text::{clean, excerpt, shell};
@@ -33,6 +34,8 @@ pub(super) fn takes_texts(name: &str, param: &Param, exec: &[String]) -> bool {
 #[derive(Default)]
 pub(super) struct TextReader {
     pub origins: Vec<ParamOrigin>,
+    /// How many bytes the attachments have so far.
+    attached: u64,
 }
 
 impl TextReader {
@@ -83,6 +86,48 @@ impl TextReader {
         Ok(Value::from(text))
     }
 
+    /// Returns the text of an attachment: of a file, or of standard input for `-`. It is kept as it is.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if it cannot be read, is no text, or is too long with those before it.
+    pub(super) fn attach(&mut self, param: &str, item: Option<usize>, path: &str) -> Result<Value> {
+        let wrong = |why: String| Failure::new(Code::Usage, format!("--{param}: {why}"));
+        let shown = excerpt(path);
+        let (bytes, kind, name) = match path {
+            "-" => match self.taker_of_stdin() {
+                Some(taken) => return Err(wrong(format!("standard input is taken by `{taken}` already"))),
+                None => (read_stdin(param)?, PIPE, None),
+            },
+            path => {
+                let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+                if self.attached + size > LONGEST {
+                    let (size, all) = (megabytes(size), megabytes(self.attached + size));
+                    return Err(wrong(format!("{shown} has {size}, which makes {all} in all, and 50 MB is the most")));
+                }
+                let read = disk::read(Path::new(path), Links::All, LONGEST);
+                let bytes =
+                    read.map_err(|failure| wrong(format!("cannot read {shown}: {}", clean(&failure.message))))?;
+                let bytes = bytes.ok_or_else(|| {
+                    wrong(format!("there is no file {shown}")).hint("words that are no files stand before `--attach`")
+                })?;
+                (bytes, FILE, Some(path.to_owned()))
+            }
+        };
+        self.attached += bytes.len() as u64;
+        if self.attached > LONGEST {
+            return Err(wrong("all of them together are longer than 50 MB".to_owned()));
+        }
+        let size = megabytes(bytes.len() as u64);
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let kind = binary_type(error.as_bytes());
+            wrong(format!("{shown} is no text ({kind}, {size})"))
+                .hint("attachments are UTF-8 texts; models are sent no other kind")
+        })?;
+        self.origins.push(ParamOrigin { param: param.to_owned(), item, kind: kind.to_owned(), name });
+        Ok(Value::from(text))
+    }
+
     /// Returns the param that standard input was given to.
     pub(super) fn taker_of_stdin(&self) -> Option<&str> {
         self.origins.iter().find(|origin| origin.kind == PIPE).map(|origin| origin.param.as_str())
@@ -95,6 +140,14 @@ fn unescaped(word: &str) -> &str {
     match rest.len() < word.len() && (rest.starts_with('@') || rest == "-") {
         true => &word[1..],
         false => word,
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} kB", bytes / 1024),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
     }
 }
 

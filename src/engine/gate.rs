@@ -314,7 +314,7 @@ impl Gate {
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
         let Effect::Chat(Chat { mut request, conversation, show }) = effect else {
-            return world.perform(effect, key, again, heartbeat);
+            return world.perform(effect, key, seed, again, heartbeat);
         };
         if world.models.is_seeded(&request.model) {
             request.seed.get_or_insert_with(|| chance(seed, key).as_u64());
@@ -325,8 +325,9 @@ impl Gate {
         let meter = Rc::clone(&self.meter);
         let by = (show.label.clone(), world.models.price(&request.model));
         let messages = conversation.clone();
-        let perform =
-            move |request| world.perform(Effect::Chat(Chat { request, conversation, show }), key, again, heartbeat);
+        let perform = move |request| {
+            world.perform(Effect::Chat(Chat { request, conversation, show }), key, seed, again, heartbeat)
+        };
         async move { meter.call(request, &messages, by, perform).await }.boxed_local()
     }
 

@@ -16,6 +16,7 @@ use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
 use crate::host::files::Files;
 use crate::host::git::Repository;
+use crate::host::notify::Notifier;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::EffectKey;
 use crate::model::chat::{ChatReply, ChatRequest, Usage};
@@ -24,6 +25,7 @@ use crate::model::command::ExecCommand;
 use crate::model::digest::Digest;
 use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::model::effect::documents::DocumentOp;
+use crate::model::effect::notify::Notification;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
 use crate::model::effect::{Effect, EffectFacts};
@@ -75,6 +77,7 @@ pub struct World {
     pub files: Files,
     pub repository: Repository,
     pub commands: Commands,
+    pub notifier: Notifier,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -130,7 +133,8 @@ impl World {
             | Effect::Files(_)
             | Effect::Git(_)
             | Effect::Worktree(_)
-            | Effect::Exec(_) => None,
+            | Effect::Exec(_)
+            | Effect::Notify(_) => None,
         }
     }
 
@@ -157,7 +161,12 @@ impl World {
             Effect::Documents(op) => self.store.prepare(op, &self.collection_finder()).map(|found| plain(&found)),
             Effect::Git(op) => self.repository.prepare(op).map(|found| plain(&found)),
             Effect::Worktree(worktree) => self.repository.prepare_in(worktree).map(|found| plain(&found)),
-            Effect::Time(_) | Effect::Ui(_) | Effect::Chat(_) | Effect::Files(_) | Effect::Exec(_) => Ok(json!({})),
+            Effect::Time(_)
+            | Effect::Ui(_)
+            | Effect::Chat(_)
+            | Effect::Files(_)
+            | Effect::Exec(_)
+            | Effect::Notify(_) => Ok(json!({})),
         }
     }
 
@@ -168,7 +177,12 @@ impl World {
             Effect::Git(op) => outcome(self.repository.probe(op, &read(prepared)?)),
             Effect::Worktree(worktree) => outcome(self.repository.probe_in(worktree, &read(prepared)?)),
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
-            Effect::Exec(_) | Effect::Time(_) | Effect::Ui(_) | Effect::Chat(_) | Effect::Files(_) => None,
+            Effect::Exec(_)
+            | Effect::Time(_)
+            | Effect::Ui(_)
+            | Effect::Chat(_)
+            | Effect::Files(_)
+            | Effect::Notify(_) => None,
         }
     }
 
@@ -186,7 +200,8 @@ impl World {
             | Effect::Files(_)
             | Effect::Git(_)
             | Effect::Worktree(_)
-            | Effect::Exec(_) => Ok(()),
+            | Effect::Exec(_)
+            | Effect::Notify(_) => Ok(()),
         }
     }
 
@@ -195,6 +210,7 @@ impl World {
         self: &Rc<World>,
         effect: Effect,
         key: EffectKey,
+        seed: u64,
         again: bool,
         heartbeat: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
@@ -227,6 +243,7 @@ impl World {
             }
             Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
+            Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
             Effect::Time(_) | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. }) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
             }
@@ -296,6 +313,17 @@ impl World {
         };
         self.front.show(&Event::CallEnded { call, usage, failure });
         reply.map(|reply| plain(&reply))
+    }
+
+    /// Sends a notification. Its id is the same whenever this run sends it, and that of no other run.
+    async fn notify(&self, notification: &Notification, key: EffectKey, seed: u64) -> Result<Value> {
+        let id = format!("ntf_{}", own_chance(seed, &self.run, key));
+        let sent = self.notifier.send(notification, &id, &*self.now).await;
+        Ok(json!(sent.unwrap_or_else(|why| {
+            let title = excerpt(&notification.title);
+            self.front.show(&Event::Notice { text: format!("the notification `{title}` was not sent: {why}") });
+            false
+        })))
     }
 
     fn document(&self, op: DocumentOp, again: bool) -> Result<Value> {

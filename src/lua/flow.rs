@@ -13,8 +13,10 @@ use crate::lua::manifest::{FlowCommand, Manifest};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, error_values, modules, vm_errors};
+use crate::model::attachment::{self, ATTACH};
 use crate::model::effect::Sources;
 use crate::model::event::RunVerdict;
+use crate::model::param::ParamKind;
 use crate::model::text::clean;
 use crate::pack::path::join;
 use crate::pack::persona::PersonaNeeds;
@@ -147,12 +149,17 @@ impl Flow {
             self.vm.make_room(from_elsewhere.saturating_mul(3))?;
         }
         let mut params = input.params.clone();
+        let mut origins = input.origins.clone();
+        let attachments = match command.params.get(ATTACH) {
+            Some(param) if param.kind == ParamKind::Attachment => attachment::take(&mut params, &mut origins),
+            _ => json!([]),
+        };
         if self.manifest.host_api >= 2 {
             forget_absent(&mut params, command);
         }
         let context = json!({
             "params": params, "settings": input.settings, "run": input.run, "lang": input.lang,
-            "workspace": input.workspace, "origins": input.origins,
+            "workspace": input.workspace, "origins": origins, "attachments": attachments,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {

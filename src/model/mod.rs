@@ -1,5 +1,6 @@
 //! Plain data that all other modules use: requests, replies, questions, collections, effects. It does no IO.
 
+pub mod attachment;
 pub(crate) mod brings;
 pub mod budget;
 pub(crate) mod canonical;

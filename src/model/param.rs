@@ -41,6 +41,8 @@ pub enum ParamKind {
     Boolean,
     /// A finished run of the same flow; the flow gets its id and its result.
     Run,
+    /// The files that a flow takes as attachments. No manifest names this type: it says `attachments = true`.
+    Attachment,
 }
 
 impl Param {
@@ -53,6 +55,9 @@ impl Param {
         let valid = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
         if name.is_empty() || !valid {
             return Err("names are lower-case letters, digits and `_`".to_owned());
+        }
+        if self.kind == ParamKind::Attachment {
+            return Err("attachments are no param: say `attachments = true` beside the params".to_owned());
         }
         if self.positional && self.kind == ParamKind::Boolean {
             return Err("a boolean cannot be positional".to_owned());
@@ -73,7 +78,7 @@ impl Param {
     /// Says why the text is not a value of this parameter.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
-            ParamKind::String | ParamKind::Run => Value::from(text),
+            ParamKind::String | ParamKind::Run | ParamKind::Attachment => Value::from(text),
             ParamKind::Integer => {
                 text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?
             }
@@ -99,7 +104,7 @@ impl Param {
     /// Says why it is not a value of this parameter.
     pub fn accepts(&self, value: &Value) -> Result<(), String> {
         let has_type = match self.kind {
-            ParamKind::String | ParamKind::Run => value.is_string(),
+            ParamKind::String | ParamKind::Run | ParamKind::Attachment => value.is_string(),
             ParamKind::Integer => value.is_i64() || value.is_u64(),
             ParamKind::Number => value.is_number(),
             ParamKind::Boolean => value.is_boolean(),
@@ -134,6 +139,7 @@ impl ParamKind {
             ParamKind::Number => "number",
             ParamKind::Boolean => "boolean",
             ParamKind::Run => "run",
+            ParamKind::Attachment => "file",
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Permissions {
     pub git: bool,
     /// Commands in those worktrees: names of programs, and `{param}` for commands that the user gives in a param.
     pub exec: Vec<String>,
+    /// Notifications, in the way that the user's own configuration names.
+    pub notify: bool,
     /// The commands of a run: those of `exec`, with the user's values in place of `{param}`.
     #[serde(skip)]
     pub(crate) given_commands: Option<Vec<String>>,
@@ -32,6 +34,7 @@ impl Permissions {
             Permission::Files => self.files,
             Permission::Git => self.git,
             Permission::Exec => !self.exec.is_empty(),
+            Permission::Notify => self.notify,
         }
     }
 
@@ -54,6 +57,7 @@ pub enum Permission {
     Files,
     Git,
     Exec,
+    Notify,
 }
 
 /// A row of the table.
@@ -121,11 +125,20 @@ const TABLE: &[PermissionRow] = &[
         asked: "runs commands, in a sandbox",
         uses: &[Use::Method("@nietz/git", "exec")],
     },
+    PermissionRow {
+        permission: Permission::Notify,
+        name: "notify",
+        does: "sends notifications",
+        declared: "notify = true",
+        asked: "sends you notifications, in the way that your configuration names",
+        uses: &[Use::Function("@nietz", "notify")],
+    },
 ];
 
 impl Permission {
     /// All permissions, in the order in which they are shown.
-    pub const ALL: &[Permission] = &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec];
+    pub const ALL: &[Permission] =
+        &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec, Permission::Notify];
 
     fn row(self) -> &'static PermissionRow {
         TABLE.iter().find(|row| row.permission == self).expect("the table has a row for each")

@@ -5,10 +5,13 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::host::exec::{Commands, SharedUsage, with_defaults};
 use crate::host::files::Files;
+use crate::host::llm;
+use crate::host::notify::Notifier;
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
 use crate::model::command::{self, Grants};
 use crate::model::param::typed_params;
+use crate::model::text::shell;
 use crate::pack::permission_items::Items;
 use crate::pack::trust::folder_name;
 use crate::run::machine::Machine;
@@ -46,6 +49,21 @@ pub(crate) fn granted_commands(machine: &Machine, grants: Grants, outputs: Strin
         redactor: machine.redactor(),
         remarked: Default::default(),
     })
+}
+
+/// Returns what sends the notifications of a run.
+pub(crate) fn notifier(machine: &Machine, open: &OpenRecord) -> Notifier {
+    Notifier {
+        config: machine.config.notify.clone(),
+        run: open.run.clone(),
+        flow: open.flow.clone(),
+        // Whoever reads it is not in this folder.
+        resume: format!("nietz -C {} resume {}", shell(&machine.workspace.to_string_lossy()), shell(&open.run)),
+        environment: llm::without_keys(&machine.environment, &machine.config.models),
+        secret: machine.notify_secret().map(str::to_owned),
+        redactor: machine.redactor(),
+        progress: Default::default(),
+    }
 }
 
 /// Returns the files that a run may read.

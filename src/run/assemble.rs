@@ -16,7 +16,7 @@ use crate::journal::lines::OpenRecord;
 use crate::lua::flow::FlowInput;
 use crate::model::param::origins_by_param;
 use crate::pack::permission_items::Items;
-use crate::run::access::{commands, files};
+use crate::run::access::{commands, files, notifier};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
 
@@ -61,6 +61,7 @@ pub fn assemble(
         files: files(machine, open, flow),
         repository: repository.trusting(parts.filters),
         commands: commands(machine, open, flow.manifest.exec_limits)?,
+        notifier: notifier(machine, open),
         now: parts.now,
     };
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);

@@ -10,6 +10,7 @@ use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
+use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
 use crate::model::collection::Format;
 use crate::model::command::{CleanupMethod, CommandLimits};
@@ -31,6 +32,8 @@ pub struct Config {
     pub commands: CommandsConfig,
     /// What each call of git may take.
     pub git: git::GitLimits,
+    /// How flows notify the user. Only their own file says it: it names a program, or where texts are sent.
+    pub notify: Option<NotifyConfig>,
     /// The values of settings, by flow.
     flows: FlowSettings,
     #[serde(skip)]
@@ -92,6 +95,9 @@ impl Config {
         };
         let flows = std::mem::take(&mut config.flows);
         config.layers.push(layers(path, &text, flows, false));
+        if let Some(Err((field, why))) = config.notify.as_ref().map(NotifyConfig::check) {
+            return Err(notify_failure(path, &text, field, &why));
+        }
         Ok(config)
     }
 
@@ -136,6 +142,16 @@ impl Config {
     pub fn settings(&self, flow: &str) -> Vec<SettingLayer> {
         self.layers.iter().filter_map(|layers| layers.get(flow).cloned()).collect()
     }
+}
+
+/// Returns the failure for a field of `notify` that is wrong.
+fn notify_failure(path: &Path, text: &str, field: &str, why: &str) -> Failure {
+    let place: Vec<&str> = ["notify", field].into_iter().filter(|part| !part.is_empty()).collect();
+    let pointer = pointer(&place);
+    let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
+    let (file, place) = (path.display(), place.join("."));
+    Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: {place}: {why}", at.line, at.column))
+        .hint("notify: {command: [PROGRAM]}, or notify: {url: https://…, secret_env: VARIABLE}")
 }
 
 /// Returns the failure for a project's alias that would replace a model or a provider.
@@ -231,6 +247,7 @@ mod tests {
             (&builtin::CONFIG, "/properties/commands".to_owned(), keys::<CommandsConfig>()),
             (&builtin::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::CONFIG, "/properties/git".to_owned(), keys::<git::GitLimits>()),
+            (&builtin::CONFIG, "/properties/notify".to_owned(), keys::<NotifyConfig>()),
             (&builtin::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
             (&builtin::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::PROJECT, String::new(), keys::<Project>()),

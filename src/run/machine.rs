@@ -114,6 +114,14 @@ impl Machine {
                 self.redactor.learn_address(&format!("models.providers.{name}.base_url"), address);
             }
         }
+        if let Some(secret) = self.notify_secret() {
+            self.redactor.learn("notify.secret_env", secret);
+        }
+    }
+
+    /// Returns the secret that notifications are signed with, if a variable has it.
+    pub fn notify_secret(&self) -> Option<&str> {
+        self.variable(self.config.notify.as_ref()?.secret_env.as_deref()?)
     }
 
     /// Returns the same user and machine with another folder as the project, and that project's configuration.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ask;
+mod attach;
 mod authoring;
 mod bounds;
 mod brings;
@@ -39,6 +40,7 @@ mod leftovers;
 mod links;
 mod members;
 mod model_faults;
+mod notify;
 mod odd_files;
 mod order;
 mod output;

@@ -17,6 +17,7 @@ const USES: &[(&str, &str, &str)] = &[
     ("files", "", "return reading.read('x')"),
     ("git", "", "return git.head()"),
     ("exec", "git = true", "return tree():exec({ program = { 'ls' } })"),
+    ("notify", "", "return nietz.notify { title = 'x', text = 'y' }"),
     ("exec", "git = true", "local made = tree() return made:exec { program = { 'ls' } }"),
 ];
 
@@ -102,6 +103,7 @@ fn a_plan_tells_every_permission_that_is_declared() {
     };
     for (declared, expected) in [
         ("", json!([null, false, false, []])),
+        ("notify = true", json!([null, false, false, []])),
         ("llm = true", json!(["openai/test", false, false, []])),
         ("files = true", json!([null, true, false, []])),
         ("git = true, exec = { 'ls' }", json!([null, false, true, ["ls"]])),

@@ -55,6 +55,7 @@ fn declared(permission: Permission) -> &'static str {
         Permission::Llm => "llm = true",
         Permission::Files => "files = true",
         Permission::Git => "git = true",
+        Permission::Notify => "notify = true",
         Permission::Exec => "exec = { \"cat\" }",
     }
 }

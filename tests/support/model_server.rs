@@ -61,7 +61,8 @@ pub struct Request {
     pub path: String,
     /// By names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body as JSON; null if it has none.
+    /// The body as it came, and as JSON; null if it is none.
+    pub raw: Vec<u8>,
     pub body: Value,
 }
 

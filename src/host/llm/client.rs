@@ -12,10 +12,10 @@ use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
 use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
 use super::retry::Attempts;
-use super::secret::{KeySource, Secret, run_command};
 use super::settings::ClientSettings;
 use super::state;
 use crate::error::{Code, Failure, Lost, Result};
+use crate::host::secret::{KeySource, Secret, run_command};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -109,7 +109,12 @@ impl Client {
             KeySource::Command(command) => {
                 let mut cached_key = provider_state.key.lock().await;
                 if cached_key.is_none() {
-                    let key = run_command(&provider.name, command, &self.resolver.settings.child_environment).await?;
+                    let key = run_command(
+                        &provider.key.describe(&provider.name),
+                        command,
+                        &self.resolver.settings.child_environment,
+                    )
+                    .await?;
                     key.tell(&self.redactor, &provider.key.describe(&provider.name));
                     *cached_key = Some(key);
                 }

@@ -12,7 +12,7 @@
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
-//! - `attempt_error`, `secret`: the messages of failed attempts, and the keys that no message shows.
+//! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
@@ -34,7 +34,6 @@ mod provider_defaults;
 mod refusal;
 mod retry;
 mod schema;
-mod secret;
 mod settings;
 pub mod sse;
 mod state;
@@ -47,7 +46,7 @@ pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
 pub use resolver::{DefaultModel, KeyState, ProviderSummary};
-pub use settings::ClientSettings;
+pub use settings::{ClientSettings, without_keys};
 pub use windows::window;
 
 #[cfg(test)]

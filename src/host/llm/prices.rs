@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::model_table::ModelTable;
 use super::provider::{LOCAL, Provider};
-use super::secret::KeySource;
+use crate::host::secret::KeySource;
 use crate::model::budget::Price;
 
 fn file() -> &'static ModelTable<Price> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::secret::KeySource;
+use crate::host::secret::KeySource;
 
 /// The name of the local provider, which another adapter serves.
 pub(super) const LOCAL: &str = "local";

@@ -118,7 +118,10 @@ fn table(spent: &[Spent]) -> Vec<String> {
             let Usage { input, output, .. } = spent.usage;
             let tokens = [format!("{} in", thousands(input)), format!("{} out", thousands(output))];
             let [input, output] = tokens;
-            let what = format!("{} ({})", clean(&spent.label), clean(&spent.model));
+            let what = match clean(&spent.label) {
+                label if label.is_empty() => clean(&spent.model),
+                label => format!("{label} ({})", clean(&spent.model)),
+            };
             let cost = if priced { money(spent.cost) } else { String::new() };
             [what, call_count(spent.calls), input, output, cost]
         })

@@ -5,11 +5,14 @@ use std::rc::Rc;
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 
 use crate::error::{Code, Failure, Result};
-use crate::lua::api::args::Args;
+use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{ModuleBuilder, vm_error};
+use crate::lua::convert;
 use crate::lua::manifest::Manifest;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+use crate::model::effect::notify::Notification;
 use crate::model::event::RunVerdict;
 
 /// Registry name of the metatable of flows.
@@ -24,6 +27,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("fail", fail)?
         .pure("usage", usage)?
         .effect("verdict", verdict)?
+        .effect("notify", notify)?
         .build())
 }
 
@@ -54,6 +58,15 @@ fn usage(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 fn verdict(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "nietz.verdict", values);
     Ok(Request::Verdict(RunVerdict { ok: args.boolean(0)?, why: args.maybe_text(1)? }))
+}
+
+fn notify(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "nietz.notify", values);
+    let notification: Notification = args.data(0, "a notification")?;
+    if notification.title.trim().is_empty() {
+        return Err(invalid("nietz.notify: the title is empty"));
+    }
+    Ok(Request::Effect(Box::new(Effect::Notify(notification)), convert::to_lua))
 }
 
 fn raise(code: Code, args: &Args) -> Result<LuaValue> {

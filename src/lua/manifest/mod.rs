@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::convert;
 use crate::lua::limits::{FlowLimits, MOST};
+use crate::model::attachment::{self, ATTACH};
 use crate::model::budget::Budget;
 use crate::model::collection::Collection;
 use crate::model::command;
@@ -127,6 +128,7 @@ impl Manifest {
                 "summary",
                 "host_api",
                 "params",
+                "attachments",
                 "permissions",
                 "settings",
                 "collections",
@@ -178,7 +180,7 @@ impl Manifest {
                     return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
-                reader.keep(check_fields(&table, &what, &["summary", "params", "reads_only", "run"]));
+                reader.keep(check_fields(&table, &what, &["summary", "params", "attachments", "reads_only", "run"]));
                 if let Some(command) = reader.keep(read_command(reader, &table, &what)) {
                     commands.insert(name, command);
                 }
@@ -311,6 +313,14 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
                 params.insert(name, param);
             }
         }
+    }
+    let takes_files = match table.raw_get("attachments") {
+        Ok(LuaValue::Nil) => false,
+        Ok(LuaValue::Boolean(takes_files)) => takes_files,
+        _ => reader.keep(Err(invalid(format!("{what}: attachments must be true or false")))).unwrap_or_default(),
+    };
+    if takes_files && params.insert(ATTACH.to_owned(), attachment::param()).is_some() {
+        reader.tell(invalid(format!("{what}: with attachments, `{ATTACH}` is no name for a param")));
     }
     let mut shorts = vec!['h', 'C'];
     for (name, param) in &params {

@@ -22,6 +22,7 @@ pub(crate) mod documents;
 mod exec;
 pub(crate) mod files;
 pub mod git;
+pub(crate) mod notify;
 mod resources;
 pub(crate) mod time;
 pub(crate) mod ui;
@@ -38,6 +39,7 @@ pub enum Effect {
     Git(git::GitOp),
     Worktree(worktree::WorktreeOp),
     Exec(ExecCommand),
+    Notify(notify::Notification),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -166,6 +168,7 @@ impl Effect {
             Effect::Git(op) => op,
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
+            Effect::Notify(notification) => notification,
         }
     }
 
@@ -180,6 +183,7 @@ impl Effect {
             Effect::Git(op) => op,
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
+            Effect::Notify(notification) => notification,
         }
     }
 }

@@ -101,6 +101,14 @@ pub const RECORD: BuiltinSchema = BuiltinSchema {
     code: Code::ConfigInvalid,
     text: include_str!("record.schema.json"),
 };
+/// What a program or a webhook gets when a flow notifies its user.
+pub const NOTIFICATION: BuiltinSchema = BuiltinSchema {
+    name: "notification",
+    files: &[],
+    format: Format::Json,
+    code: Code::DocumentInvalid,
+    text: include_str!("notification.schema.json"),
+};
 /// A line of a journal of format 1.
 pub const JOURNAL_V1: BuiltinSchema = BuiltinSchema {
     name: "journal.v1",
@@ -120,8 +128,21 @@ pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
 };
 
 /// All kinds of files.
-pub const ALL: &[&BuiltinSchema] =
-    &[&PERSONA, &QUOTES, &PACK, &CONFIG, &PROJECT, &LOCK, &EJECTED, &GRANTS, &TRUST, &RECORD, &JOURNAL_V1, &JOURNAL_V2];
+pub const ALL: &[&BuiltinSchema] = &[
+    &PERSONA,
+    &QUOTES,
+    &PACK,
+    &CONFIG,
+    &PROJECT,
+    &LOCK,
+    &EJECTED,
+    &GRANTS,
+    &TRUST,
+    &RECORD,
+    &NOTIFICATION,
+    &JOURNAL_V1,
+    &JOURNAL_V2,
+];
 
 /// The formats of a journal's lines, by the `v` that each line begins with: a new format needs a schema and a row here.
 pub const JOURNALS: &[(u64, &BuiltinSchema)] = &[(1, &JOURNAL_V1), (2, &JOURNAL_V2)];

@@ -19,6 +19,7 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Reque
         method: words.next().unwrap_or_default(),
         path: words.next().unwrap_or_default(),
         headers: Default::default(),
+        raw: Vec::new(),
         body: Value::Null,
     };
     loop {
@@ -35,6 +36,7 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Reque
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     request.body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    request.raw = body;
     Ok(Some(request))
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::families::ModelProfile;
 use super::provider::Provider;
 use super::refusal::Refusal;
-use super::secret::Secret;
 use crate::error::{Code, Failure};
+use crate::host::secret::Secret;
 use crate::model::text::excerpt;
 
 /// Why an attempt failed, and whether a further attempt makes sense.

@@ -8,11 +8,11 @@ use tokio::sync::OnceCell as AsyncOnceCell;
 
 use super::http;
 use super::provider::{LOCAL, Provider};
-use super::secret::KeySource;
 use super::settings::ClientSettings;
 use super::stream;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::Models;
+use crate::host::secret::KeySource;
 use crate::model::text::excerpt;
 
 /// How long a server on this machine may take to answer a probe.

@@ -13,8 +13,8 @@ use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
 use super::provider::{LOCAL, MaxTokensField, Provider, Wire};
 use super::provider_defaults::{self, ProviderDefaults};
-use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
+use crate::host::secret::{KeySource, Secret};
 use crate::model::budget::Price;
 
 /// The parallel calls to a public provider, below the limits that such providers set.
@@ -75,20 +75,13 @@ impl ClientSettings {
                 providers.push(custom_provider(name, user_config, variables)?);
             }
         }
-        let mut child_environment = variables.clone();
-        for name in provider_defaults::ALL.iter().flat_map(|defaults| defaults.key_variables) {
-            child_environment.remove(*name);
-        }
-        for name in config.providers.values().filter_map(|user_config| user_config.key_env.as_deref()) {
-            child_environment.remove(name);
-        }
         Ok(ClientSettings {
             providers,
             aliases: config.aliases.clone(),
             default: config.default.clone(),
             prices: check_prices(&config.prices)?,
             retry: RetryLimits::new(&config.retry)?,
-            child_environment,
+            child_environment: without_keys(variables, config),
         })
     }
 
@@ -96,6 +89,15 @@ impl ClientSettings {
     pub fn price(&self, model: &str) -> Option<Price> {
         prices::price(&self.prices, &self.providers, model)
     }
+}
+
+/// Returns the environment without the variables that hold keys of models, for commands that the user names.
+pub fn without_keys(variables: &BTreeMap<String, String>, config: &ModelsConfig) -> BTreeMap<String, String> {
+    let known = provider_defaults::ALL.iter().flat_map(|defaults| defaults.key_variables).copied();
+    let named = config.providers.values().filter_map(|user_config| user_config.key_env.as_deref());
+    let keys: Vec<&str> = known.chain(named).collect();
+    let others = variables.iter().filter(|(name, _)| !keys.contains(&name.as_str()));
+    others.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn check_prices(prices: &BTreeMap<String, Price>) -> Result<BTreeMap<String, Price>> {

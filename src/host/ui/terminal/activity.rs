@@ -40,7 +40,8 @@ pub(super) struct Activity {
 
 impl Activity {
     pub(super) fn call_started(&mut self, key: &str, label: &str, now: Instant) {
-        let call = ActiveCall { key: key.to_owned(), label: label.to_owned(), started: now, pieces: 0, retry: None };
+        let shown = if label.is_empty() { "model" } else { label };
+        let call = ActiveCall { key: key.to_owned(), label: shown.to_owned(), started: now, pieces: 0, retry: None };
         self.calls.push(call);
     }
 

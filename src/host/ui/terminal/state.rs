@@ -75,6 +75,7 @@ impl ScreenState {
     pub(super) fn say(&mut self, from: Option<&str>, text: &str) {
         let (first, last) = edges(text);
         let kind = |list: bool| if list { LineKind::Item } else { LineKind::Text };
+        let from = from.filter(|from| !from.is_empty());
         let mut lines: Vec<StyledLine> = from.map(label).into_iter().collect();
         lines.extend(markdown::render(text, self.screen.width()));
         self.print(&lines, if from.is_some() { LineKind::Text } else { kind(first) }, kind(last));
@@ -162,7 +163,8 @@ impl ScreenState {
         let (width, height) = (self.screen.width(), self.screen.height());
         let mut view = View::default();
         if let Some(stream) = self.streams.first().filter(|stream| !stream.pending().trim().is_empty()) {
-            let mut lines: Vec<StyledLine> = if stream.labelled { Vec::new() } else { vec![label(&stream.label)] };
+            let headed = !stream.labelled && !stream.label.is_empty();
+            let mut lines: Vec<StyledLine> = if headed { vec![label(&stream.label)] } else { Vec::new() };
             lines.extend(markdown::render(stream.pending(), width));
             let list = stream.labelled && edges(stream.pending()).0;
             let hidden = lines.len().saturating_sub(height.saturating_sub(6).max(3));

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::host::llm::families::ModelProfile;
-use crate::host::llm::secret::Secret;
 use crate::host::llm::{ClientSettings, ModelsConfig};
+use crate::host::secret::Secret;
 
 /// Assembles a reply from these chunks.
 fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {

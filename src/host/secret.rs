@@ -1,4 +1,4 @@
-//! Secrets that cannot be shown by accident, and where keys come from.
+//! Secrets that cannot be shown by accident, and where they come from.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
 /// A key. It has neither `Display` nor serde, and its `Debug` shows nothing of the key.
 #[derive(Clone, PartialEq)]
-pub(super) struct Secret(String);
+pub(in crate::host) struct Secret(String);
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,25 +25,30 @@ impl fmt::Debug for Secret {
 
 impl Secret {
     /// Returns the secret in this text; `None` if the text is blank.
-    pub(super) fn new(text: &str) -> Option<Secret> {
+    pub(in crate::host) fn new(text: &str) -> Option<Secret> {
         let text = text.trim();
         (!text.is_empty()).then(|| Secret(text.to_owned()))
     }
 
     /// Returns the secret as a header value that HTTP logs do not show; `None` if no header can have it.
-    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+    pub(in crate::host) fn header(&self, prefix: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
+    /// Returns the secret itself, for what is computed from it.
+    pub(in crate::host) fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// Makes the redactor hide this secret under a name.
-    pub(super) fn tell(&self, redactor: &Redactor, name: &str) {
+    pub(in crate::host) fn tell(&self, redactor: &Redactor, name: &str) {
         redactor.learn(name, &self.0);
     }
 
     /// Redacts this secret, and whatever else looks like one, in a provider's words.
-    pub(super) fn remove_from(secret: Option<&Secret>, text: &str) -> String {
+    pub(in crate::host) fn remove_from(secret: Option<&Secret>, text: &str) -> String {
         let text = match secret {
             Some(Secret(secret)) => text.replace(secret.as_str(), "[redacted]"),
             None => text.to_owned(),
@@ -54,7 +59,7 @@ impl Secret {
 
 /// Where a provider's key comes from.
 #[derive(Clone, Debug)]
-pub(super) enum KeySource {
+pub(in crate::host) enum KeySource {
     /// The provider needs none.
     NotNeeded,
     Variable {
@@ -68,7 +73,7 @@ pub(super) enum KeySource {
 
 impl KeySource {
     /// Returns where the user finds the key, for messages about a refused key.
-    pub(super) fn describe(&self, provider: &str) -> String {
+    pub(in crate::host) fn describe(&self, provider: &str) -> String {
         match self {
             KeySource::NotNeeded => format!("{provider} (none is configured)"),
             KeySource::Variable { name, .. } => name.clone(),
@@ -78,16 +83,17 @@ impl KeySource {
     }
 }
 
-/// Runs a key command, without a shell, and returns the key that it prints. It runs in the home folder, so that relative
-/// paths mean the user's own files and not files in the folder that `nietz` was started in.
-pub(super) async fn run_command(
-    provider: &str,
+/// Runs a command that prints a secret, without a shell, and returns the secret. `place` is where the configuration names it. It
+/// runs in the home folder, so that relative paths mean the user's own files and not files in the folder that `nietz` was
+/// started in.
+pub(in crate::host) async fn run_command(
+    place: &str,
     command: &[String],
     environment: &BTreeMap<String, String>,
 ) -> Result<Secret> {
     let failed = |why: String| {
-        Failure::new(Code::KeyMissing, format!("the key command of {provider} gave no key: {why}"))
-            .hint(format!("run the command of models.providers.{provider}.key_command yourself to see why"))
+        Failure::new(Code::KeyMissing, format!("the command of {place} gave no key: {why}"))
+            .hint("run that command yourself to see why")
     };
     let Some((program, arguments)) = command.split_first() else {
         return Err(failed("it is empty".to_owned()));

@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub mod git;
 mod globs;
 pub mod llm;
+pub(crate) mod network;
 pub(crate) mod path;
 mod sweep;
 pub(crate) mod telemetry;

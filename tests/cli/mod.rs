@@ -39,6 +39,7 @@ mod leftovers;
 mod links;
 mod members;
 mod model_faults;
+mod networks;
 mod odd_files;
 mod order;
 mod output;

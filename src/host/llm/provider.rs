@@ -33,6 +33,20 @@ pub(super) struct Provider {
     pub(super) max_tokens_field: MaxTokensField,
 }
 
+impl Provider {
+    /// Tells whether the provider's address is one of this machine.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        is_on_this_machine(&self.base)
+    }
+}
+
+/// Tells whether an address is one of this machine.
+pub(super) fn is_on_this_machine(address: &Url) -> bool {
+    let host = address.host_str().unwrap_or_default();
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    number.map_or(host == "localhost", |number| number.is_loopback())
+}
+
 /// The format of a provider's requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Wire {

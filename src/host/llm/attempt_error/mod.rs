@@ -71,6 +71,21 @@ impl CallContext<'_> {
             .hint("look whether the service runs and the network is there, then resume the run")
     }
 
+    /// Returns the error of a server whose certificate is not trusted; another attempt would not help.
+    pub(super) fn certificate_error(&self, why: &str) -> AttemptError {
+        let message = format!("the certificate of {} cannot be trusted: {}", self.origin(), excerpt(why));
+        AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message).hint(
+            "if your network has an authority of its own, put its certificates into a file and name it by SSL_CERT_FILE",
+        )
+    }
+
+    /// Returns the error of an address of this machine where nothing listens; another attempt would not help.
+    pub(super) fn not_running(&self) -> AttemptError {
+        let message = format!("nothing listens at {} ({})", self.origin(), self.provider.name);
+        AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message)
+            .hint("start the server, or name another model, then resume the run")
+    }
+
     /// Returns the error of a provider that sent nothing for longer than its limit.
     pub(super) fn silence_error(&self, time: Duration) -> AttemptError {
         self.unreachable_error(&format!("was silent for {} s", time.as_secs_f64()))

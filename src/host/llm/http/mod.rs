@@ -1,6 +1,5 @@
 //! One attempt of a call over HTTP: send the request, check the status, read the reply.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -13,30 +12,18 @@ use super::provider::Wire;
 use super::stream::{self, ResponseBody};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};
+use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::text::excerpt;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// Builds the one HTTP client of the process. Root certificates are compiled in: reading those of the system
-/// would cost more than the rest of the start together.
-pub(in crate::host) fn client() -> Result<reqwest::Client> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-    let unusable = |error: &dyn std::fmt::Display| Failure::new(Code::Internal, format!("cannot set up TLS: {error}"));
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+/// Builds the one HTTP client of the process for calls.
+pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
+    network
+        .client()?
         // A redirect would send the key to another place.
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_LIMIT)
-        .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| unusable(&error))
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot set up HTTP: {error}")))
 }
 
 /// Writes the request of one attempt.
@@ -135,6 +122,12 @@ pub(super) async fn attempt(
 }
 
 fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
+    if let Some(why) = network::certificate_fault(error) {
+        return context.certificate_error(&why);
+    }
+    if network::is_refused(error) && context.provider.is_on_this_machine() {
+        return context.not_running();
+    }
     let mut attempt_error = match (error.is_connect(), error.is_timeout()) {
         (true, true) => context.unreachable_error("cannot be reached: connecting took too long"),
         (true, false) => context.unreachable_error("cannot be reached"),

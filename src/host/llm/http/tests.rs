@@ -1,6 +1,7 @@
 //! Tests addresses, and the headers by which a provider asks to wait.
 
 use super::*;
+use crate::host::network::Network;
 
 #[test]
 fn base_urls_are_taken_as_people_write_them() {
@@ -42,5 +43,5 @@ fn each_form_of_retry_after_is_understood() {
 
 #[test]
 fn the_client_can_be_built_without_a_default_provider_of_cryptography() {
-    client().unwrap();
+    client(&Network::default()).unwrap();
 }

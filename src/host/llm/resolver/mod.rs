@@ -80,7 +80,7 @@ impl Resolver {
         if let Some(client) = self.http.get() {
             return Ok(client);
         }
-        let client = http::client()?;
+        let client = http::client(&self.settings.network)?;
         Ok(self.http.get_or_init(|| client))
     }
 

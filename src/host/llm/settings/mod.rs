@@ -11,10 +11,11 @@ use reqwest::Url;
 
 use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
-use super::provider::{LOCAL, MaxTokensField, Provider, Wire};
+use super::provider::{self, LOCAL, MaxTokensField, Provider, Wire};
 use super::provider_defaults::{self, ProviderDefaults};
 use super::secret::{KeySource, Secret};
 use crate::error::{Code, Failure, Result};
+use crate::host::network::Network;
 use crate::model::budget::Price;
 
 /// The parallel calls to a public provider, below the limits that such providers set.
@@ -37,6 +38,7 @@ pub struct ClientSettings {
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
     pub(super) retry: RetryLimits,
+    pub(super) network: Network,
     /// The environment of key commands: the given one without the known keys.
     pub(super) child_environment: BTreeMap<String, String>,
 }
@@ -88,6 +90,7 @@ impl ClientSettings {
             default: config.default.clone(),
             prices: check_prices(&config.prices)?,
             retry: RetryLimits::new(&config.retry)?,
+            network: Network::from_environment(variables)?,
             child_environment,
         })
     }
@@ -143,7 +146,8 @@ fn known_provider(
     let json_schema = user_config.json_schema.unwrap_or(defaults.json_schema);
     Ok(Provider {
         wire: user_config.wire.unwrap_or(defaults.wire),
-        key: key_source(names, defaults.needs_key, user_config, variables),
+        // Servers of one's own mostly want no key.
+        key: key_source(names, defaults.needs_key && !provider::is_on_this_machine(&base), user_config, variables),
         model: user_config.model.clone().or_else(|| defaults.model.map(str::to_owned)),
         models_path: defaults.models_path,
         max_parallel: parallel(user_config, moved || defaults.models_path.is_some()),

@@ -83,7 +83,7 @@ fn what_is_on_this_machine_is_reached_by_no_proxy_and_what_no_proxy_names_is_not
     plain(".company.invalid").exits(3);
     assert_eq!((proxy.seen().len(), server.calls()), (1, 2));
 
-    let wrong = ask(&Env::with(&server).var("HTTPS_PROXY", "http://user:secret@:x")).exits(3);
+    let wrong = ask(&Env::with(&server).var("HTTPS_PROXY", "http://user:secret@:x")).exits(1);
     assert!(wrong.stderr.contains("HTTPS_PROXY is not the address of a proxy"), "{wrong:?}");
     assert!(!wrong.stderr.contains("secret"), "{wrong:?}");
 }
@@ -113,4 +113,63 @@ fn a_server_of_one_s_own_on_this_machine_needs_no_key() {
     let elsewhere = Env::new().without("OPENAI_API_KEY").var("OPENAI_BASE_URL", "http://models.company.invalid/v1");
     let missing = ask(&elsewhere).exits(3);
     assert!(missing.stderr.contains("OPENAI_API_KEY"), "{missing:?}");
+}
+
+#[test]
+fn clouds_are_reached_in_their_own_ways() {
+    let server = hello();
+    let azure = Env::new()
+        .var("AZURE_OPENAI_ENDPOINT", &format!("http://{}/", server.address()))
+        .var("AZURE_OPENAI_API_KEY", "azure-key-0123");
+    let ended = azure.nietz(["run", "ask", "Who?", "--model", "azure/my-deployment"]).go();
+    assert_eq!(ended.exits(0).stdout, "hello from within\n");
+    // The older form of its addresses: a version in the query, the deployment in the path.
+    let older = Env::new().var("OLD_KEY", "azure-key-4567").config(&format!(
+        "models: {{providers: {{old: {{base_url: 'http://{}/openai/deployments/{{model}}?api-version=2024-10-21', key_env: \
+         OLD_KEY, key_header: api-key}}}}}}\n",
+        server.address()
+    ));
+    let ended = older.nietz(["run", "ask", "Who?", "--model", "old/mine"]).go();
+    assert_eq!(ended.exits(0).stdout, "hello from within\n");
+    let bedrock = Env::new().var("BEDROCK_BASE_URL", &server.url()).var("AWS_BEARER_TOKEN_BEDROCK", "bedrock-key-0123");
+    let ended = bedrock.nietz(["run", "ask", "Who?", "--model", "bedrock/openai.gpt-oss-120b"]).go();
+    assert_eq!(ended.exits(0).stdout, "hello from within\n");
+    let seen: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| {
+            (request.path.clone(), format!("{}{}", request.header("api-key"), request.header("authorization")))
+        })
+        .collect();
+    let expected = [
+        ("/openai/v1/chat/completions", "azure-key-0123"),
+        ("/openai/deployments/mine/chat/completions?api-version=2024-10-21", "azure-key-4567"),
+        ("/v1/chat/completions", "Bearer bedrock-key-0123"),
+    ];
+    assert_eq!(seen, expected.map(|(path, key)| (path.to_owned(), key.to_owned())));
+
+    let nowhere = Env::new().nietz(["run", "ask", "Who?", "--model", "bedrock/openai.gpt-oss-120b"]).go().exits(1);
+    assert!(nowhere.stderr.contains("bedrock has no address") && nowhere.stderr.contains("AWS_REGION"), "{nowhere:?}");
+}
+
+#[test]
+fn a_token_that_has_expired_is_asked_for_again_and_no_token_is_shown() {
+    let server = ModelServer::start(|request| match request.header("authorization") {
+        "Bearer token-number-2" => Response::text("hello from within"),
+        _ => Response::error(401, "token-number-1 has expired"),
+    });
+    let env = Env::new().var("VERTEX_BASE_URL", &server.url()).var("NIETZ_RUN", "expired").config(
+        "models: {providers: {vertex: {key_command: [sh, -c, 'echo x >> count; echo token-number-$(wc -l < count | tr -d \" \")']}}}\n",
+    );
+    let ended = env.nietz(["run", "ask", "Who?", "--model", "vertex/google/small", "--verbose"]).go().exits(0);
+    assert_eq!((ended.stdout.as_str(), server.calls()), ("hello from within\n", 2), "{ended:?}");
+    let journal = env.read(".nietz/runs/expired/journal.jsonl");
+    assert!(!journal.contains("token-number") && !ended.stderr.contains("token-number"), "{ended:?}");
+
+    // A token that is refused again is the user's matter.
+    let refusing = ModelServer::start(|_| Response::error(401, "go away"));
+    let env = env.var("VERTEX_BASE_URL", &refusing.url()).var("NIETZ_RUN", "refused");
+    let ended = env.nietz(["run", "ask", "Who?", "--model", "vertex/google/small"]).go().exits(3);
+    assert!(ended.stderr.contains("models.providers.vertex.key_command"), "{ended:?}");
+    assert_eq!(refusing.calls(), 2);
 }

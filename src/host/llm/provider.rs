@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Url;
+use reqwest::header::HeaderName;
 use serde::Deserialize;
 
 use super::secret::KeySource;
@@ -19,6 +20,8 @@ pub(super) struct Provider {
     /// Whether `base` is not the provider's own address.
     pub(super) moved: bool,
     pub(super) key: KeySource,
+    /// The header that takes the key, if it is not the wire's usual one.
+    pub(super) key_header: Option<HeaderName>,
     pub(super) model: Option<String>,
     pub(super) models_path: Option<&'static str>,
     pub(super) max_parallel: usize,

@@ -64,6 +64,8 @@ pub(super) enum KeySource {
     Command(Vec<String>),
     /// None of these variables is set.
     Missing(Vec<String>),
+    /// The provider has no address without these variables.
+    NoAddress(Vec<String>),
 }
 
 impl KeySource {
@@ -74,6 +76,7 @@ impl KeySource {
             KeySource::Variable { name, .. } => name.clone(),
             KeySource::Command(_) => format!("models.providers.{provider}.key_command"),
             KeySource::Missing(variables) => variables.join(" or "),
+            KeySource::NoAddress(variables) => variables.join(" and "),
         }
     }
 }

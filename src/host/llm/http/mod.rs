@@ -28,22 +28,23 @@ pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
 
 /// Writes the request of one attempt.
 pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
-    let CallContext { provider, key, .. } = context;
+    let CallContext { provider, model, key, .. } = context;
     let (path, body) = match provider.wire {
         Wire::OpenAi => (openai::PATH, openai::body(context, request)),
         Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
     };
-    let mut http = Request::new(Method::POST, endpoint(&provider.base, path));
+    let mut http = Request::new(Method::POST, endpoint(&provider.base, model, path));
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let (name, prefix) = match provider.wire {
+    let (usual_header, usual_prefix) = match provider.wire {
         Wire::OpenAi => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
             (HeaderName::from_static("x-api-key"), "")
         }
     };
+    let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {
             let source = provider.key.describe(&provider.name);
@@ -56,10 +57,12 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
 }
 
 /// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
-/// with and without the `v1` that Anthropic's path already contains.
-fn endpoint(base: &Url, path: &str) -> Url {
+/// with and without the `v1` that Anthropic's path already contains. A query stays where it is.
+fn endpoint(base: &Url, model: &str, path: &str) -> Url {
     let mut url = base.clone();
-    let mut prefix = base.path().trim_end_matches('/');
+    // The braces of `{model}` are escaped in a URL.
+    let with_model = base.path().replace("%7Bmodel%7D", model);
+    let mut prefix = with_model.trim_end_matches('/');
     if path.starts_with("v1/") {
         prefix = prefix.strip_suffix("/v1").unwrap_or(prefix);
     }

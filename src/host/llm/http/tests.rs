@@ -10,9 +10,14 @@ fn base_urls_are_taken_as_people_write_them() {
         ("http://127.0.0.1:8000/v1/", openai::PATH, "http://127.0.0.1:8000/v1/chat/completions"),
         ("http://127.0.0.1:8000", openai::PATH, "http://127.0.0.1:8000/chat/completions"),
         ("https://api.anthropic.com", anthropic::PATH, "https://api.anthropic.com/v1/messages"),
+        (
+            "https://a.example/openai/deployments/{model}?api-version=2024-10-21",
+            openai::PATH,
+            "https://a.example/openai/deployments/small/chat/completions?api-version=2024-10-21",
+        ),
         ("https://gate.example/a/v1/", anthropic::PATH, "https://gate.example/a/v1/messages"),
     ] {
-        assert_eq!(endpoint(&base.parse().unwrap(), path).as_str(), whole);
+        assert_eq!(endpoint(&base.parse().unwrap(), "small", path).as_str(), whole);
     }
 }
 

@@ -166,8 +166,8 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
             outcome => return outcome,
         }
-        let untrusted = |wrong: Vec<String>| {
-            let error = UntrustedIssuer { wrong };
+        let untrusted = |unread: Vec<String>| {
+            let error = UntrustedIssuer { unread };
             rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
         };
         match self.wider() {
@@ -206,27 +206,39 @@ impl ServerCertVerifier for Verifier {
 #[derive(Debug)]
 struct UntrustedIssuer {
     /// What could not be read of the user's and the system's roots.
-    wrong: Vec<String>,
+    unread: Vec<String>,
 }
 
 impl std::error::Error for UntrustedIssuer {}
 
 impl std::fmt::Display for UntrustedIssuer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("its issuer is not trusted here")?;
-        self.wrong.iter().try_for_each(|wrong| write!(f, "; {wrong}"))
+        f.write_str("its issuer is not trusted here")
     }
 }
 
+/// What is wrong with a server's certificate.
+pub(in crate::host) struct CertificateFault {
+    pub(in crate::host) why: String,
+    /// What could not be read of the user's and the system's roots.
+    pub(in crate::host) unread: Vec<String>,
+}
+
 /// Returns what is wrong with a server's certificate, if that is why a request failed.
-pub(in crate::host) fn certificate_fault(error: &reqwest::Error) -> Option<String> {
+pub(in crate::host) fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         let inner = inner.map(|inner| inner as &(dyn std::error::Error + 'static));
         let tls = error.downcast_ref::<rustls::Error>().or_else(|| inner?.downcast_ref::<rustls::Error>());
         if let Some(rustls::Error::InvalidCertificate(why)) = tls {
-            return Some(match why {
+            let unread = match why {
+                CertificateError::Other(other) => {
+                    other.0.downcast_ref::<UntrustedIssuer>().map(|issuer| issuer.unread.clone())
+                }
+                _ => None,
+            };
+            let why = match why {
                 CertificateError::Other(other) => other.0.to_string(),
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
@@ -236,7 +248,8 @@ pub(in crate::host) fn certificate_fault(error: &reqwest::Error) -> Option<Strin
                     "it is another server's".to_owned()
                 }
                 why => why.to_string(),
-            });
+            };
+            return Some(CertificateFault { why, unread: unread.unwrap_or_default() });
         }
         cause = inner.or_else(|| error.source());
     }

@@ -12,7 +12,8 @@ use super::provider::Provider;
 use super::refusal::Refusal;
 use super::secret::Secret;
 use crate::error::{Code, Failure};
-use crate::model::text::excerpt;
+use crate::host::network::CertificateFault;
+use crate::model::text::{clean, excerpt};
 
 /// Why an attempt failed, and whether a further attempt makes sense.
 #[derive(Debug)]
@@ -72,11 +73,13 @@ impl CallContext<'_> {
     }
 
     /// Returns the error of a server whose certificate is not trusted; another attempt would not help.
-    pub(super) fn certificate_error(&self, why: &str) -> AttemptError {
-        let message = format!("the certificate of {} cannot be trusted: {}", self.origin(), excerpt(why));
-        AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message).hint(
+    pub(super) fn certificate_error(&self, fault: &CertificateFault) -> AttemptError {
+        let message = format!("the certificate of {} cannot be trusted: {}", self.origin(), excerpt(&fault.why));
+        let mut error = AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message).hint(
             "if your network has an authority of its own, put its certificates into a file and name it by SSL_CERT_FILE",
-        )
+        );
+        error.failure = fault.unread.iter().fold(error.failure, |failure, unread| failure.because(clean(unread)));
+        error
     }
 
     /// Returns the error of an address of this machine where nothing listens; another attempt would not help.

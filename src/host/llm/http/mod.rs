@@ -125,8 +125,8 @@ pub(super) async fn attempt(
 }
 
 fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
-    if let Some(why) = network::certificate_fault(error) {
-        return context.certificate_error(&why);
+    if let Some(fault) = network::certificate_fault(error) {
+        return context.certificate_error(&fault);
     }
     if network::is_refused(error) && context.provider.is_on_this_machine() {
         return context.not_running();

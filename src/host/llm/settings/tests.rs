@@ -109,7 +109,7 @@ fn what_cannot_work_is_refused_with_the_place_it_stands_in() {
     for (variable, config, place) in [
         ("http://user:planted@", "{}", "OPENAI_BASE_URL is not an address"),
         ("ftp://x", "{}", "neither http:// nor https://"),
-        ("http://x/?key=planted", "{}", "a ? or # part"),
+        ("http://x/?key=planted#here", "{}", "a # part"),
         ("", "providers: {opnai: {}}", "models.providers.opnai: it has no base_url"),
         ("", "providers: {local: {base_url: 'http://x'}}", "models.providers.local"),
         ("", "providers: {a/b: {base_url: 'http://x'}}", "no slash"),

@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub mod git;
 mod globs;
 pub mod llm;
+pub(crate) mod network;
 pub mod notify;
 pub(crate) mod path;
 mod secret;

@@ -69,6 +69,8 @@ pub(in crate::host) enum KeySource {
     Command(Vec<String>),
     /// None of these variables is set.
     Missing(Vec<String>),
+    /// The provider has no address without these variables.
+    NoAddress(Vec<String>),
 }
 
 impl KeySource {
@@ -79,6 +81,7 @@ impl KeySource {
             KeySource::Variable { name, .. } => name.clone(),
             KeySource::Command(_) => format!("models.providers.{provider}.key_command"),
             KeySource::Missing(variables) => variables.join(" or "),
+            KeySource::NoAddress(variables) => variables.join(" and "),
         }
     }
 }

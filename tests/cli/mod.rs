@@ -40,6 +40,7 @@ mod leftovers;
 mod links;
 mod members;
 mod model_faults;
+mod networks;
 mod notify;
 mod odd_files;
 mod order;

@@ -9,3 +9,4 @@ pub(crate) mod model_server;
 pub(crate) mod process;
 pub(crate) mod strict;
 pub(crate) mod terminal;
+pub(crate) mod tls;

@@ -137,6 +137,10 @@ impl ModelServer {
         ModelServer { address, shared }
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The base URL, as `OPENAI_BASE_URL` wants it; Anthropic's paths work below it as well.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)

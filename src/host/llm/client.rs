@@ -106,6 +106,10 @@ impl Client {
                 Err(Failure::new(Code::KeyMissing, format!("there is no key for {}", provider.name))
                     .hint(format!("put the key into the variable {names}, or name another model")))
             }
+            KeySource::NoAddress(variables) => {
+                Err(Failure::new(Code::ConfigInvalid, format!("{} has no address", provider.name))
+                    .hint(format!("set {}, or name another model", variables.join(" and "))))
+            }
             KeySource::Command(command) => {
                 let mut cached_key = provider_state.key.lock().await;
                 if cached_key.is_none() {
@@ -159,7 +163,8 @@ impl Client {
         report: &mut dyn FnMut(CallEvent<'_>),
         lost: &mut Lost,
     ) -> Result<ChatReply> {
-        let key = self.key(provider, provider_state).await?;
+        let mut key = self.key(provider, provider_state).await?;
+        let mut renewed = false;
         let client = self.resolver.http()?;
         let mut attempts = Attempts::new(&self.resolver.settings.retry);
         // The parts that the server refused in this call. The list grows with each such refusal, so the loop ends.
@@ -203,9 +208,17 @@ impl Client {
                 }
                 continue;
             }
-            if error.failure.code == Code::KeyRefused {
-                // Keys from commands may be short-lived; the next call asks for a new one.
-                *provider_state.key.lock().await = None;
+            if error.failure.code == Code::KeyRefused && matches!(provider.key, KeySource::Command(_)) {
+                // Keys from commands may be short-lived. Another call may have asked for a new one meanwhile.
+                let mut cached_key = provider_state.key.lock().await;
+                if *cached_key == key {
+                    *cached_key = None;
+                }
+                drop(cached_key);
+                if !std::mem::replace(&mut renewed, true) {
+                    key = self.key(provider, provider_state).await?;
+                    continue;
+                }
             }
             let wait = attempts.wait_after(&error)?;
             report(CallEvent::Retry {

@@ -42,13 +42,16 @@ impl ModelsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfig {
-    /// The address before `/chat/completions` or `/v1/messages`.
+    /// The address before `/chat/completions` or `/v1/messages`. It may have a query, and `{model}` in its path.
     pub base_url: Option<String>,
     pub wire: Option<Wire>,
     /// The variable that holds the key. A provider of the user's own without this field needs no key.
     pub key_env: Option<String>,
-    /// A command that prints the key. It runs when the key is first needed and the variable is not set.
+    /// A command that prints the key. It runs when the key is first needed and the variable is not set, and once more when
+    /// the key is refused: it may have expired.
     pub key_command: Option<Vec<String>>,
+    /// The header that takes the key alone, such as `api-key`, in place of the wire's usual one.
+    pub key_header: Option<String>,
     /// The model for `--model <provider>`, and where no model is named at all.
     pub model: Option<String>,
     /// How many calls may run at once.

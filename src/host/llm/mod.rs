@@ -42,7 +42,6 @@ mod windows;
 
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
-pub(in crate::host) use http::client as http_client;
 pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
 pub use resolver::{DefaultModel, KeyState, ProviderSummary};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Url;
+use reqwest::header::HeaderName;
 use serde::Deserialize;
 
 use crate::host::secret::KeySource;
@@ -19,6 +20,8 @@ pub(super) struct Provider {
     /// Whether `base` is not the provider's own address.
     pub(super) moved: bool,
     pub(super) key: KeySource,
+    /// The header that takes the key, if it is not the wire's usual one.
+    pub(super) key_header: Option<HeaderName>,
     pub(super) model: Option<String>,
     pub(super) models_path: Option<&'static str>,
     pub(super) max_parallel: usize,
@@ -31,6 +34,20 @@ pub(super) struct Provider {
     /// `response_format`.
     pub(super) schema_in_prompt: bool,
     pub(super) max_tokens_field: MaxTokensField,
+}
+
+impl Provider {
+    /// Tells whether the provider's address is one of this machine.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        is_on_this_machine(&self.base)
+    }
+}
+
+/// Tells whether an address is one of this machine.
+pub(super) fn is_on_this_machine(address: &Url) -> bool {
+    let host = address.host_str().unwrap_or_default();
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    number.map_or(host == "localhost", |number| number.is_loopback())
 }
 
 /// The format of a provider's requests and replies.

@@ -8,12 +8,17 @@ use super::provider::{MaxTokensField, Wire};
 /// What is known of a provider without any configuration.
 pub(super) struct ProviderDefaults {
     pub(super) name: &'static str,
+    /// The address; `{NAME}` stands for the variable NAME, and without it there is no address.
     pub(super) base_url: &'static str,
     /// The variable that moves the provider to another address.
     pub(super) base_variable: &'static str,
     /// The variables that may hold its key, the usual one first.
     pub(super) key_variables: &'static [&'static str],
     pub(super) needs_key: bool,
+    /// The header that takes the key, if it is not the wire's usual one.
+    pub(super) key_header: Option<&'static str>,
+    /// The command that prints a key where no variable has one. Such keys may be short-lived.
+    pub(super) key_command: &'static [&'static str],
     pub(super) wire: Wire,
     /// Whether the provider enforces a JSON Schema by itself.
     pub(super) json_schema: bool,
@@ -31,6 +36,8 @@ const USUAL: ProviderDefaults = ProviderDefaults {
     base_variable: "",
     key_variables: &[],
     needs_key: true,
+    key_header: None,
+    key_command: &[],
     wire: Wire::OpenAi,
     json_schema: true,
     max_tokens_field: MaxTokensField::MaxTokens,
@@ -101,6 +108,34 @@ pub(super) const ALL: &[ProviderDefaults] = &[
         base_variable: "XAI_BASE_URL",
         key_variables: &["XAI_API_KEY"],
         model: Some("grok-4.7"),
+        ..USUAL
+    },
+    // The address of a resource, such as https://NAME.openai.azure.com; models are the names of its deployments.
+    ProviderDefaults {
+        name: "azure",
+        base_url: "{AZURE_OPENAI_ENDPOINT}/openai/v1",
+        base_variable: "AZURE_OPENAI_BASE_URL",
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+        key_header: Some("api-key"),
+        max_tokens_field: MaxTokensField::MaxCompletionTokens,
+        ..USUAL
+    },
+    // Of the models behind it, few enforce a schema.
+    ProviderDefaults {
+        name: "bedrock",
+        base_url: "https://bedrock-runtime.{AWS_REGION}.amazonaws.com/openai/v1",
+        base_variable: "BEDROCK_BASE_URL",
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
+        json_schema: false,
+        ..USUAL
+    },
+    // Models are named with their publisher: vertex/google/gemini-3.8-flash.
+    ProviderDefaults {
+        name: "vertex",
+        base_url: "https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/endpoints/openapi",
+        base_variable: "VERTEX_BASE_URL",
+        key_variables: &["VERTEX_ACCESS_TOKEN"],
+        key_command: &["gcloud", "auth", "print-access-token"],
         ..USUAL
     },
     ProviderDefaults {

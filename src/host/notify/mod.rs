@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use crate::host::network::Network;
 use crate::host::secret::{Secret, run_command};
 use crate::model::effect::notify::{Notification, Urgency};
 use crate::model::redact::Redactor;
@@ -87,7 +88,8 @@ impl Notifier {
         match route {
             Route::Command(command) => command::run(&command, body, &self.environment, &self.redactor).await?,
             Route::Webhook { url, secret } => {
-                webhook::post(&url, &self.signing_key(&secret).await?, id, &body, now).await?;
+                let network = Network::from_environment(&self.environment).map_err(|failure| failure.message)?;
+                webhook::post(&network, (&url, &self.signing_key(&secret).await?), id, &body, now).await?;
             }
         }
         Ok(true)

@@ -5,13 +5,16 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::{DecodePaddingMode, Engine};
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::tls13::OkmBlock;
 
 use super::config::place;
-use crate::host::llm;
+use crate::host::network::Network;
 
 /// How long one attempt may take, how often it is tried, and the first wait, which doubles.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -28,7 +31,10 @@ pub(super) struct SigningKey(OkmBlock);
 impl SigningKey {
     /// Reads a secret as receivers give it out.
     pub(super) fn read(secret: &str) -> Result<SigningKey, String> {
-        let key = secret.strip_prefix(PREFIX).and_then(decode).filter(|key| KEY_BYTES.contains(&key.len()));
+        let key = secret
+            .strip_prefix(PREFIX)
+            .and_then(|key| SECRET_BASE64.decode(key).ok())
+            .filter(|key| KEY_BYTES.contains(&key.len()));
         let why = || format!("the secret is not `{PREFIX}` and the base64 of 24 to 64 bytes");
         key.map(|key| SigningKey(OkmBlock::new(&key))).ok_or_else(why)
     }
@@ -37,20 +43,21 @@ impl SigningKey {
     fn sign(&self, id: &str, timestamp: u64, body: &str) -> Result<String, String> {
         let suite = TLS13_AES_128_GCM_SHA256.tls13().ok_or("this program has no HMAC-SHA256")?;
         let tag = suite.hkdf_provider.hmac_sign(&self.0, format!("{id}.{timestamp}.{body}").as_bytes());
-        Ok(format!("v1,{}", encode(tag.as_ref())))
+        Ok(format!("v1,{}", STANDARD.encode(tag.as_ref())))
     }
 }
 
 /// Posts a payload. `now` returns milliseconds since 1970: each attempt is signed at its own time, so that receivers can refuse
 /// what is old.
 pub(super) async fn post(
-    url: &Url,
-    key: &SigningKey,
+    network: &Network,
+    (url, key): (&Url, &SigningKey),
     id: &str,
     body: &str,
     now: &dyn Fn() -> u64,
 ) -> Result<(), String> {
-    let client = llm::http_client().map_err(|failure| failure.message)?;
+    let client = network.client().map_err(|failure| failure.message)?;
+    let client = client.redirect(reqwest::redirect::Policy::none()).build().map_err(|error| error.to_string())?;
     let waits = ExponentialBuilder::default().with_min_delay(FIRST_WAIT).with_max_times(ATTEMPTS - 1).with_jitter();
     let mut waits = waits.build();
     loop {
@@ -79,40 +86,11 @@ pub(super) async fn post(
     }
 }
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Returns base64 with padding. No crate that is used here directly has it.
-fn encode(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let bits = three.iter().enumerate().fold(0, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
-        let digit = |at: usize| match at <= three.len() {
-            true => char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize]),
-            false => '=',
-        };
-        text.extend((0..4).map(digit));
-    }
-    text
-}
-
-/// Returns the bytes of base64 text; `None` if it is none. Padding may be left out, as receivers' libraries allow.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let mut bytes = Vec::new();
-    for four in digits.as_bytes().chunks(4) {
-        let mut bits = 0;
-        for (at, digit) in four.iter().enumerate() {
-            let value = u32::try_from(DIGITS.iter().position(|one| one == digit)?).ok()?;
-            bits |= value << (18 - 6 * at);
-        }
-        let whole = match four.len() {
-            1 => return None,
-            length => length - 1,
-        };
-        bytes.extend(bits.to_be_bytes().iter().skip(1).take(whole));
-    }
-    Some(bytes)
-}
+/// Base64 as secrets are given out: padding may be left out.
+const SECRET_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 #[cfg(test)]
 mod tests {
@@ -128,30 +106,10 @@ mod tests {
         assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
     }
 
-    /// The vectors of RFC 4648, section 10.
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(encode(bytes.as_bytes()), text);
-            assert_eq!(decode(text).as_deref(), Some(bytes.as_bytes()), "{text}");
-        }
-        for wrong in ["Z", "Zm9v!", "Zm 9v", "Zm-_"] {
-            assert_eq!(decode(wrong), None, "{wrong}");
-        }
-    }
-
     #[test]
     fn what_is_no_secret_of_a_webhook_is_refused_and_not_shown() {
-        let short = format!("whsec_{}", encode(&[7; 23]));
-        let long = format!("whsec_{}", encode(&[7; 65]));
+        let short = format!("whsec_{}", STANDARD.encode([7; 23]));
+        let long = format!("whsec_{}", STANDARD.encode([7; 65]));
         for secret in
             ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_", "whsec_not base64 at all, but as long", &short, &long]
         {

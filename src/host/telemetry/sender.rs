@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::otlp::{self, AttributeValue, Attributes, Span};
 use crate::error::{Code, Failure, Result};
-use crate::host::llm;
+use crate::host::network::Network;
 
 /// How many spans are sent at once, how many may wait at most, and how long the first of them waits.
 const BATCH: usize = 512;
@@ -34,6 +34,7 @@ pub(super) struct ExportSettings {
     resource: Attributes,
     /// The share of all runs that is sent, from 0 to 1.
     pub(super) sample_ratio: f64,
+    network: Network,
 }
 
 /// The environment variables; empty ones count as unset.
@@ -107,6 +108,7 @@ impl ExportSettings {
             queue: variables.number("OTEL_BSP_MAX_QUEUE_SIZE", QUEUE)?.max(1),
             resource: resource(&variables)?,
             sample_ratio: sample_ratio(&variables)?,
+            network: Network::from_environment(environment)?,
         })
     }
 }
@@ -264,7 +266,9 @@ fn send(settings: &ExportSettings, spans: &[Span]) -> Result<(), String> {
     // This thread has no runtime, so each batch gets a small one and a connection of its own.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| describe(&error))?;
-    let client = llm::http_client().map_err(|error| describe(&error))?;
+    let client = settings.network.client().map_err(|error| describe(&error))?;
+    // A redirect would send the headers, which may hold a key, to another place.
+    let client = client.redirect(reqwest::redirect::Policy::none()).build().map_err(|error| describe(&error))?;
     let mut request = client.post(settings.address.clone()).headers(settings.headers.clone());
     request = request.header("content-type", kind).timeout(settings.timeout).body(body);
     if settings.gzip {

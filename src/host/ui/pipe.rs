@@ -160,7 +160,12 @@ impl FrontEnd for Pipe {
                     so_far.push_str(text);
                 }
             }
-            Event::CallRetried { call, .. } => {
+            Event::CallRetried { call, attempt, reason, wait_ms } => {
+                // Once for a call: a pipe is no place to count along.
+                if *attempt == 2 {
+                    let wait = wait_ms.div_ceil(1000);
+                    self.err.put(&format!("{}; trying again in {wait} s\n", indent_lines(reason)));
+                }
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.clear();
                 }

@@ -11,8 +11,9 @@ use super::families::ModelProfile;
 use super::provider::Provider;
 use super::refusal::Refusal;
 use crate::error::{Code, Failure};
+use crate::host::network::CertificateFault;
 use crate::host::secret::Secret;
-use crate::model::text::excerpt;
+use crate::model::text::{clean, excerpt};
 
 /// Why an attempt failed, and whether a further attempt makes sense.
 #[derive(Debug)]
@@ -69,6 +70,23 @@ impl CallContext<'_> {
         let message = format!("{} at {} {why}", self.provider.name, self.origin());
         AttemptError::new(RetryAdvice::Backoff, Code::ModelUnreachable, message)
             .hint("look whether the service runs and the network is there, then resume the run")
+    }
+
+    /// Returns the error of a server whose certificate is not trusted; another attempt would not help.
+    pub(super) fn certificate_error(&self, fault: &CertificateFault) -> AttemptError {
+        let message = format!("the certificate of {} cannot be trusted: {}", self.origin(), excerpt(&fault.why));
+        let mut error = AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message).hint(
+            "if your network has an authority of its own, put its certificates into a file and name it by SSL_CERT_FILE",
+        );
+        error.failure = fault.unread.iter().fold(error.failure, |failure, unread| failure.because(clean(unread)));
+        error
+    }
+
+    /// Returns the error of an address of this machine where nothing listens; another attempt would not help.
+    pub(super) fn not_running(&self) -> AttemptError {
+        let message = format!("nothing listens at {} ({})", self.origin(), self.provider.name);
+        AttemptError::new(RetryAdvice::Never, Code::ModelUnreachable, message)
+            .hint("start the server, or name another model, then resume the run")
     }
 
     /// Returns the error of a provider that sent nothing for longer than its limit.

@@ -1,6 +1,5 @@
 //! One attempt of a call over HTTP: send the request, check the status, read the reply.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -13,50 +12,39 @@ use super::provider::Wire;
 use super::stream::{self, ResponseBody};
 use super::{anthropic, openai};
 use crate::error::{Code, Failure, Result};
+use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::text::excerpt;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// Builds the one HTTP client of the process. Root certificates are compiled in: reading those of the system
-/// would cost more than the rest of the start together.
-pub(in crate::host) fn client() -> Result<reqwest::Client> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-    let unusable = |error: &dyn std::fmt::Display| Failure::new(Code::Internal, format!("cannot set up TLS: {error}"));
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+/// Builds the one HTTP client of the process for calls.
+pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
+    network
+        .client()?
         // A redirect would send the key to another place.
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_LIMIT)
-        .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| unusable(&error))
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot set up HTTP: {error}")))
 }
 
 /// Writes the request of one attempt.
 pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
-    let CallContext { provider, key, .. } = context;
+    let CallContext { provider, model, key, .. } = context;
     let (path, body) = match provider.wire {
         Wire::OpenAi => (openai::PATH, openai::body(context, request)),
         Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
     };
-    let mut http = Request::new(Method::POST, endpoint(&provider.base, path));
+    let mut http = Request::new(Method::POST, endpoint(&provider.base, model, path));
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let (name, prefix) = match provider.wire {
+    let (usual_header, usual_prefix) = match provider.wire {
         Wire::OpenAi => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
             (HeaderName::from_static("x-api-key"), "")
         }
     };
+    let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {
             let source = provider.key.describe(&provider.name);
@@ -69,10 +57,12 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
 }
 
 /// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
-/// with and without the `v1` that Anthropic's path already contains.
-fn endpoint(base: &Url, path: &str) -> Url {
+/// with and without the `v1` that Anthropic's path already contains. A query stays where it is.
+fn endpoint(base: &Url, model: &str, path: &str) -> Url {
     let mut url = base.clone();
-    let mut prefix = base.path().trim_end_matches('/');
+    // The braces of `{model}` are escaped in a URL.
+    let with_model = base.path().replace("%7Bmodel%7D", model);
+    let mut prefix = with_model.trim_end_matches('/');
     if path.starts_with("v1/") {
         prefix = prefix.strip_suffix("/v1").unwrap_or(prefix);
     }
@@ -135,6 +125,12 @@ pub(super) async fn attempt(
 }
 
 fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
+    if let Some(fault) = network::certificate_fault(error) {
+        return context.certificate_error(&fault);
+    }
+    if network::is_refused(error) && context.provider.is_on_this_machine() {
+        return context.not_running();
+    }
     let mut attempt_error = match (error.is_connect(), error.is_timeout()) {
         (true, true) => context.unreachable_error("cannot be reached: connecting took too long"),
         (true, false) => context.unreachable_error("cannot be reached"),

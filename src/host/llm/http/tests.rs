@@ -1,6 +1,7 @@
 //! Tests addresses, and the headers by which a provider asks to wait.
 
 use super::*;
+use crate::host::network::Network;
 
 #[test]
 fn base_urls_are_taken_as_people_write_them() {
@@ -9,9 +10,14 @@ fn base_urls_are_taken_as_people_write_them() {
         ("http://127.0.0.1:8000/v1/", openai::PATH, "http://127.0.0.1:8000/v1/chat/completions"),
         ("http://127.0.0.1:8000", openai::PATH, "http://127.0.0.1:8000/chat/completions"),
         ("https://api.anthropic.com", anthropic::PATH, "https://api.anthropic.com/v1/messages"),
+        (
+            "https://a.example/openai/deployments/{model}?api-version=2024-10-21",
+            openai::PATH,
+            "https://a.example/openai/deployments/small/chat/completions?api-version=2024-10-21",
+        ),
         ("https://gate.example/a/v1/", anthropic::PATH, "https://gate.example/a/v1/messages"),
     ] {
-        assert_eq!(endpoint(&base.parse().unwrap(), path).as_str(), whole);
+        assert_eq!(endpoint(&base.parse().unwrap(), "small", path).as_str(), whole);
     }
 }
 
@@ -42,5 +48,5 @@ fn each_form_of_retry_after_is_understood() {
 
 #[test]
 fn the_client_can_be_built_without_a_default_provider_of_cryptography() {
-    client().unwrap();
+    client(&Network::default()).unwrap();
 }

@@ -80,7 +80,7 @@ impl Resolver {
         if let Some(client) = self.http.get() {
             return Ok(client);
         }
-        let client = http::client()?;
+        let client = http::client(&self.settings.network)?;
         Ok(self.http.get_or_init(|| client))
     }
 
@@ -110,7 +110,7 @@ impl Resolver {
                     KeySource::NotNeeded => KeyState::NotNeeded,
                     KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
                     KeySource::Command(_) => KeyState::Command,
-                    KeySource::Missing(names) => KeyState::Missing(names.clone()),
+                    KeySource::Missing(names) | KeySource::NoAddress(names) => KeyState::Missing(names.clone()),
                 },
                 chosen: chosen(&provider.name),
             });
@@ -131,7 +131,7 @@ impl Resolver {
             let model = self.expand(name).await?;
             return Ok(DefaultModel { model, why: "it is models.default in the configuration".to_owned() });
         }
-        let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_));
+        let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_) | KeySource::NoAddress(_));
         for provider in self.settings.providers.iter().filter(keyed) {
             let why = match (&provider.key, provider.models_path) {
                 (_, Some(_)) => continue,

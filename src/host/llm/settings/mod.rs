@@ -8,14 +8,17 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use reqwest::Url;
+use reqwest::header::HeaderName;
 
 use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
-use super::provider::{LOCAL, MaxTokensField, Provider, Wire};
+use super::provider::{self, LOCAL, MaxTokensField, Provider, Wire};
 use super::provider_defaults::{self, ProviderDefaults};
 use crate::error::{Code, Failure, Result};
+use crate::host::network::Network;
 use crate::host::secret::{KeySource, Secret};
 use crate::model::budget::Price;
+use crate::model::text::excerpt;
 
 /// The parallel calls to a public provider, below the limits that such providers set.
 const PARALLEL_PUBLIC: usize = 16;
@@ -25,6 +28,9 @@ const PARALLEL_OWN: usize = 128;
 
 /// How long a provider may be silent. Models that think first can take a minute until the first word.
 const SILENCE: Duration = Duration::from_secs(120);
+
+/// The address of providers whose own is not known: no server can have it.
+const NOWHERE: &str = "https://unset.invalid";
 
 /// How long a whole call may take, even if the server keeps sending signs of life.
 const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
@@ -37,6 +43,7 @@ pub struct ClientSettings {
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
     pub(super) retry: RetryLimits,
+    pub(super) network: Network,
     /// The environment of key commands: the given one without the known keys.
     pub(super) child_environment: BTreeMap<String, String>,
 }
@@ -81,6 +88,7 @@ impl ClientSettings {
             default: config.default.clone(),
             prices: check_prices(&config.prices)?,
             retry: RetryLimits::new(&config.retry)?,
+            network: Network::from_environment(variables)?,
             child_environment: without_keys(variables, config),
         })
     }
@@ -129,13 +137,20 @@ fn known_provider(
     variables: &BTreeMap<String, String>,
 ) -> Result<Provider> {
     let variable = nonempty_variable(variables, defaults.base_variable);
+    let mut unset = Vec::new();
     let base = match (&user_config.base_url, variable) {
         (Some(url), _) => address(&format!("models.providers.{}.base_url", defaults.name), url)?,
         (None, Some(value)) if defaults.base_variable == "OLLAMA_HOST" => {
             address(defaults.base_variable, &ollama_address(value))?
         }
         (None, Some(url)) => address(defaults.base_variable, url)?,
-        (None, None) => address(defaults.name, defaults.base_url)?,
+        (None, None) => match filled(defaults.base_url, variables) {
+            Ok(url) => address(defaults.name, &url)?,
+            Err(names) => {
+                unset = names;
+                address(defaults.name, NOWHERE)?
+            }
+        },
     };
     let moved = user_config.base_url.is_some() || variable.is_some();
     let names = match &user_config.key_env {
@@ -145,7 +160,15 @@ fn known_provider(
     let json_schema = user_config.json_schema.unwrap_or(defaults.json_schema);
     Ok(Provider {
         wire: user_config.wire.unwrap_or(defaults.wire),
-        key: key_source(names, defaults.needs_key, user_config, variables),
+        key: match unset.is_empty() {
+            // Servers of one's own mostly want no key.
+            true => {
+                let needed = defaults.needs_key && !provider::is_on_this_machine(&base);
+                key_source(names, needed, (user_config, defaults.key_command), variables)
+            }
+            false => KeySource::NoAddress(unset),
+        },
+        key_header: key_header(defaults.name, user_config.key_header.as_deref().or(defaults.key_header))?,
         model: user_config.model.clone().or_else(|| defaults.model.map(str::to_owned)),
         models_path: defaults.models_path,
         max_parallel: parallel(user_config, moved || defaults.models_path.is_some()),
@@ -189,9 +212,10 @@ fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMa
         key: key_source(
             user_config.key_env.iter().cloned().collect(),
             user_config.key_env.is_some(),
-            user_config,
+            (user_config, &[]),
             variables,
         ),
+        key_header: key_header(name, user_config.key_header.as_deref())?,
         model: user_config.model.clone(),
         models_path: None,
         max_parallel: parallel(user_config, true),
@@ -206,7 +230,7 @@ fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMa
 fn key_source(
     names: Vec<String>,
     needed: bool,
-    user_config: &ProviderConfig,
+    (user_config, usual_command): (&ProviderConfig, &[&str]),
     variables: &BTreeMap<String, String>,
 ) -> KeySource {
     for name in &names {
@@ -216,9 +240,39 @@ fn key_source(
     }
     match &user_config.key_command {
         Some(command) => KeySource::Command(command.clone()),
+        None if needed && !usual_command.is_empty() => {
+            KeySource::Command(usual_command.iter().map(|&word| word.to_owned()).collect())
+        }
         None if needed => KeySource::Missing(names),
         None => KeySource::NotNeeded,
     }
+}
+
+fn key_header(provider: &str, name: Option<&str>) -> Result<Option<HeaderName>> {
+    let Some(name) = name else { return Ok(None) };
+    HeaderName::try_from(name).map(Some).map_err(|_| {
+        let message = format!("models.providers.{provider}.key_header: `{}` is no name of a header", excerpt(name));
+        Failure::new(Code::ConfigInvalid, message).hint("write it like api-key")
+    })
+}
+
+/// Returns an address with the variables that it names, or the names of those that are not set.
+fn filled(address: &str, variables: &BTreeMap<String, String>) -> std::result::Result<String, Vec<String>> {
+    let (mut whole, mut unset, mut rest) = (String::new(), Vec::new(), address);
+    while let Some((before, name, behind)) = rest
+        .split_once('{')
+        .and_then(|(before, behind)| behind.split_once('}').map(|(name, behind)| (before, name, behind)))
+    {
+        whole.push_str(before);
+        match nonempty_variable(variables, name) {
+            Some(value) => whole.push_str(value.trim_end_matches('/')),
+            None if unset.iter().any(|one| one == name) => {}
+            None => unset.push(name.to_owned()),
+        }
+        rest = behind;
+    }
+    whole.push_str(rest);
+    if unset.is_empty() { Ok(whole) } else { Err(unset) }
 }
 
 fn parallel(user_config: &ProviderConfig, moved: bool) -> usize {
@@ -248,8 +302,8 @@ fn address(source: &str, url: &str) -> Result<Url> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(invalid("it begins with neither http:// nor https://"));
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(invalid("it has a ? or # part"));
+    if url.fragment().is_some() {
+        return Err(invalid("it has a # part"));
     }
     Ok(url)
 }

@@ -57,6 +57,40 @@ fn the_configuration_wins_over_variables_and_adds_providers() {
 }
 
 #[test]
+fn addresses_are_filled_from_variables_or_there_is_none() {
+    let none = settings(&[], "{}").unwrap();
+    let unset = |name: &str| match &provider(&none, name).key {
+        KeySource::NoAddress(names) => names.join(" "),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(unset("bedrock"), "AWS_REGION");
+    assert_eq!(unset("vertex"), "GOOGLE_CLOUD_LOCATION GOOGLE_CLOUD_PROJECT");
+    let all = settings(
+        &[
+            ("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/"),
+            ("AWS_REGION", "eu-central-1"),
+            ("GOOGLE_CLOUD_LOCATION", "europe-west4"),
+            ("GOOGLE_CLOUD_PROJECT", "p1"),
+        ],
+        "{}",
+    )
+    .unwrap();
+    for (name, base) in [
+        ("azure", "https://mine.openai.azure.com/openai/v1"),
+        ("bedrock", "https://bedrock-runtime.eu-central-1.amazonaws.com/openai/v1"),
+        (
+            "vertex",
+            "https://europe-west4-aiplatform.googleapis.com/v1/projects/p1/locations/europe-west4/endpoints/openapi",
+        ),
+    ] {
+        assert_eq!(provider(&all, name).base.as_str(), base);
+    }
+    assert!(matches!(&provider(&all, "azure").key, KeySource::Missing(names) if names == &["AZURE_OPENAI_API_KEY"]));
+    assert!(matches!(&provider(&all, "vertex").key, KeySource::Command(command) if command[0] == "gcloud"));
+    assert!(settings(&[], "providers: {mine: {base_url: 'http://c.example', key_header: 'a b'}}").is_err());
+}
+
+#[test]
 fn ollama_host_may_be_what_the_server_listens_on() {
     for (given, meant) in [
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
@@ -75,7 +109,7 @@ fn what_cannot_work_is_refused_with_the_place_it_stands_in() {
     for (variable, config, place) in [
         ("http://user:planted@", "{}", "OPENAI_BASE_URL is not an address"),
         ("ftp://x", "{}", "neither http:// nor https://"),
-        ("http://x/?key=planted", "{}", "a ? or # part"),
+        ("http://x/?key=planted#here", "{}", "a # part"),
         ("", "providers: {opnai: {}}", "models.providers.opnai: it has no base_url"),
         ("", "providers: {local: {base_url: 'http://x'}}", "models.providers.local"),
         ("", "providers: {a/b: {base_url: 'http://x'}}", "no slash"),

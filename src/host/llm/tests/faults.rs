@@ -129,9 +129,8 @@ async fn a_service_that_is_not_there_is_unreachable() {
     let client = Client::new(ClientSettings::from_environment(&variables, &quick()).unwrap());
     let (reply, _, retries) = call(&client, &request("openai/m", "x")).await;
     let failure = reply.unwrap_err();
-    assert_eq!((failure.code, retries.len()), (Code::ModelUnreachable, 4));
-    assert!(failure.message.contains("http://127.0.0.1:1 cannot be reached"), "{failure}");
-    assert!(failure.details.iter().any(|detail| detail.contains("refused")), "{:?}", failure.details);
+    assert_eq!((failure.code, retries.len()), (Code::ModelUnreachable, 0));
+    assert!(failure.message.contains("nothing listens at http://127.0.0.1:1"), "{failure}");
     assert!(!format!("{failure:?}").contains("planted"), "{failure:?}");
 }
 

@@ -1,7 +1,6 @@
 //! Fetches a model file from its publisher's own address: one request, resumed by `Range` where it broke off.
 //!
-//! A machine that cannot reach the address has another source, so this one gives up fast: five seconds to
-//! connect, and no further attempt after one that brought nothing.
+//! A machine that cannot reach the address has another source, so this one gives up fast: no further attempt after one that brought nothing.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,13 +14,18 @@ use reqwest::header::RANGE;
 use super::{Progress, size};
 use crate::error::{Code, Failure, Result};
 use crate::host::llm::local::catalogue::Model;
+use crate::host::network::Network;
 
-pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// The longest silence in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(20);
 
-pub(super) async fn fetch(model: &Model, part: &Path, report: &mut dyn FnMut(Progress)) -> Result<()> {
-    let client = client().map_err(|error| unreachable(model, &error))?;
+pub(super) async fn fetch(
+    model: &Model,
+    network: &Network,
+    part: &Path,
+    report: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let client = network.client()?.read_timeout(SILENCE).build().map_err(|error| unreachable(model, &error))?;
     report(Progress::Source("the publisher's address"));
     loop {
         let present = size(part).unwrap_or(0);
@@ -73,22 +77,6 @@ async fn attempt(
         }
     }
     Ok(())
-}
-
-fn client() -> reqwest::Result<reqwest::Client> {
-    let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring knows TLS 1.2 and 1.3")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
-        .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
-        .build()
 }
 
 fn unreachable(model: &Model, error: &reqwest::Error) -> Failure {

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::catalogue::{self, Model};
 use crate::error::{Code, Failure, Result};
+use crate::host::network::Network;
 
 /// The progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +140,7 @@ async fn fetch(
     lock: &FetchLock,
     report: &mut dyn FnMut(Progress),
 ) -> Result<()> {
-    let direct = match https::fetch(model, part, report).await {
+    let direct = match https::fetch(model, &Network::from_environment(environment)?, part, report).await {
         Ok(()) => return Ok(()),
         Err(failure) if failure.code == Code::DiskFailed => return Err(failure),
         Err(failure) => failure,

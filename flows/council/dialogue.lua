@@ -14,7 +14,7 @@ export type Line =
 	| { kind: "address", name: string?, typed: string, text: string }
 	| { kind: "text", text: string }
 
-local CANCEL = { name = "cancel", summary = "ends the session without an answer", words = { "cancel" } }
+local CANCEL: ui.Command = { name = "cancel", summary = "ends the session without an answer", words = { "cancel" } }
 
 --- By place in the session: the commands that it offers.
 local COMMANDS: { [string]: { ui.Command } } = {

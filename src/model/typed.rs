@@ -91,6 +91,10 @@ fn read_words(line: &str, commands: &[TypedCommand]) -> TypedLine {
         return with_argument(command, argument, line);
     }
     let (first, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
+    // A name that is not offered as a word means something else here, such as an option of the prompt: it is no slip.
+    if commands.iter().any(|command| plain(&command.name) == plain(first)) {
+        return TypedLine::Answer(line.to_owned());
+    }
     for command in commands {
         for word in &command.words {
             let head = word.split_whitespace().next().unwrap_or_default();

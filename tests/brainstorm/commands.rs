@@ -52,8 +52,8 @@ fn help_lists_every_command_and_a_slip_is_asked_about() {
 
 #[test]
 fn words_that_begin_like_a_command_are_answers() {
-    let table = Table::new();
     for line in ["security", "plan", "spike in traffic at noon", "dive tokens and cards", "party of five", "\\save"] {
+        let table = Table::new();
         table.begin(&[line, "quit"]).exits(0);
         assert_eq!(table.session()["history"][0]["responses"][0], line.trim_start_matches('\\'), "{line}");
     }
@@ -64,6 +64,7 @@ fn where_a_prompt_has_options_they_come_before_the_commands_of_their_names() {
     let table = Table::new();
     let ended = table.begin(&["energy", "continue", "quit"]).exits(0);
     assert_eq!(ended.asked().iter().filter(|id| *id == "energy").count(), 1);
+    assert_eq!(notices(&ended), "", "what the prompt names is taken at once");
     assert_eq!(table.session()["iteration"], 1, "it was no command that leaves the iteration");
 }
 

@@ -18,7 +18,7 @@ fn brief(table: &Table, name: &str) -> String {
 fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     let table = Table::new();
     let ended =
-        table.begin(&["premortem", FULL, "a", "", "spike 1d does it hold?", "party", "a day", "finish"]).exits(0);
+        table.begin(&["premortem", FULL, "a", "", "/spike 1d does it hold?", "party", "a day", "finish"]).exits(0);
     let brief_path = format!("docs/briefs/{SLUG}/brief-2026-01-09.md");
     let journal_path = format!("docs/briefs/{SLUG}/journal-2026-01-09.md");
     assert_eq!(

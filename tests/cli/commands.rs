@@ -256,9 +256,10 @@ fn help_is_shown_at_every_question_and_recorded_nowhere() {
     // A terminal.
     let env = Env::new().flow("kinds", KINDS);
     let mut seat = env.nietz(["run", "kinds"]).var("TERM", "xterm").at_a_terminal();
-    for (told, answer) in TOLD.iter().zip(["\\/help\r", "red\r", "y", "something\r"]) {
-        seat.sees("?");
-        seat.sees("\u{1b}[?");
+    let asked =
+        ["In your words?", "Which?", "Sure?", "What next?"].into_iter().zip(["\\/help\r", "red\r", "y", "something\r"]);
+    for (told, (prompt, answer)) in TOLD.iter().zip(asked) {
+        seat.sees(prompt);
         seat.types("/help\r");
         seat.sees(told);
         seat.types(answer);
